@@ -1,0 +1,1 @@
+"""Penstock: declarative streaming pipelines on Spark Structured Streaming and Delta Lake."""

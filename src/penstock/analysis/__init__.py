@@ -1,0 +1,1 @@
+"""Calls each dataset function under a resolver and applies the semantic rules."""

@@ -1,0 +1,1 @@
+"""Rules over the resolved graph, one file each."""

@@ -1,0 +1,1 @@
+"""Reads and checks penstock.yml and spark-pipeline.yml."""

@@ -1,0 +1,1 @@
+"""What a pipeline file imports, and how pipeline files are loaded."""

@@ -1,0 +1,34 @@
+"""What can go wrong, by name: the condition catalogue, the error classes and how an error is shown."""
+
+from penstock.errors.base import (
+    ConfigError,
+    DataError,
+    DefinitionError,
+    ExternalError,
+    InternalError,
+    PenstockError,
+    PipelineInvalid,
+    StateError,
+)
+from penstock.errors.catalogue import Condition, Retry, condition, conditions
+from penstock.errors.location import SourceLocation
+from penstock.errors.render import render
+from penstock.errors.suggest import did_you_mean
+
+__all__ = [
+    "Condition",
+    "ConfigError",
+    "DataError",
+    "DefinitionError",
+    "ExternalError",
+    "InternalError",
+    "PenstockError",
+    "PipelineInvalid",
+    "Retry",
+    "SourceLocation",
+    "StateError",
+    "condition",
+    "conditions",
+    "did_you_mean",
+    "render",
+]

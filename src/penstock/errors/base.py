@@ -1,0 +1,128 @@
+"""The error classes, by what the caller can do about it.
+
+    PenstockError
+    |- DefinitionError   the pipeline's source files must change        exit code 2
+    |  `- PipelineInvalid   several of them, found in one analysis
+    |- ConfigError       penstock.yml or a command-line flag must change  exit code 2
+    |- StateError        lock, checkpoint or table does not fit         exit code 3
+    |- DataError         the data broke a rule that stops the flow       exit code 1
+    |- ExternalError     a broker, a disk or a download failed           exit code 1
+    `- InternalError     a bug of Penstock                               exit code 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from penstock.errors.catalogue import Retry, condition, fill
+from penstock.errors.location import SourceLocation
+
+
+class PenstockError(Exception):
+    """One condition of the catalogue with its facts.
+
+    `facts` are the values of the placeholders of message and fix; they are kept as attributes of
+    the error, copied to the event log, and never hold a secret. The error can be pickled, because
+    Spark carries errors between processes.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        condition_name: str,
+        *,
+        location: SourceLocation | None = None,
+        dataset: str | None = None,
+        **facts: object,
+    ) -> None:
+        self.condition = condition_name
+        self.location = location
+        self.dataset = dataset
+        self.facts = {name: str(value) for name, value in facts.items()}
+        super().__init__(f"[{condition_name}] {self.message}")
+
+    @property
+    def message(self) -> str:
+        """The catalogue's message with this error's facts filled in."""
+        return fill(condition(self.condition).message, self.facts)
+
+    @property
+    def fix(self) -> str:
+        """What to type or edit next."""
+        return fill(condition(self.condition).fix, self.facts)
+
+    @property
+    def retryable(self) -> bool:
+        """Whether trying the same work again can help."""
+        return condition(self.condition).retry is Retry.BACKOFF
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns `{condition, message, fix, dataset, file, line}`, as `--json` prints it."""
+        return {
+            "condition": self.condition,
+            "message": self.message,
+            "fix": self.fix,
+            "dataset": self.dataset,
+            "file": self.location.path if self.location else None,
+            "line": self.location.line if self.location else None,
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.condition, self.location, self.dataset, self.facts)
+
+
+def _rebuild(
+    kind: type[PenstockError],
+    condition_name: str,
+    location: SourceLocation | None,
+    dataset: str | None,
+    facts: dict[str, str],
+) -> PenstockError:
+    return kind(condition_name, location=location, dataset=dataset, **facts)
+
+
+class DefinitionError(PenstockError):
+    """The pipeline's source files must change."""
+
+    exit_code = 2
+
+
+class ConfigError(PenstockError):
+    """`penstock.yml`, an environment variable or a flag must change."""
+
+    exit_code = 2
+
+
+class StateError(PenstockError):
+    """A lock, a checkpoint or a table does not fit this pipeline; nothing was written."""
+
+    exit_code = 3
+
+
+class DataError(PenstockError):
+    """The data broke a rule that stops its flow; the batch was not committed."""
+
+
+class ExternalError(PenstockError):
+    """Something outside failed: a broker, a disk, a download, the JVM."""
+
+
+class InternalError(PenstockError):
+    """A bug of Penstock; the report shows what to send."""
+
+
+class PipelineInvalid(DefinitionError):
+    """All definition errors of one analysis together, direct causes first.
+
+    `downstream` names the datasets that failed only because something that they read failed.
+    """
+
+    def __init__(self, errors: Sequence[PenstockError], downstream: Sequence[str] = ()) -> None:
+        self.errors = tuple(errors)
+        self.downstream = tuple(downstream)
+        super().__init__("PIPELINE_INVALID", count=len(self.errors), downstream=len(self.downstream))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PipelineInvalid, (self.errors, self.downstream)

@@ -1,0 +1,32 @@
+"""How an error looks to a person: condition, place, fix. Never a stack trace."""
+
+from __future__ import annotations
+
+from penstock.errors.base import PenstockError, PipelineInvalid
+
+
+def render(error: PenstockError) -> str:
+    """Returns the lines that a terminal shows for `error`, without colour and without a newline.
+
+    [CONDITION] what is wrong
+      at file:line (dataset)
+      Fix: the next command or edit
+    """
+    if isinstance(error, PipelineInvalid):
+        return _render_all(error)
+    lines = [f"[{error.condition}] {error.message}"]
+    if error.location is not None:
+        lines.append(f"  at {error.location}" + (f" ({error.dataset})" if error.dataset else ""))
+    elif error.dataset:
+        lines.append(f"  in {error.dataset}")
+    lines.append(f"  Fix: {error.fix}")
+    return "\n".join(lines)
+
+
+def _render_all(invalid: PipelineInvalid) -> str:
+    parts = [render(error) for error in invalid.errors]
+    count = len(invalid.errors)
+    summary = f"{count} error{'s' if count != 1 else ''}; nothing was run and nothing was written."
+    if invalid.downstream:
+        summary += f" Not checked, because they read a failed dataset: {', '.join(invalid.downstream)}."
+    return "\n\n".join([*parts, summary])

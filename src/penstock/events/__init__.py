@@ -1,0 +1,1 @@
+"""Event types, their JSON codec and the append-only event log."""

@@ -1,0 +1,145 @@
+"""Events: what happened in a pipeline, in the columns and `event_type`s of the DLT event log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+
+class Level(Enum):
+    """How much attention an event asks for; METRICS events are the per-batch numbers."""
+
+    INFO = "INFO"
+    WARN = "WARN"
+    ERROR = "ERROR"
+    METRICS = "METRICS"
+
+
+class EventType(Enum):
+    """The event types of the DLT event log that Penstock writes."""
+
+    CREATE_UPDATE = "create_update"
+    USER_ACTION = "user_action"
+    UPDATE_PROGRESS = "update_progress"
+    DATASET_DEFINITION = "dataset_definition"
+    FLOW_DEFINITION = "flow_definition"
+    PLANNING_INFORMATION = "planning_information"
+    FLOW_PROGRESS = "flow_progress"
+
+
+class UpdateState(Enum):
+    """The states of one update (one `penstock run`)."""
+
+    WAITING_FOR_RESOURCES = "WAITING_FOR_RESOURCES"
+    INITIALIZING = "INITIALIZING"
+    SETTING_UP_TABLES = "SETTING_UP_TABLES"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    CANCELED = "CANCELED"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the update is over."""
+        return self in {UpdateState.COMPLETED, UpdateState.FAILED, UpdateState.CANCELED}
+
+
+class FlowStatus(Enum):
+    """The states of a flow within an update, as Spark's declarative pipelines name them."""
+
+    QUEUED = "QUEUED"
+    PLANNING = "PLANNING"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    EXCLUDED = "EXCLUDED"
+    IDLE = "IDLE"
+    STOPPED = "STOPPED"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the flow does nothing more in this update."""
+        return self in {
+            FlowStatus.COMPLETED,
+            FlowStatus.FAILED,
+            FlowStatus.SKIPPED,
+            FlowStatus.EXCLUDED,
+            FlowStatus.STOPPED,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an event comes from. Dataset and flow names are `schema.name`, `flow` as declared."""
+
+    pipeline_name: str
+    update_id: str
+    dataset_name: str | None = None
+    flow_name: str | None = None
+    batch_id: int | None = None
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the event log.
+
+    `sequence` grows by one within a log, across updates. `details` is a JSON-ready mapping with one
+    key, the event type (`{"flow_progress": {...}}`), as published DLT monitoring queries expect; on
+    disk it is a JSON string. `error` is `{condition, message, fix, …}` or None.
+    """
+
+    id: str
+    sequence: int
+    timestamp: datetime
+    origin: Origin
+    level: Level
+    event_type: EventType
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    error: Mapping[str, Any] | None = None
+    maturity_level: str = "STABLE"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectationCount:
+    """How many rows of one batch met, and broke, one expectation."""
+
+    name: str
+    dataset: str
+    passed_records: int
+    failed_records: int
+    action: str
+    """One of warn, drop, fail, quarantine."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """What one micro-batch (or one batch refresh) did; the `metrics` of a `flow_progress` event.
+
+    Rates are rows per second, durations milliseconds. `num_output_rows` is what was handed to the
+    target after dropping; `backlog_*` is what the source still has, None where it cannot tell.
+    """
+
+    batch_id: int
+    num_input_rows: int
+    num_output_rows: int
+    dropped_records: int = 0
+    input_rows_per_second: float | None = None
+    processed_rows_per_second: float | None = None
+    batch_duration_ms: int | None = None
+    phases_ms: Mapping[str, int] = field(default_factory=dict)
+    watermark: str | None = None
+    state_rows: int | None = None
+    state_bytes: int | None = None
+    late_rows: int | None = None
+    backlog_bytes: int | None = None
+    backlog_files: int | None = None
+    backlog_records: int | None = None
+    expectations: tuple[ExpectationCount, ...] = ()

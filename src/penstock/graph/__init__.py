@@ -1,0 +1,1 @@
+"""Frozen elements of a pipeline, the dataflow graph and its structural rules. No Spark."""

@@ -1,0 +1,134 @@
+"""Flows after analysis, and the graph that they form. Frozen, and free of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from penstock.errors import PenstockError
+from penstock.graph.elements import Dataset, MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.identifier import Identifier
+from penstock.graph.schema import Schema
+
+
+class FlowType(Enum):
+    """How a flow adds to its target; the names are those of the DLT event log."""
+
+    APPEND = "append"
+    COMPLETE = "complete"
+    APPEND_ONCE = "append_once"
+    MATERIALIZED_VIEW = "materialized_view"
+    VIEW = "view"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One read of a flow.
+
+    `dataset` is set for a read of the pipeline's own graph (views included), else None.
+    `format` and `description` tell the rest: `("kafka", "orders")`, `("cloudFiles", "./data")`,
+    `("delta", "other.table")`. `name` is the source's name in the checkpoint, None for a batch read.
+    """
+
+    format: str
+    description: str
+    streaming: bool
+    dataset: Identifier | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedFlow:
+    """A flow whose query was analysed.
+
+    `schema` is what the query returns, before the target's own schema is applied. `stateful` names
+    the stateful operators, outermost first (`aggregate`, `deduplicate`, `stream-stream join`, …).
+    `watermark` is the event-time column and delay, e.g. `("order_time", "1 hour")`.
+    """
+
+    flow: UnresolvedFlow
+    type: FlowType
+    schema: Schema
+    streaming: bool
+    inputs: tuple[Input, ...]
+    stateful: tuple[str, ...] = ()
+    watermark: tuple[str, str] | None = None
+
+    @property
+    def upstream(self) -> tuple[Identifier, ...]:
+        """The pipeline's datasets that this flow reads directly, without repetition, in order."""
+        return tuple(dict.fromkeys(read.dataset for read in self.inputs if read.dataset is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class FailedFlow:
+    """A flow whose analysis failed; kept, so that all failures are reported together."""
+
+    flow: UnresolvedFlow
+    error: PenstockError
+    because_of: Identifier | None = None
+    """The dataset read by this flow whose own failure caused this one; None for a direct failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedView:
+    """A view whose query was analysed; it is inlined into each flow that reads it."""
+
+    view: TemporaryView
+    schema: Schema
+    streaming: bool
+    inputs: tuple[Input, ...]
+
+    @property
+    def upstream(self) -> tuple[Identifier, ...]:
+        """The pipeline's datasets that this view reads directly."""
+        return tuple(dict.fromkeys(read.dataset for read in self.inputs if read.dataset is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedGraph:
+    """A whole pipeline after analysis.
+
+    `order` lists every dataset after all that it reads. `warnings` are conditions that do not stop
+    a run (e.g. a streaming aggregation without a watermark).
+    """
+
+    tables: Mapping[Identifier, StreamingTable | MaterializedView]
+    views: Mapping[Identifier, ResolvedView]
+    flows: tuple[ResolvedFlow, ...]
+    order: tuple[Identifier, ...]
+    warnings: tuple[PenstockError, ...] = field(default=())
+
+    def flows_to(self, target: Identifier) -> tuple[ResolvedFlow, ...]:
+        """Returns the flows that fill `target`, in the order of their declaration."""
+        return tuple(flow for flow in self.flows if flow.flow.target == target)
+
+    def dataset(self, identifier: Identifier) -> Dataset:
+        """Returns the declared dataset; a KeyError is a bug of the caller."""
+        if identifier in self.views:
+            return self.views[identifier].view
+        return self.tables[identifier]
+
+    def schema(self, identifier: Identifier) -> Schema:
+        """Returns the schema of the query that defines `identifier`."""
+        if identifier in self.views:
+            return self.views[identifier].schema
+        return self.flows_to(identifier)[0].schema
+
+    def upstream(self, identifier: Identifier) -> tuple[Identifier, ...]:
+        """Returns the datasets that `identifier` reads directly, views included."""
+        if identifier in self.views:
+            return self.views[identifier].upstream
+        found = [upstream for flow in self.flows_to(identifier) for upstream in flow.upstream]
+        return tuple(dict.fromkeys(found))
+
+    def upstream_tables(self, identifier: Identifier) -> tuple[Identifier, ...]:
+        """Returns the stored datasets that `identifier` reads, seen through views."""
+        found: dict[Identifier, None] = {}
+        for upstream in self.upstream(identifier):
+            if upstream in self.views:
+                found.update(dict.fromkeys(self.upstream_tables(upstream)))
+            else:
+                found[upstream] = None
+        return tuple(found)

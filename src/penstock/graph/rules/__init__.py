@@ -1,0 +1,1 @@
+"""Rules over the declared graph, one file each."""

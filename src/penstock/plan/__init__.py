@@ -1,0 +1,1 @@
+"""From a resolved graph and the observed state to an update plan. Pure."""

@@ -1,0 +1,1 @@
+"""File systems by URI, the storage layout and the lock."""
