@@ -1,13 +1,13 @@
 """The error classes, by what the caller can do about it.
 
-    PenstockError
-    |- DefinitionError   the pipeline's source files must change        exit code 2
-    |  `- PipelineInvalid   several of them, found in one analysis
-    |- ConfigError       penstock.yml or a command-line flag must change  exit code 2
-    |- StateError        lock, checkpoint or table does not fit         exit code 3
-    |- DataError         the data broke a rule that stops the flow       exit code 1
-    |- ExternalError     a broker, a disk or a download failed           exit code 1
-    `- InternalError     a bug of Penstock                               exit code 1
+PenstockError
+|- DefinitionError   the pipeline's source files must change        exit code 2
+|  `- PipelineInvalid   several of them, found in one analysis
+|- ConfigError       penstock.yml or a command-line flag must change  exit code 2
+|- StateError        lock, checkpoint or table does not fit         exit code 3
+|- DataError         the data broke a rule that stops the flow       exit code 1
+|- ExternalError     a broker, a disk or a download failed           exit code 1
+`- InternalError     a bug of Penstock                               exit code 1
 """
 
 from __future__ import annotations

@@ -1,0 +1,89 @@
+# Everything a contributor does. Needs Python 3.11 or newer and make; the rest is installed into .venv.
+# `make` alone prints this help: the text after ## beside each target.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+.NOTPARALLEL: # two cores, and each Spark process wants both
+SHELL := /bin/sh
+
+PYTHON ?= $(shell for p in python3.12 python3.11 python3.13 python3; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && { echo $$p; exit; }; done; echo python3)
+BIN := .venv/bin
+STAMP := .venv/.installed
+DEMO_SECONDS ?= 60
+ARGS ?=
+export DEMO_SECONDS
+
+##@ Start here
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## "; print "make TARGET [ARGS=\"…\"]" } \
+		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Install everything, and fetch Java and the Spark jars if they are missing
+	@$(BIN)/penstock setup
+
+demo: $(STAMP) ## Run the orders pipeline on arriving data for DEMO_SECONDS (60)
+	@$(BIN)/python tools/demo.py
+
+test: $(STAMP) test-unit test-spark test-integration test-browser test-faults ## Run all tests
+
+check: $(STAMP) ## What CI runs: format, lint, types, layers, then all tests
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory types layers test
+
+##@ While writing
+fmt: $(STAMP) ## Format the code and fix what the linter can fix
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+lint: $(STAMP) ## Check the code's style
+	@$(BIN)/ruff check .
+
+types: $(STAMP) ## Check the types (mypy --strict)
+	@$(BIN)/mypy
+
+layers: $(STAMP) ## Check that no package imports a higher one
+	@$(BIN)/lint-imports --no-logo
+
+test-unit: $(STAMP) ## Tests without a JVM (ARGS="-k name" for some)
+	@$(BIN)/python -m pytest -q tests/unit tests/golden tests/repo $(ARGS)
+
+test-spark: $(STAMP) ## Tests on one local Spark session
+	@$(BIN)/python -m pytest -q tests/spark $(ARGS)
+
+test-integration: $(STAMP) ## Tests against real servers that they start on loopback
+	@$(BIN)/python -m pytest -q tests/integration $(ARGS)
+
+test-browser: $(STAMP) ## Tests of the dashboard in Chromium
+	@$(BIN)/python -m pytest -q tests/browser $(ARGS)
+
+test-faults: $(STAMP) ## Kill -9 and broken disks, the reduced set (FULL=1 for all)
+	@$(BIN)/python -m pytest -q tests/faults $(if $(FULL),,-m "not slow") $(ARGS)
+
+##@ Measure and publish
+bench: $(STAMP) ## Run the benchmarks and print their table
+	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+docs: $(STAMP) ## Check the documentation: links, commands and generated parts
+	@$(BIN)/python -m pytest -q tests/repo $(ARGS)
+
+lock: $(STAMP) ## Write the hashed requirement locks anew from pyproject.toml
+	@$(BIN)/python tools/lock_requirements.py $(ARGS)
+
+clean: ## Remove what `make` made, except the user's cache of jars
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .demo .bench build dist
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else \
+		"Penstock needs Python 3.11, 3.12 or 3.13; $(PYTHON) is " + sys.version.split()[0] + \
+		". Install one of them, or name it: make PYTHON=/path/to/python3.12")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing the locked requirements into .venv (about two minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+.PHONY: help setup demo test check fmt lint types layers test-unit test-spark test-integration test-browser test-faults bench docs lock clean
