@@ -1,0 +1,129 @@
+"""Where the command line writes: results to stdout, everything else to stderr.
+
+Text that comes from a pipeline (names, messages, data) may hold anything, so it passes through
+`clean` on its way to a terminal: a row cannot move the cursor or change a colour.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Progress = Callable[[str], None]
+"""Takes one line about what is being done; a long start-up would look like a hang without it."""
+
+_CONTROL = dict.fromkeys(
+    [*range(0x20), *range(0x7F, 0xA0), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF]
+)
+_ONE_LINE: dict[int, str | None] = {**_CONTROL, 0x09: " ", 0x0A: " ", 0x0D: " "}
+_MANY_LINES: dict[int, str | None] = {**_CONTROL, 0x09: "    ", 0x0A: "\n"}
+
+
+def clean(text: object, *, multiline: bool = False) -> str:
+    """Returns `text` without control characters and text-direction overrides.
+
+    Line breaks become spaces, unless `multiline`.
+    """
+    return str(text).translate(_MANY_LINES if multiline else _ONE_LINE)
+
+
+def stdout() -> Console:
+    """Returns the console of results; lines are not wrapped when stdout is not a terminal."""
+    return _console(sys.stdout)
+
+
+def stderr() -> Console:
+    """Returns the console of progress, errors and advice."""
+    return _console(sys.stderr)
+
+
+def _console(stream: Any) -> Console:
+    from rich.console import Console
+
+    # A pipe has no width: rich would cut a table at 80 columns, and `grep` would miss what was cut.
+    width = None if stream.isatty() else 250
+    return Console(file=stream, markup=False, highlight=False, emoji=False, width=width, soft_wrap=False)
+
+
+def say(text: str, *, multiline: bool = True) -> None:
+    """Writes lines to stdout."""
+    sys.stdout.write(clean(text, multiline=multiline) + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str, *, multiline: bool = True) -> None:
+    """Writes lines to stderr: progress and advice, never a result."""
+    sys.stderr.write(clean(text, multiline=multiline) + "\n")
+    sys.stderr.flush()
+
+
+def progress_lines() -> Progress:
+    """Returns the `progress` of a command: each message once, as a line on stderr."""
+
+    @cache
+    def show(message: str) -> None:
+        note(message, multiline=False)
+
+    return show
+
+
+def print_json(document: Any) -> None:
+    """Writes one JSON document and a newline to stdout."""
+    sys.stdout.write(json.dumps(document, default=_jsonable, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def print_table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[object]], *, title: str = "") -> None:
+    """Writes a table to stdout. `columns` are (heading, whether it holds numbers)."""
+    stdout().print(table(columns, rows, title=title))
+
+
+def table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[object]], *, title: str = "") -> Any:
+    """Builds a table; None is shown as an empty cell."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    built = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    for heading, numeric in columns:
+        built.add_column(Text(clean(heading)), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        built.add_row(*(Text("" if cell is None else clean(cell)) for cell in row))
+    return built
+
+
+def number(value: float | None, *, digits: int = 0) -> str:
+    """Renders a number for a person: `1,234`, `12.5`, or nothing for None."""
+    return "" if value is None else f"{value:,.{digits}f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Returns `1 row`, `2 rows`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def _jsonable(value: Any) -> Any:
+    """Turns a cell of a table into what JSON knows; times are ISO 8601, decimals keep their digits as text."""
+    match value:
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case Decimal():
+            return str(value)
+        case bytes() | bytearray():
+            import base64
+
+            return base64.b64encode(value).decode("ascii")
+        case set() | frozenset() | tuple():
+            return list(value)
+        case _:
+            return str(value)

@@ -1,0 +1,82 @@
+"""What happens to an error on its way out: a person gets condition, place and fix; a script gets JSON and a code."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.console import note, print_json
+from penstock.errors import InternalError, PenstockError, PipelineInvalid, render
+
+
+def errors_of(error: PenstockError) -> tuple[PenstockError, ...]:
+    """Returns the single errors behind `error`."""
+    return error.errors if isinstance(error, PipelineInvalid) else (error,)
+
+
+def errors_json(errors: tuple[PenstockError, ...]) -> list[dict[str, Any]]:
+    """Returns errors as `--json` prints them."""
+    return [one.to_json() for one in errors]
+
+
+def report_failure(error: BaseException, *, as_json: bool, debug: bool) -> int:
+    """Shows `error` on stderr, and as `{"errors": [...]}` on stdout for `--json`.
+
+    An error that is no PenstockError is a bug: its full traceback goes to a file, whose path is shown.
+
+    Returns:
+        The exit code.
+    """
+    known = error if isinstance(error, PenstockError) else _internal(error)
+    note(render(known))
+    if debug:
+        note("".join(traceback.format_exception(error)))
+    if as_json:
+        print_json({"errors": errors_json(errors_of(known))})
+    return known.exit_code
+
+
+def _internal(error: BaseException) -> InternalError:
+    summary = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
+    return InternalError("INTERNAL_ERROR", summary=summary[:200], report=write_report(error))
+
+
+def write_report(error: BaseException) -> Path:
+    """Writes what a bug report needs into a new file, readable by its owner only.
+
+    Only the words of the command line are recorded, never the environment: it holds secrets.
+    """
+    versions = "\n".join(f"{name} {_version(name)}" for name in ("penstock", "pyspark", "delta-spark", "typer"))
+    text = "\n".join(
+        [
+            f"time {datetime.now(UTC).isoformat()}",
+            f"command {' '.join(_without_values(sys.argv[1:]))}",
+            f"python {platform.python_version()} on {platform.platform()}",
+            versions,
+            "",
+            "".join(traceback.format_exception(error)),
+        ]
+    )
+    descriptor, path = tempfile.mkstemp(prefix="penstock-report-", suffix=".txt")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    return Path(path)
+
+
+def _without_values(words: list[str]) -> list[str]:
+    """Hides the values of KEY=VALUE words, which may be secret."""
+    return [f"{word.partition('=')[0]}=…" if "=" in word else word for word in words]
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,99 @@
+"""`penstock`: the commands, and how each of them ends.
+
+Exit codes: 0 done, 1 the pipeline failed, 2 the definition, the configuration or the command line is
+wrong, 3 the state refused (lock, checkpoint, table).
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import metadata
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from penstock.cli import events, explain, graph, init, plan, run, setup, show, sql, status, ui, validate
+
+DEBUG_VARIABLE = "PENSTOCK_DEBUG"
+
+
+class Command(TyperCommand):
+    """A command whose errors become a message and an exit code, with a stack trace only for `--debug`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Takes `--debug` behind the command as well as before it."""
+        words = args[: args.index("--")] if "--" in args else args
+        if "--debug" in words:
+            args.remove("--debug")
+            ctx.find_root().params["debug"] = True
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command."""
+        debug = bool(os.environ.get(DEBUG_VARIABLE)) or bool(ctx.find_root().params.get("debug"))
+        as_json = bool(ctx.params.get("as_json"))
+        try:
+            return super().invoke(ctx)
+        except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError, KeyboardInterrupt, EOFError):
+            raise
+        except Exception as error:  # noqa: BLE001 -- the last line: whatever it is, a person must be able to read it
+            from penstock.cli.failures import report_failure
+
+            raise typer.Exit(report_failure(error, as_json=as_json, debug=debug)) from None
+
+
+app = typer.Typer(
+    name="penstock",
+    help="Declarative streaming pipelines on Spark and Delta Lake, with every row accounted for.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"penstock {metadata.version('penstock')}")
+        raise typer.Exit
+
+
+@app.callback()
+def penstock(
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug",
+            help=f"Show a stack trace with an error; works behind a command too. {DEBUG_VARIABLE}=1 does the same.",
+        ),
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Declarative streaming pipelines on Spark and Delta Lake, with every row accounted for."""
+
+
+START, RUN, LOOK = "Start", "Run a pipeline", "Look at a pipeline (no Spark, except sql)"
+
+for panel, function in (
+    (START, init.init),
+    (START, setup.setup),
+    (RUN, validate.validate),
+    (RUN, plan.plan),
+    (RUN, run.run),
+    (LOOK, status.status),
+    (LOOK, events.events),
+    (LOOK, show.show),
+    (LOOK, sql.sql),
+    (LOOK, graph.graph),
+    (LOOK, ui.ui),
+    (START, explain.explain),
+):
+    app.command(cls=Command, rich_help_panel=panel)(function)
+
+
+def main() -> None:
+    """The entry point of the `penstock` script."""
+    app(prog_name="penstock")

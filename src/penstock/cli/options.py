@@ -1,0 +1,59 @@
+"""The parameters that several commands share, so that a flag means one thing everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.errors import ConfigError
+
+Directory = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", help="The folder that holds the pipeline file.", show_default="current folder"),
+]
+Environment = Annotated[
+    str | None, typer.Option("--env", metavar="NAME", help="Use this entry of `environments` in the pipeline file.")
+]
+StorageUri = Annotated[
+    str | None,
+    typer.Option("--storage", metavar="URI", help="Where tables, checkpoints and events live; wins over the file."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set one entry of `configuration`; may be given several times."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
+
+
+def settings(given: Iterable[str] | None) -> Mapping[str, str]:
+    """Returns the `--set` flags as a mapping; the last one of a key wins.
+
+    Raises:
+        ConfigError: INVALID_SETTING for a flag that is not `KEY=VALUE`.
+    """
+    pairs: dict[str, str] = {}
+    for text in given or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError("INVALID_SETTING", setting=text)
+        pairs[key.strip()] = value
+    return pairs
+
+
+def names(given: Iterable[str] | None) -> tuple[str, ...]:
+    """Returns dataset names given one a flag or separated by commas; a comma inside backquotes stays."""
+    found: list[str] = []
+    for text in given or ():
+        quoted = False
+        start = 0
+        for position, character in enumerate(text):
+            if character == "`":
+                quoted = not quoted
+            elif character == "," and not quoted:
+                found.append(text[start:position].strip())
+                start = position + 1
+        found.append(text[start:].strip())
+    return tuple(name for name in found if name)

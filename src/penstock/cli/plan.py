@@ -1,0 +1,37 @@
+"""`penstock plan`: exactly what `penstock run` would do, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.cli.console import print_json, progress_lines, say
+from penstock.cli.options import AsJson, Directory, Environment, Settings, StorageUri
+from penstock.cli.project import enter, open_project
+from penstock.cli.quiet_stdout import only_results_on_stdout
+from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
+
+
+def plan(
+    *,
+    directory: Directory = Path(),
+    refresh: Refresh = None,
+    full_refresh: FullRefresh = None,
+    full_refresh_all: FullRefreshAll = False,
+    environment: Environment = None,
+    storage: StorageUri = None,
+    set_: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what `penstock run` with the same flags would do, step by step; nothing is written."""
+    from penstock.plan.explain import render_plan
+    from penstock.runtime import plan_update
+
+    chosen = selection(refresh, full_refresh, full_refresh_all)
+    config = open_project(directory, environment=environment, storage=storage, set_=set_)
+    enter(config)
+    with only_results_on_stdout():
+        planned = plan_update(config, chosen, progress=progress_lines())
+    if as_json:
+        print_json(planned.plan.to_json())
+    else:
+        say(render_plan(planned.plan))

@@ -1,0 +1,215 @@
+"""What `penstock run` shows while it runs: a live table on a terminal, plain lines elsewhere.
+
+Both are driven by the run's events alone, the same that go to the event log.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from penstock.cli.console import clean, note, number, stderr
+from penstock.cli.status_view import duration, status_table, update_line
+from penstock.events.types import Event, EventType, FlowStatus, Level
+from penstock.observe.status import PipelineStatus, StatusProjection
+
+
+class ProgressView(Protocol):
+    """Shows a run. `on_event` may be called from any thread, `refresh` by the thread that entered it."""
+
+    def on_event(self, event: Event) -> None:
+        """Takes one event into account."""
+        ...
+
+    def progress(self, message: str) -> None:
+        """Shows one line about the start-up."""
+        ...
+
+    def announce(self, message: str) -> None:
+        """Shows one line that must not be missed; may be called from a signal handler."""
+        ...
+
+    def refresh(self) -> None:
+        """Draws what is new; called a few times a second."""
+        ...
+
+    def status(self) -> PipelineStatus:
+        """Returns the status that this run's events tell, numbers of this run only."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def progress_view() -> ProgressView:
+    """Returns the live table when stderr is a terminal, plain lines otherwise."""
+    return LiveTable() if sys.stderr.isatty() else PlainLines()
+
+
+class _Following:
+    """The status of this run, safe to read while events arrive."""
+
+    def __init__(self) -> None:
+        self._projection = StatusProjection()
+        self._lock = threading.Lock()
+
+    def apply(self, event: Event) -> None:
+        with self._lock:
+            self._projection.apply(event)
+
+    def status(self) -> PipelineStatus:
+        with self._lock:
+            return self._projection.status()
+
+
+class PlainLines:
+    """One line for each transition and each batch, for logs and pipes."""
+
+    def __init__(self, write: Callable[[str], None] | None = None) -> None:
+        self._following = _Following()
+        self._write = write or (lambda line: note(line, multiline=False))
+        self._last_progress = ""
+
+    def on_event(self, event: Event) -> None:
+        """Prints the event's line, if it has one."""
+        self._following.apply(event)
+        line = event_line(event)
+        if line is not None:
+            self._write(line)
+
+    def progress(self, message: str) -> None:
+        """Prints the message once."""
+        if message != self._last_progress:
+            self._last_progress = message
+            self._write(_timed(datetime.now(UTC), message))
+
+    def announce(self, message: str) -> None:
+        """Prints the message."""
+        self._write(_timed(datetime.now(UTC), message))
+
+    def refresh(self) -> None:
+        """Does nothing: lines are printed as they come."""
+
+    def status(self) -> PipelineStatus:
+        """Returns the status that this run's events tell."""
+        return self._following.status()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class LiveTable:
+    """A table that is redrawn in place; warnings and errors scroll by above it."""
+
+    def __init__(self) -> None:
+        from rich.live import Live
+
+        self._following = _Following()
+        self._console = stderr()
+        self._live = Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+        self._message = "Starting …"
+        self._lines: deque[str] = deque()  # its operations are atomic, so that a signal handler needs no lock
+
+    def on_event(self, event: Event) -> None:
+        """Remembers the event for the next redraw."""
+        self._following.apply(event)
+        if event.level in (Level.WARN, Level.ERROR):
+            self._lines.append(event_line(event) or _timed(event.timestamp, event.message))
+
+    def progress(self, message: str) -> None:
+        """Shows the message until there is a table."""
+        self._message = clean(message)
+
+    def announce(self, message: str) -> None:
+        """Shows the message above the table at the next redraw."""
+        self._lines.append(_timed(datetime.now(UTC), message))
+
+    def refresh(self) -> None:
+        """Redraws."""
+        from rich.text import Text
+
+        while self._lines:
+            self._live.console.print(Text(self._lines.popleft()))
+        self._live.update(self._drawing(), refresh=True)
+
+    def status(self) -> PipelineStatus:
+        """Returns the status that this run's events tell."""
+        return self._following.status()
+
+    def _drawing(self) -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        status = self._following.status()
+        if not status.datasets:
+            return Text(self._message)
+        return Group(Text(update_line(status)), status_table(status))
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.refresh()
+        self._live.stop()
+
+
+def event_line(event: Event) -> str | None:
+    """Returns the line of an event that a person waiting for a run wants to see, else None."""
+    dataset = event.origin.dataset_name
+    details = event.details.get(event.event_type.value) or {}
+    match event.event_type:
+        case EventType.FLOW_PROGRESS if details.get("metrics") is not None:
+            words = _batch(event, details)
+        case EventType.FLOW_PROGRESS:
+            words = str(details.get("status") or event.message).lower()
+            if words in _UNREMARKABLE:
+                return None
+            if event.level is Level.ERROR:
+                words += f": {event.message}"
+        case EventType.UPDATE_PROGRESS:
+            words = f"update {str(details.get('state') or event.message).lower().replace('_', ' ')}"
+        case _ if event.level in (Level.WARN, Level.ERROR):
+            words = event.message
+        case _:
+            return None
+    return _timed(event.timestamp, f"{dataset} {words}" if dataset else words)
+
+
+_UNREMARKABLE = {FlowStatus.QUEUED.value.lower(), FlowStatus.PLANNING.value.lower(), FlowStatus.STARTING.value.lower()}
+
+
+def _batch(event: Event, details: Any) -> str:
+    metrics = details["metrics"]
+    parts = [
+        f"{number(metrics.get('num_input_rows') or 0)} rows in, {number(metrics.get('num_output_rows') or 0)} written"
+    ]
+    dropped = (details.get("data_quality") or {}).get("dropped_records")
+    if dropped:
+        parts.append(f"{number(dropped)} dropped")
+    if metrics.get("processed_rows_per_second"):
+        parts.append(f"{number(metrics['processed_rows_per_second'])} rows/s")
+    if metrics.get("batch_duration_ms") is not None:
+        parts.append(duration(metrics["batch_duration_ms"]))
+    batch = event.origin.batch_id if event.origin.batch_id is not None else metrics.get("batch_id")
+    return (f"batch {batch}: " if batch is not None else "") + ", ".join(parts)
+
+
+def _timed(moment: datetime, text: str) -> str:
+    return clean(f"{moment.astimezone().strftime('%H:%M:%S')} {text}")

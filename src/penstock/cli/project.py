@@ -1,0 +1,39 @@
+"""Loading the pipeline file for a command, and the one thing that commands with Spark do first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.cli.options import settings
+
+if TYPE_CHECKING:
+    from penstock.config import PipelineConfig
+
+
+def open_project(
+    directory: Path,
+    *,
+    environment: str | None = None,
+    storage: str | None = None,
+    set_: Iterable[str] | None = None,
+) -> PipelineConfig:
+    """Reads the pipeline file of `directory`.
+
+    Raises:
+        ConfigError: the folder, the file or one of its entries is wrong.
+    """
+    from penstock.config import load_project
+
+    return load_project(directory, environment=environment, storage=storage, overrides=settings(set_))
+
+
+def enter(config: PipelineConfig) -> None:
+    """Makes the project's folder the current one.
+
+    The JVM inherits it, so a relative path in a pipeline (`./data/orders`) means the same wherever
+    `penstock` was called from. Call it before Spark starts.
+    """
+    os.chdir(config.directory)

@@ -1,0 +1,50 @@
+"""Printing rows of a table, as a table for people or as JSON objects for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from penstock.cli.console import print_json, print_table
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, as_json: bool, title: str = "") -> None:
+    """Prints rows to stdout: for `as_json` one list of objects, with a repeated column name made distinct."""
+    if as_json:
+        keys = _distinct(columns)
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+        return
+    numeric = [_is_numeric([row[position] for row in rows]) for position in range(len(columns))]
+    shown = [[_cell(value) for value in row] for row in rows]
+    print_table(list(zip(columns, numeric, strict=True)), shown, title=title)
+
+
+def _distinct(columns: Sequence[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    keys: list[str] = []
+    for column in columns:
+        seen[column] = seen.get(column, 0) + 1
+        keys.append(column if seen[column] == 1 else f"{column}_{seen[column]}")
+    return keys
+
+
+def _is_numeric(values: Sequence[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:.15g}"
+        case datetime():
+            return value.isoformat(sep=" ", timespec="seconds" if value.microsecond == 0 else "microseconds")
+        case bytes():
+            return f"0x{value.hex()}"
+        case _:
+            return str(value)

@@ -1,0 +1,119 @@
+"""`penstock run`: runs the pipeline."""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.console import note, print_json
+from penstock.cli.failures import errors_json, errors_of
+from penstock.cli.options import AsJson, Directory, Environment, Settings, StorageUri
+from penstock.cli.project import enter, open_project
+from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
+
+if TYPE_CHECKING:
+    from penstock.cli.progress_view import ProgressView
+    from penstock.config import PipelineConfig
+    from penstock.plan.selection import RefreshSelection
+    from penstock.runtime import UpdateOutcome
+
+REDRAW_SECONDS = 0.25
+
+
+def run(
+    *,
+    directory: Directory = Path(),
+    refresh: Refresh = None,
+    full_refresh: FullRefresh = None,
+    full_refresh_all: FullRefreshAll = False,
+    continuous: Annotated[
+        bool, typer.Option("--continuous", help="Keep running and take new data as it arrives, until Ctrl-C.")
+    ] = False,
+    trigger: Annotated[
+        str | None,
+        typer.Option(
+            "--trigger", metavar="INTERVAL", help='Start a batch this often, e.g. "10 seconds"; or available_now.'
+        ),
+    ] = None,
+    environment: Environment = None,
+    storage: StorageUri = None,
+    set_: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring every table up to date, from where the last run stopped.
+
+    Ctrl-C or SIGTERM stops after the current batch; a second one stops at once. Nothing is lost either way.
+    """
+    chosen = selection(refresh, full_refresh, full_refresh_all)
+    config = open_project(
+        directory,
+        environment=environment,
+        storage=storage,
+        set_=set_,
+        continuous=continuous or None,
+        trigger=trigger,
+    )
+    enter(config)
+    outcome, view = _run(config, chosen)
+
+    from penstock.cli.summary import print_summary
+    from penstock.events import read_events
+    from penstock.observe.status import project_status
+
+    total = project_status(read_events(config.storage))
+    failed = bool(outcome.errors) or outcome.state.value == "FAILED"
+    if as_json:
+        errors = errors_json(tuple(one for error in outcome.errors for one in errors_of(error)))
+        print_json({**total.to_json(), "errors": errors})
+    print_summary(outcome, this_run=view.status(), total=total)
+    if failed:
+        codes = {error.exit_code for error in outcome.errors}
+        raise typer.Exit(codes.pop() if len(codes) == 1 else 1)
+
+
+def _run(config: PipelineConfig, chosen: RefreshSelection) -> tuple[UpdateOutcome, ProgressView]:
+    """Runs the update in a thread of its own, while this one draws and takes signals.
+
+    PySpark takes over SIGINT when it is started in the main thread; here it is not, so a signal is
+    always ours.
+    """
+    from penstock.cli.progress_view import progress_view
+    from penstock.cli.quiet_stdout import only_results_on_stdout
+    from penstock.cli.stopping import StopNow, StopRequests
+
+    view = progress_view()
+    ended: queue.SimpleQueue[UpdateOutcome | BaseException] = queue.SimpleQueue()
+
+    def work(stop: threading.Event) -> None:
+        try:
+            from penstock.runtime import run_update
+
+            ended.put(
+                run_update(
+                    config, chosen, cause="USER_ACTION", on_event=view.on_event, stop=stop, progress=view.progress
+                )
+            )
+        except BaseException as error:  # noqa: BLE001 -- handed to the main thread, which raises it
+            ended.put(error)
+
+    try:
+        with only_results_on_stdout(), StopRequests(view.announce) as requests, view:
+            worker = threading.Thread(target=work, args=(requests.stop,), name="update", daemon=True)
+            worker.start()
+            while worker.is_alive():
+                worker.join(REDRAW_SECONDS)
+                view.refresh()
+    except StopNow as now:
+        note("Stopped at once. The next run continues after the last committed batch.")
+        sys.stdout.flush()
+        os._exit(now.exit_code)  # Spark's threads would hold a normal exit up; the JVM ends with this process
+    result = ended.get()
+    if isinstance(result, BaseException):
+        raise result
+    return result, view

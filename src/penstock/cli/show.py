@@ -1,0 +1,52 @@
+"""`penstock show TABLE`: rows of a table, without Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.cli.console import note, plural
+from penstock.cli.options import AsJson, Directory, Environment, StorageUri
+from penstock.cli.project import open_project
+from penstock.cli.rows import print_rows
+
+
+def show(
+    *,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Its name, with or without the schema.")],
+    directory: Directory = Path(),
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many rows.")] = 20,
+    version: Annotated[int | None, typer.Option("--version", min=0, help="As of this version of the table.")] = None,
+    timestamp: Annotated[
+        datetime | None,
+        typer.Option(
+            "--timestamp",
+            formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d"],
+            help="As of this time; UTC unless it says otherwise.",
+        ),
+    ] = None,
+    environment: Environment = None,
+    storage: StorageUri = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show rows of a table, now or as of an earlier version.
+
+    Rows come in no promised order; use `penstock sql` to sort, filter or join.
+    """
+    from penstock.events import read_events
+    from penstock.observe.tables import find_table, read_table
+
+    if version is not None and timestamp is not None:
+        raise typer.BadParameter("give --version or --timestamp, not both", param_hint="--timestamp")
+    if timestamp is not None and timestamp.tzinfo is None:
+        timestamp = timestamp.replace(tzinfo=UTC)
+    config = open_project(directory, environment=environment, storage=storage)
+    found = find_table(config.storage, table, default_schema=config.schema, events=read_events(config.storage))
+    content = read_table(found, limit=limit, version=version, timestamp=timestamp)
+    print_rows(content.columns, content.rows, as_json=as_json, title=f"{found.identifier}, version {content.version}")
+    if not as_json:
+        more = "; there are more, see --limit" if content.truncated else ""
+        note(f"{plural(len(content.rows), 'row')}{more}")

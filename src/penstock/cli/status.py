@@ -1,0 +1,41 @@
+"""`penstock status`: how the newest update went or goes, per dataset, from the event log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.cli.console import note, print_json, say, stdout
+from penstock.cli.options import AsJson, Directory, Environment, StorageUri
+from penstock.cli.project import open_project
+
+
+def status(
+    directory: Directory = Path(),
+    environment: Environment = None,
+    storage: StorageUri = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the state of the pipeline and of each dataset: rows, rates, expectations, errors.
+
+    Reads the event log only, so it works during a run, after a crash and on a copy, in half a second.
+    """
+    from penstock.cli.status_view import errors_of_datasets, quality_table, status_table, update_line
+    from penstock.events import read_events
+    from penstock.observe.status import project_status
+
+    config = open_project(directory, environment=environment, storage=storage)
+    current = project_status(read_events(config.storage))
+    if as_json:
+        print_json(current.to_json())
+        return
+    say(update_line(current))
+    if current.update is None:
+        note("'penstock run' runs the pipeline.")
+        return
+    out = stdout()
+    out.print(status_table(current))
+    quality = quality_table(current)
+    if quality is not None:
+        out.print(quality)
+    for dataset, message, fix in errors_of_datasets(current):
+        say(f"{dataset}: {message}" + (f"\n  Fix: {fix}" if fix else ""))

@@ -1,0 +1,31 @@
+"""`penstock ui`: the dashboard in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.cli.console import say
+from penstock.cli.options import Directory, Environment, StorageUri
+from penstock.cli.project import open_project
+
+
+def ui(
+    directory: Directory = Path(),
+    host: Annotated[
+        str, typer.Option("--host", help="The address to listen on; others than loopback let others look.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8765,
+    environment: Environment = None,
+    storage: StorageUri = None,
+) -> None:
+    """Serve the dashboard: lineage with live numbers, rates, expectations, events. Ctrl-C ends it.
+
+    It reads the event log only, so it cannot disturb a run, and it starts no JVM.
+    """
+    from penstock.dashboard import serve
+
+    config = open_project(directory, environment=environment, storage=storage)
+    serve(config.storage, host=host, port=port, on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"))

@@ -1,0 +1,131 @@
+"""Reading a pipeline's tables without Spark: which there are, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote
+
+from penstock.errors import ConfigError, StateError, did_you_mean
+from penstock.events.types import Event, EventType
+from penstock.graph.identifier import Identifier
+from penstock.storage import Storage, StorageLayout
+
+_STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table of a storage: its name as declared (lower case when only its folder is known), and where it is."""
+
+    identifier: Identifier
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """Some rows of one version of a table; cells are Python values, times with their time zone."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    version: int
+    truncated: bool
+    """Whether the table holds more rows than these."""
+
+
+def list_tables(storage_uri: str, events: Iterable[Event] = ()) -> tuple[StoredTable, ...]:
+    """Returns the tables of a storage by name: those in its folders, and those that `events` place elsewhere.
+
+    A table that a pipeline no longer declares is still a table.
+    """
+    found: dict[Identifier, StoredTable] = {}
+    storage = Storage(storage_uri)
+    layout = StorageLayout(storage_uri)
+    tables = f"{layout.uri}/tables"
+    for schema in storage.list(tables):
+        if not schema.is_directory:
+            continue
+        for table in storage.list(f"{tables}/{schema.name}"):
+            identifier = Identifier(unquote(schema.name), unquote(table.name))
+            if table.is_directory and storage.exists(f"{layout.table(identifier)}/_delta_log"):
+                found[identifier] = StoredTable(identifier, layout.table(identifier))
+    for event in events:
+        definition = event.details.get("dataset_definition") or {}
+        if event.event_type is not EventType.DATASET_DEFINITION or definition.get("dataset_type") not in _STORED:
+            continue
+        schema_name, _, name = str(definition.get("dataset")).partition(".")
+        identifier = Identifier(schema_name, name)
+        uri = str(definition.get("path") or layout.table(identifier))
+        if identifier in found or storage.exists(f"{uri}/_delta_log"):
+            found.pop(identifier, None)  # the declared spelling replaces the folder's
+            found[identifier] = StoredTable(identifier, uri)
+    return tuple(sorted(found.values(), key=lambda table: table.identifier))
+
+
+def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iterable[Event] = ()) -> StoredTable:
+    """Returns the table called `name`, of one to three parts, compared without regard to case.
+
+    Raises:
+        DefinitionError: INVALID_DATASET_NAME.
+        ConfigError: TABLE_NOT_FOUND, with the names that are close.
+    """
+    wanted = Identifier.parse(name, default_schema=default_schema)
+    tables = list_tables(storage_uri, events)
+    for table in tables:
+        if table.identifier == wanted:
+            return table
+    same_schema = [t.identifier.name for t in tables if t.identifier.schema.casefold() == wanted.schema.casefold()]
+    hint = did_you_mean(wanted.name, same_schema) or did_you_mean(str(wanted), [str(t.identifier) for t in tables])
+    if not hint and tables:
+        hint = "There are: " + ", ".join(str(table.identifier) for table in tables[:20]) + "."
+    raise ConfigError("TABLE_NOT_FOUND", name=name, storage=storage_uri, hint=hint or "It holds no table yet.")
+
+
+def read_table(
+    table: StoredTable, *, limit: int, version: int | None = None, timestamp: datetime | None = None
+) -> TableRows:
+    """Returns up to `limit` rows of `table`, in no promised order, as of its newest version or the one asked for.
+
+    A `timestamp` without a time zone is UTC.
+
+    Raises:
+        StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE.
+    """
+    import pyarrow as pa
+    from deltalake import DeltaTable, QueryBuilder
+    from deltalake.exceptions import DeltaError
+
+    name = str(table.identifier)
+    try:
+        delta = DeltaTable(table.uri)
+    except (DeltaError, OSError) as error:
+        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=_first_line(error)) from error
+    if version is not None or timestamp is not None:
+        asked = version if version is not None else timestamp
+        newest = delta.version()
+        try:
+            delta.load_as_version(asked)
+        except (DeltaError, OSError, ValueError) as error:
+            raise StateError(
+                "TABLE_VERSION_NOT_FOUND", dataset=name, name=name, version=asked, newest=newest
+            ) from error
+    try:
+        # The query engine, and not the plain dataset: it knows deletion vectors and column mapping.
+        batches = QueryBuilder().register("rows", delta).execute(f"SELECT * FROM rows LIMIT {int(limit) + 1}")  # noqa: S608
+        content = pa.table(batches.read_all())
+    except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
+        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=_first_line(error)) from error
+    shown = content.slice(0, limit)
+    columns = [column.to_pylist() for column in shown.columns]
+    return TableRows(
+        columns=tuple(shown.column_names),
+        rows=tuple(zip(*columns, strict=True)) if columns else (),
+        version=int(delta.version()),
+        truncated=content.num_rows > limit,
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
