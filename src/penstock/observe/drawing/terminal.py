@@ -1,0 +1,180 @@
+"""A lineage for a terminal: a dataset a line, its arrows drawn on the left like a tree with joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+
+from penstock.observe.drawing.layering import forward_edges
+from penstock.observe.drawing.labels import printable, shorten
+from penstock.observe.drawing.tone import Tone, tone
+from penstock.observe.lineage import Lineage, LineageNode, NodeKind
+from penstock.observe.numbers import UNKNOWN, rate, short_count
+
+_ANSI = {
+    Tone.WAITING: "36",
+    Tone.ACTIVE: "34;1",
+    Tone.GOOD: "32",
+    Tone.SKIPPED: "33",
+    Tone.BAD: "31;1",
+    Tone.STOPPED: "2",
+}
+_SHORT_KINDS = {
+    NodeKind.SOURCE: "source",
+    NodeKind.STREAMING_TABLE: "stream table",
+    NodeKind.MATERIALIZED_VIEW: "mat. view",
+    NodeKind.VIEW: "view",
+    NodeKind.DATASET: "dataset",
+}
+_KIND_WIDTH, _STATUS_WIDTH, _ROWS_WIDTH, _RATE_WIDTH = 12, 9, 6, 7
+_LEAST_NAME = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Strokes:
+    """The characters of the arrows; `cross` is a line that passes over another without touching it."""
+
+    down: str
+    along: str
+    fork: str
+    last: str
+    join: str
+    join_last: str
+    cross: str
+    marks: dict[NodeKind, str]
+    ellipsis: str
+    unknown: str
+
+
+_UNICODE = _Strokes(
+    "│", "─", "├", "╰", "┼", "┴", "│",
+    {NodeKind.SOURCE: "○", NodeKind.STREAMING_TABLE: "●", NodeKind.MATERIALIZED_VIEW: "■", NodeKind.VIEW: "◇",
+     NodeKind.DATASET: "□"},
+    "…", UNKNOWN,
+)  # fmt: skip
+_ASCII = _Strokes(
+    "|", "-", "+", "`", "+", "'", "|",
+    {NodeKind.SOURCE: "o", NodeKind.STREAMING_TABLE: "*", NodeKind.MATERIALIZED_VIEW: "#", NodeKind.VIEW: "%",
+     NodeKind.DATASET: "?"},
+    "~", "-",
+)  # fmt: skip
+
+
+def to_terminal(lineage: Lineage, *, width: int = 80, colour: bool = False, ascii_only: bool = False) -> str:
+    """Returns the drawing, one line a node and a legend, ending with a newline; "" for an empty graph.
+
+    Every line is at most `width` cells (at least 60 are used); status, rows and rate appear when
+    any node has one. Without `colour` there is no escape sequence in it. `ascii_only` is for
+    terminals whose encoding has no box-drawing characters.
+    """
+    if not lineage.nodes:
+        return ""
+    width = max(width, 60)
+    strokes = _ASCII if ascii_only else _UNICODE
+    numbers = any(node.status is not None or node.rows is not None for node in lineage.nodes)
+    rows = _rails(lineage, strokes)
+    taken = _KIND_WIDTH + 1 + ((_STATUS_WIDTH + _ROWS_WIDTH + _RATE_WIDTH + 3) if numbers else 0)
+    widest = max(cell_len(rail) + 1 + cell_len(printable(node.label)) for rail, node in rows)
+    room = min(widest, width - taken)
+    lines = [_heading(room)] if numbers else []
+    for rail, node in rows:
+        name_room = room - cell_len(rail) - 1
+        if name_room < _LEAST_NAME:
+            rail = shorten(rail, room - 1 - _LEAST_NAME, strokes.ellipsis)
+            name_room = _LEAST_NAME
+        left = f"{rail} {shorten(printable(node.label), name_room, strokes.ellipsis)}"
+        lines.append(_line(set_cell_size(left, room), node, numbers=numbers, colour=colour, strokes=strokes))
+    used = [kind for kind in NodeKind if any(node.kind is kind for node in lineage.nodes)]
+    lines += ["", "  ".join(f"{strokes.marks[kind]} {kind.value}" for kind in used)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _heading(room: int) -> str:
+    return (
+        " " * room
+        + f" {'':<{_KIND_WIDTH}} {'status':<{_STATUS_WIDTH}} {'rows':>{_ROWS_WIDTH}} {'rows/s':>{_RATE_WIDTH}}"
+    )
+
+
+def _line(left: str, node: LineageNode, *, numbers: bool, colour: bool, strokes: _Strokes) -> str:
+    kind = node.detail if node.kind is NodeKind.SOURCE and node.detail else _SHORT_KINDS[node.kind]
+    line = f"{left} {set_cell_size(printable(kind), _KIND_WIDTH)}"
+    if not numbers:
+        return line
+    status = f"{node.status.value if node.status else '':<{_STATUS_WIDTH}}"
+    if colour and node.status is not None:
+        status = f"\x1b[{_ANSI[tone(node.status)]}m{status}\x1b[0m"
+    stored = node.kind not in {NodeKind.SOURCE, NodeKind.VIEW}
+    figures = (short_count(node.rows), rate(node.rows_per_second)) if stored else ("", "")
+    figures = tuple(strokes.unknown if figure == UNKNOWN else figure for figure in figures)
+    return f"{line} {status} {figures[0]:>{_ROWS_WIDTH}} {figures[1]:>{_RATE_WIDTH}}"
+
+
+def _rails(lineage: Lineage, strokes: _Strokes) -> list[tuple[str, LineageNode]]:
+    """Walks the nodes in reading order; lane i holds the node whose arrows still run down column i."""
+    edges = forward_edges(lineage)
+    upstream: dict[str, list[str]] = {node.name: [] for node in lineage.nodes}
+    pending: dict[str, int] = {node.name: 0 for node in lineage.nodes}
+    for source, target in edges:
+        upstream[target].append(source)
+        pending[source] += 1
+    lanes: list[str | None] = []
+    rows: list[tuple[str, LineageNode]] = []
+    for node in _reading_order(lineage, edges):
+        inputs = {lanes.index(name) for name in upstream[node.name]}
+        own = next(
+            (at for at in range(max(inputs, default=-1) + 1, len(lanes)) if lanes[at] is None),
+            len(lanes),
+        )
+        for name in upstream[node.name]:
+            pending[name] -= 1
+        ended = {at for at in inputs if pending[str(lanes[at])] == 0}
+        rail = _rail(lanes, inputs, ended, own, strokes) + strokes.marks[node.kind]
+        beyond = lanes[own + 1 :]
+        rail += "".join(f" {strokes.down}" if lane is not None else "  " for lane in beyond)
+        rows.append((rail.rstrip(), node))
+        for at in ended:
+            lanes[at] = None
+        if pending[node.name]:
+            lanes[own : own + 1] = [node.name]
+        while lanes and lanes[-1] is None:
+            lanes.pop()
+    return rows
+
+
+def _rail(lanes: list[str | None], inputs: set[int], ended: set[int], own: int, strokes: _Strokes) -> str:
+    """The columns left of the node: arrows that start here, pass by or pass over."""
+    first = min(inputs, default=own)
+    drawn = []
+    for at in range(own):
+        lane = lanes[at] if at < len(lanes) else None
+        if at < first:
+            drawn.append(f"{strokes.down if lane is not None else ' '} ")
+        elif at == first:
+            drawn.append((strokes.last if at in ended else strokes.fork) + strokes.along)
+        elif at in inputs:
+            drawn.append((strokes.join_last if at in ended else strokes.join) + strokes.along)
+        else:
+            drawn.append((strokes.cross if lane is not None else strokes.along) + strokes.along)
+    return "".join(drawn)
+
+
+def _reading_order(lineage: Lineage, edges: list[tuple[str, str]]) -> list[LineageNode]:
+    """Depth first, so that a chain reads downwards; a node comes after all that feeds it."""
+    after: dict[str, list[str]] = {node.name: [] for node in lineage.nodes}
+    waiting: dict[str, int] = {node.name: 0 for node in lineage.nodes}
+    for source, target in edges:
+        after[source].append(target)
+        waiting[target] += 1
+    by_name = {node.name: node for node in lineage.nodes}
+    stack = [node.name for node in reversed(lineage.nodes) if waiting[node.name] == 0]
+    ordered = []
+    while stack:
+        name = stack.pop()
+        ordered.append(by_name[name])
+        for target in reversed(after[name]):
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                stack.append(target)
+    return ordered

@@ -1,0 +1,219 @@
+"""Who feeds whom: the lineage of a pipeline, from its event log or from its resolved graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from penstock.events.types import Event, EventType, FlowStatus
+from penstock.graph.elements import StreamingTable
+from penstock.graph.resolved import Input, ResolvedGraph
+
+
+class NodeKind(Enum):
+    """What a node of the lineage is; the value is how a person calls it."""
+
+    SOURCE = "source"
+    STREAMING_TABLE = "streaming table"
+    MATERIALIZED_VIEW = "materialized view"
+    VIEW = "view"
+    DATASET = "dataset"
+    """A dataset whose type the log does not tell, e.g. one written by a newer version."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineageNode:
+    """One box of the drawing.
+
+    `name` identifies the node: `schema.name` for a dataset, `format description` for an external
+    source. `label` is what a person reads first, `detail` the source's format. `rows` counts rows
+    written, `dropped` those that expectations kept out, `rows_per_second` is the processed rate of
+    the last batch. None means: not known (before a run, or for a view, which stores nothing).
+    """
+
+    name: str
+    kind: NodeKind
+    label: str
+    detail: str | None = None
+    status: FlowStatus | None = None
+    rows: int | None = None
+    dropped: int | None = None
+    rows_per_second: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LineageEdge:
+    """Rows of `upstream` go to `downstream`; both are names of nodes."""
+
+    upstream: str
+    downstream: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """A drawable graph. Build it with `Lineage.of`, which drops what cannot be drawn."""
+
+    nodes: tuple[LineageNode, ...]
+    edges: tuple[LineageEdge, ...]
+
+    @classmethod
+    def of(cls, nodes: Iterable[LineageNode], edges: Iterable[LineageEdge]) -> Lineage:
+        """Returns the lineage of distinct nodes and edges, in the order given.
+
+        An edge to itself or to a name without a node is left out: a log that was cut short can
+        hold one, and a drawing must not fail for it.
+        """
+        by_name = {node.name: node for node in nodes}
+        kept = {
+            edge: None
+            for edge in edges
+            if edge.upstream != edge.downstream and edge.upstream in by_name and edge.downstream in by_name
+        }
+        return cls(tuple(by_name.values()), tuple(kept))
+
+    def node(self, name: str) -> LineageNode | None:
+        """Returns the node called `name`, or None."""
+        return next((node for node in self.nodes if node.name == name), None)
+
+    def upstream(self, name: str) -> tuple[str, ...]:
+        """Returns the names of the nodes that feed `name` directly."""
+        return tuple(edge.upstream for edge in self.edges if edge.downstream == name)
+
+    def downstream(self, name: str) -> tuple[str, ...]:
+        """Returns the names of the nodes that `name` feeds directly."""
+        return tuple(edge.downstream for edge in self.edges if edge.upstream == name)
+
+    def around(self, name: str) -> Lineage:
+        """Returns `name` with its direct neighbours only."""
+        near = {name, *self.upstream(name), *self.downstream(name)}
+        return Lineage.of(
+            (node for node in self.nodes if node.name in near),
+            (edge for edge in self.edges if name in (edge.upstream, edge.downstream)),
+        )
+
+    def with_numbers(self, numbers: Mapping[str, Mapping[str, Any]]) -> Lineage:
+        """Returns the same graph with fields of nodes replaced: `{name: {field: value}}`."""
+        return Lineage(tuple(replace(node, **numbers.get(node.name, {})) for node in self.nodes), self.edges)
+
+    def short_label(self, node: LineageNode) -> str:
+        """Returns the node's label without the schema, when all datasets share one schema."""
+        schemas = {other.name.partition(".")[0] for other in self.nodes if other.kind is not NodeKind.SOURCE}
+        if node.kind is NodeKind.SOURCE or len(schemas) > 1 or "." not in node.label:
+            return node.label
+        return node.label.partition(".")[2]
+
+
+class LineageProjection:
+    """The lineage told by an event log, kept up to date event by event.
+
+    The definitions of the newest update that reached its definitions count: a dataset that was
+    removed from the pipeline's files leaves the drawing, and an update that failed before it
+    could define anything leaves the drawing as it was. Not thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._update_id: str | None = None
+        self._nodes: dict[str, LineageNode] = {}
+        self._edges: dict[LineageEdge, None] = {}
+
+    def apply(self, event: Event) -> None:
+        """Takes one event into account; an event without lineage in it changes nothing."""
+        match event.event_type:
+            case EventType.DATASET_DEFINITION:
+                self._begin(event.origin.update_id)
+                self._dataset(event.details.get("dataset_definition") or {})
+            case EventType.FLOW_DEFINITION:
+                self._begin(event.origin.update_id)
+                self._flow(event.details.get("flow_definition") or {})
+
+    def lineage(self) -> Lineage:
+        """Returns the lineage as of the last event, without numbers."""
+        return Lineage.of(self._nodes.values(), self._edges)
+
+    def _begin(self, update_id: str) -> None:
+        if update_id != self._update_id:
+            self._update_id = update_id
+            self._nodes, self._edges = {}, {}
+
+    def _dataset(self, definition: Mapping[str, Any]) -> None:
+        name = definition.get("dataset")
+        if not isinstance(name, str):
+            return
+        self._nodes[name] = LineageNode(name, _kind(definition.get("dataset_type")), name)
+        self._connect(_names(definition.get("inputs")), name)
+
+    def _flow(self, definition: Mapping[str, Any]) -> None:
+        target = definition.get("output_dataset")
+        if not isinstance(target, str):
+            return
+        self._nodes.setdefault(target, LineageNode(target, NodeKind.DATASET, target))
+        self._connect(_names(definition.get("input_datasets")), target)
+        for source in definition.get("sources") or ():
+            if isinstance(source, Mapping):
+                node = source_node(str(source.get("format") or "source"), str(source.get("description") or ""))
+                self._nodes.setdefault(node.name, node)
+                self._edges[LineageEdge(node.name, target)] = None
+
+    def _connect(self, inputs: Sequence[str], target: str) -> None:
+        for name in inputs:
+            self._edges[LineageEdge(name, target)] = None
+
+
+def project_lineage(events: Iterable[Event]) -> Lineage:
+    """Returns the lineage that `events`, in the order of the log, tell; without numbers."""
+    projection = LineageProjection()
+    for event in events:
+        projection.apply(event)
+    return projection.lineage()
+
+
+def lineage_of_graph(graph: ResolvedGraph) -> Lineage:
+    """Returns the lineage of a pipeline that was analysed but did not necessarily run."""
+    nodes: dict[str, LineageNode] = {}
+    edges: list[LineageEdge] = []
+
+    def read(inputs: Sequence[Input], target: str) -> None:
+        for source in inputs:
+            if source.dataset is not None:
+                edges.append(LineageEdge(str(source.dataset), target))
+                continue
+            node = source_node(source.format, source.description)
+            nodes.setdefault(node.name, node)
+            edges.append(LineageEdge(node.name, target))
+
+    for identifier in graph.order:
+        name = str(identifier)
+        if identifier in graph.views:
+            kind = NodeKind.VIEW
+            read(graph.views[identifier].inputs, name)
+        else:
+            streaming = isinstance(graph.tables[identifier], StreamingTable)
+            kind = NodeKind.STREAMING_TABLE if streaming else NodeKind.MATERIALIZED_VIEW
+            for flow in graph.flows_to(identifier):
+                read(flow.inputs, name)
+        nodes[name] = LineageNode(name, kind, name)
+    return Lineage.of(nodes.values(), edges)
+
+
+def source_node(source_format: str, description: str) -> LineageNode:
+    """Returns the node of an external source, e.g. `("kafka", "orders")`."""
+    name = f"{source_format} {description}".strip()
+    return LineageNode(name, NodeKind.SOURCE, description or source_format, detail=source_format)
+
+
+def _kind(dataset_type: object) -> NodeKind:
+    match dataset_type:
+        case "STREAMING_TABLE":
+            return NodeKind.STREAMING_TABLE
+        case "MATERIALIZED_VIEW":
+            return NodeKind.MATERIALIZED_VIEW
+        case "VIEW":
+            return NodeKind.VIEW
+        case _:
+            return NodeKind.DATASET
+
+
+def _names(value: object) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list | tuple) else []
