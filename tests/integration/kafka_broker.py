@@ -1,0 +1,158 @@
+"""A real Kafka broker (KRaft, one node) on loopback, started and stopped by the test that needs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.integration.java import broker_jars, java_executable
+from tests.processes import Server, ServerFailedError, free_ports
+
+_HEAP = "400m"
+_PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{broker}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+log.dirs={data}
+num.partitions=1
+num.network.threads=2
+num.io.threads=2
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+auto.create.topics.enable=false
+log.cleaner.enable=false
+"""
+
+
+class KafkaBroker:
+    """One broker with its data in `folder`; a context manager.
+
+    The address stays the same over `stop` and `start`, and so does the data, as on a broker that was restarted.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port, self._controller = free_ports(2)
+        self._server = Server(
+            "Kafka broker",
+            [*self._java(), "kafka.Kafka", str(folder / "server.properties")],
+            log=folder / "broker.log",
+        )
+
+    def __enter__(self) -> KafkaBroker:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        properties = self._folder / "server.properties"
+        properties.write_text(
+            _PROPERTIES.format(broker=self._port, controller=self._controller, data=self._folder / "data")
+        )
+        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        subprocess.run(
+            [*self._java(), "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.stop()
+
+    @property
+    def address(self) -> str:
+        """`host:port`, as for `kafka.bootstrap.servers`."""
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def server(self) -> Server:
+        """The process, for `paused(broker.server)`."""
+        return self._server
+
+    def start(self) -> None:
+        """Starts a stopped broker and returns once it answers."""
+        self._server.start(self._answers, timeout=90)
+
+    def stop(self) -> None:
+        """Ends the broker; clients see refused connections from now on."""
+        self._server.stop()
+
+    def restart(self) -> None:
+        """Stops and starts the broker on the same address and data."""
+        self.stop()
+        self.start()
+
+    def create_topic(self, topic: str, *, partitions: int = 1) -> None:
+        """Creates a topic and returns once it can be written to."""
+        admin = AdminClient({"bootstrap.servers": self.address})
+        admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1)])[topic].result(30)
+
+    def produce(self, topic: str, values: Iterable[bytes | str | Mapping[str, Any]], *, key: str | None = None) -> int:
+        """Writes the values, mappings as JSON, and returns how many the broker acknowledged.
+
+        Raises:
+            ServerFailedError: The broker did not take all of them within 60 s.
+        """
+        failures: list[str] = []
+        count = 0
+        producer = Producer({"bootstrap.servers": self.address, "acks": "all", "linger.ms": 20})
+        for value in values:
+            encoded = json.dumps(value) if isinstance(value, Mapping) else value
+            producer.produce(
+                topic, encoded, key=key, on_delivery=lambda error, _: failures.append(str(error)) if error else None
+            )
+            producer.poll(0)
+            count += 1
+        left = producer.flush(60)
+        if left or failures:
+            raise ServerFailedError(f"{left} messages not sent, {len(failures)} refused: {failures[:3]}")
+        return count
+
+    def consume(self, topic: str, *, partitions: int = 1) -> list[bytes]:
+        """Returns the values of all messages that the topic holds now, partition after partition."""
+        consumer = Consumer({"bootstrap.servers": self.address, "group.id": "test", "enable.auto.commit": False})
+        values: list[bytes] = []
+        try:
+            for partition in range(partitions):
+                first, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+                consumer.assign([TopicPartition(topic, partition, first)])
+                for _ in range(end - first):
+                    message = consumer.poll(30)
+                    if message is None or message.error():
+                        raise ServerFailedError(f"no message from {topic}/{partition}: {message and message.error()}")
+                    values.append(message.value() or b"")
+        finally:
+            consumer.close()
+        return values
+
+    def _answers(self) -> bool:
+        with suppress(KafkaException):
+            quiet = {"bootstrap.servers": self.address, "log_level": 0}
+            return bool(AdminClient(quiet).list_topics(timeout=2).brokers)
+        return False
+
+    @staticmethod
+    def _java() -> list[str]:
+        return [java_executable(), f"-Xmx{_HEAP}", "-XX:+UseSerialGC", "-cp", f"{broker_jars()}/*"]

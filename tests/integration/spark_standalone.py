@@ -1,0 +1,95 @@
+"""A Spark standalone cluster on loopback: one master, two workers, each a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from tests.integration.java import java_executable, spark_home
+from tests.processes import Server, accepts_connections, free_ports
+
+# What spark-class adds: Spark reaches into the JDK, which modules forbid unless told otherwise.
+_OPENED = ("java.lang", "java.lang.invoke", "java.net", "java.nio", "java.util", "java.util.concurrent")
+
+
+class SparkStandalone:
+    """A master and `workers` workers; a context manager.
+
+    Every worker offers one core and `memory`; executors of an application get no more than that. A driver reaches
+    the cluster with `spark.master` set to `url`; it must ask for at most `memory` per executor.
+    """
+
+    def __init__(self, folder: Path, *, workers: int = 2, memory: str = "1g") -> None:
+        self._folder = folder
+        self._workers = workers
+        self._memory = memory
+        self._port, self._master_ui = free_ports(2)
+        self._servers: list[Server] = []
+
+    def __enter__(self) -> SparkStandalone:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._start_master()
+            self._start_workers()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    @property
+    def url(self) -> str:
+        """The cluster's address, as for `spark.master`."""
+        return f"spark://127.0.0.1:{self._port}"
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids: the master's, then the workers'."""
+        return [server.pid for server in self._servers]
+
+    def executors_started(self) -> int:
+        """How many executors the workers have been asked to start since they run."""
+        return sum(len(list(work.glob("app-*/*"))) for work in self._folder.glob("work-*"))
+
+    def _start_master(self) -> None:
+        command = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(self._port)]
+        self._start("master", [*command, "--webui-port", str(self._master_ui)])
+
+    def _start_workers(self) -> None:
+        for number in range(1, self._workers + 1):
+            port, page = free_ports(2)
+            command = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--port", str(port)]
+            command += ["--webui-port", str(page), "--cores", "1", "--memory", self._memory]
+            command += ["--work-dir", str(self._folder / f"work-{number}"), self.url]
+            self._start(f"worker-{number}", command)
+
+    def _start(self, name: str, command: list[str]) -> None:
+        java = [java_executable(), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{spark_home()}/jars/*"]
+        java += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
+        environ = {
+            "SPARK_HOME": str(spark_home()),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_SCALA_VERSION": "2.13",
+            "JAVA_HOME": str(Path(os.path.realpath(java_executable())).parent.parent),
+        }
+        server = Server(f"Spark {name}", [*java, *command], self._folder / f"{name}.log", environ)
+        self._servers.append(server)
+        known = len(self._servers) - 1
+        server.start(lambda: accepts_connections(self._port) if known == 0 else self._alive_workers() >= known)
+
+    def _alive_workers(self) -> int:
+        with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self._master_ui}/json", timeout=5) as page:
+            return int(json.load(page)["aliveworkers"])
+        return 0
+
+    def _stop(self) -> None:
+        for server in reversed(self._servers):
+            server.stop()
