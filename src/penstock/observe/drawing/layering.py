@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from penstock.observe.lineage import Lineage, NodeKind
 
@@ -79,7 +80,7 @@ def arrange(lineage: Lineage) -> Layering:
             route.append(bend)
         route.append(downstream)
         routes[upstream, downstream] = tuple(route)
-        for left, right in zip(route, route[1:], strict=False):
+        for left, right in pairwise(route):
             after[left].append(right)
             before[right].append(left)
     best = _order(layers, after, before)
@@ -94,7 +95,7 @@ def arrange(lineage: Lineage) -> Layering:
 def crossings(layers: Sequence[Sequence[Place]], after: Mapping[Place, Sequence[Place]]) -> int:
     """Returns how many pairs of one-layer steps cross each other."""
     total = 0
-    for left, right in zip(layers, layers[1:], strict=False):
+    for left, right in pairwise(layers):
         position = {place: index for index, place in enumerate(right)}
         seen: list[int] = []
         for place in left:

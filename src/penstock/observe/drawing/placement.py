@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 from penstock.observe.drawing.layering import Bend, Layering, Place
 
@@ -29,7 +30,7 @@ def vertical_centres(layering: Layering, distance: Callable[[Place, Place], floa
             neighbours = (layering.before, layering.after) if forward else (layering.after, layering.before)
             wishes = [_wish(place, centres, neighbours) for place in layer]
             weights = [4.0 if isinstance(place, Bend) else 1.0 for place in layer]
-            gaps = [distance(upper, lower) for upper, lower in zip(layer, layer[1:], strict=False)]
+            gaps = [distance(upper, lower) for upper, lower in pairwise(layer)]
             centres.update(zip(layer, _nearest(wishes, weights, gaps), strict=True))
     top = min(centres.values(), default=0.0)
     return {place: centre - top for place, centre in centres.items()}

@@ -79,7 +79,8 @@ def to_svg(
         left = _left(columns[node.name])
         upper = centres[node.name] - heights[node.name] / 2
         address = link(node.name) if link is not None else None
-        parts.append(_card(lineage, node, number, left, upper, heights[node.name], address))
+        card = _card(node, lineage.short_label(node), left=left, upper=upper, height=heights[node.name])
+        parts.append(card if address is None else _linked(card, address, number, node))
     parts.append("</svg>")
     return "".join(parts) + "\n"
 
@@ -101,16 +102,15 @@ def _opening(lineage: Lineage, layering: Layering, width: float, height: float, 
     )
 
 
-def _card(
-    lineage: Lineage, node: LineageNode, number: int, left: float, upper: float, height: int, address: str | None
-) -> str:
+def _card(node: LineageNode, name: str, *, left: float, upper: float, height: int) -> str:
     shown = tone(node.status)
-    label = shorten(printable(lineage.short_label(node)), _NAME_CELLS)
+    label = shorten(printable(name), _NAME_CELLS)
     sub = node.detail if node.kind is NodeKind.SOURCE and node.detail else node.kind.value
     right = _CARD_WIDTH - 14
+    kind = node.kind.name.lower().replace("_", "-")
+    place = f"translate({left:.1f} {upper:.1f})"
     parts = [
-        f'<g class="lineage-node lineage-{shown.value} lineage-{node.kind.name.lower().replace("_", "-")}" '
-        f'transform="translate({left:.1f} {upper:.1f})">',
+        f'<g class="lineage-node lineage-{shown.value} lineage-{kind}" transform="{place}">',
         f"<title>{_text(_spoken(node))}</title>",
         f'<rect class="lineage-card" width="{_CARD_WIDTH}" height="{height}" rx="10"/>',
         f'<path class="lineage-stripe" d="M.75 10v{height - 20}"/>',
@@ -131,9 +131,11 @@ def _card(
         if node.rows_per_second is not None:
             parts.append(f'<text class="lineage-rate" x="{right}" y="67">{rate(node.rows_per_second)}</text>')
     parts.append("</g>")
-    card = "".join(parts)
-    if address is None:
-        return card
+    return "".join(parts)
+
+
+def _linked(card: str, address: str, number: int, node: LineageNode) -> str:
+    """A card to click; its id lets a page keep the keyboard's focus while the drawing is renewed."""
     return (
         f'<a class="lineage-link" id="lineage-node-{number}" href="{escape(address, quote=True)}" '
         f'aria-label="{_text(_spoken(node))}">{card}</a>'

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-from penstock.observe.drawing.layering import forward_edges
 from penstock.observe.drawing.labels import printable, shorten
+from penstock.observe.drawing.layering import forward_edges
 from penstock.observe.drawing.tone import Tone, tone
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind
 from penstock.observe.numbers import UNKNOWN, rate, short_count
@@ -78,11 +78,9 @@ def to_terminal(lineage: Lineage, *, width: int = 80, colour: bool = False, asci
     widest = max(cell_len(rail) + 1 + cell_len(printable(node.label)) for rail, node in rows)
     room = min(widest, width - taken)
     lines = [_heading(room)] if numbers else []
-    for rail, node in rows:
+    for whole_rail, node in rows:
+        rail = shorten(whole_rail, room - 1 - _LEAST_NAME, strokes.ellipsis) if room < widest else whole_rail
         name_room = room - cell_len(rail) - 1
-        if name_room < _LEAST_NAME:
-            rail = shorten(rail, room - 1 - _LEAST_NAME, strokes.ellipsis)
-            name_room = _LEAST_NAME
         left = f"{rail} {shorten(printable(node.label), name_room, strokes.ellipsis)}"
         lines.append(_line(set_cell_size(left, room), node, numbers=numbers, colour=colour, strokes=strokes))
     used = [kind for kind in NodeKind if any(node.kind is kind for node in lineage.nodes)]
@@ -107,8 +105,8 @@ def _line(left: str, node: LineageNode, *, numbers: bool, colour: bool, strokes:
         status = f"\x1b[{_ANSI[tone(node.status)]}m{status}\x1b[0m"
     stored = node.kind not in {NodeKind.SOURCE, NodeKind.VIEW}
     figures = (short_count(node.rows), rate(node.rows_per_second)) if stored else ("", "")
-    figures = tuple(strokes.unknown if figure == UNKNOWN else figure for figure in figures)
-    return f"{line} {status} {figures[0]:>{_ROWS_WIDTH}} {figures[1]:>{_RATE_WIDTH}}"
+    rows, speed = (strokes.unknown if figure == UNKNOWN else figure for figure in figures)
+    return f"{line} {status} {rows:>{_ROWS_WIDTH}} {speed:>{_RATE_WIDTH}}"
 
 
 def _rails(lineage: Lineage, strokes: _Strokes) -> list[tuple[str, LineageNode]]:
