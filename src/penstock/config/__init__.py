@@ -1,1 +1,21 @@
-"""Reads and checks penstock.yml and spark-pipeline.yml."""
+"""The pipeline file, checked with line numbers, as one frozen `PipelineConfig`."""
+
+from penstock.config.interval import parse_interval
+from penstock.config.library import Library, LibraryKind
+from penstock.config.load import load_project
+from penstock.config.pipeline_config import PipelineConfig, RetrySettings
+from penstock.config.secret import SecretReference
+from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
+
+__all__ = [
+    "Library",
+    "LibraryKind",
+    "PipelineConfig",
+    "RetrySettings",
+    "SecretReference",
+    "Trigger",
+    "TriggerKind",
+    "effective_trigger",
+    "load_project",
+    "parse_interval",
+]

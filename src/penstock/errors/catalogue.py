@@ -56,5 +56,8 @@ def condition(name: str) -> Condition:
 
 
 def fill(template: str, facts: dict[str, str]) -> str:
-    """Returns `template` with each `<fact>` replaced; a missing fact stays visible as `<fact>`."""
-    return _PLACEHOLDER.sub(lambda match: facts.get(match.group(1), match.group(0)), template)
+    """Returns `template` with each `<fact>` replaced; a missing fact stays visible as `<fact>`.
+
+    White space at the end is removed: a template may end with a `<suggestion>` that is empty.
+    """
+    return _PLACEHOLDER.sub(lambda match: facts.get(match.group(1), match.group(0)), template).rstrip()

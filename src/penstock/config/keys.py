@@ -1,0 +1,181 @@
+"""Every key of `penstock.yml` and of `spark-pipeline.yml`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from penstock.config.interval import parse_interval
+from penstock.config.secret import REFERENCE, WHOLE_REFERENCE
+from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText
+from penstock.errors import ConfigError
+
+_MASTER = r"local(\[(\*|\d+)(, ?\d+)?\])?|local-cluster\[\d+, ?\d+, ?\d+\]|spark://.+|k8s://.+|yarn"
+_NAME = r"[^\s./\\`][^./\\`]*"
+
+
+def _plain(key: str, text: str) -> str:
+    """Refuses references to secrets where values are shown."""
+    if REFERENCE.search(text):
+        raise ConfigError("CONFIG_REFERENCE_REFUSED", key=key)
+    if not text.strip():
+        raise ConfigError(
+            "CONFIG_INVALID_VALUE", key=key, value=text, expected="a text that is not empty", example="orders"
+        )
+    return text
+
+
+def _name(key: str, text: str) -> str:
+    if not re.fullmatch(_NAME, text):
+        raise ConfigError(
+            "CONFIG_INVALID_VALUE",
+            key=key,
+            value=text,
+            expected="one name without dots, slashes or backquotes",
+            example="shop",
+        )
+    return text
+
+
+def _setting(key: str, text: str) -> str:
+    """A value of `configuration`: any text, the empty one too, but no reference to a secret."""
+    if REFERENCE.search(text):
+        raise ConfigError("CONFIG_REFERENCE_REFUSED", key=key)
+    return text
+
+
+def _master(key: str, text: str) -> str:
+    if not re.fullmatch(_MASTER, text):
+        expected = "local[*], local[N], spark://HOST:PORT, yarn or k8s://URL"
+        raise ConfigError("CONFIG_INVALID_VALUE", key=key, value=text, expected=expected, example="local[*]")
+    return text
+
+
+def _interval(key: str, text: str) -> float:
+    return parse_interval(text)
+
+
+def _secret(key: str, text: str) -> tuple[str, str]:
+    """Returns source and target of a reference; the text of anything else is not repeated, it may be the secret."""
+    match = WHOLE_REFERENCE.fullmatch(text)
+    if match is None:
+        raise ConfigError("CONFIG_SECRET_LITERAL", secret=key.rpartition("secrets.")[2])
+    return match.group(1), match.group(2)
+
+
+_GLOB = Section(
+    (Key("include", Text(_plain), "A glob pattern, a folder or a file.", "transformations/**", required=True),)
+)
+_FILE = Section((Key("path", Text(_plain), "One file.", "transformations/orders.py", required=True),))
+_LIBRARY = Section(
+    (
+        Key("glob", _GLOB, "Files by pattern.", "{include: transformations/**}"),
+        Key("file", _FILE, "One file.", "{path: transformations/orders.py}"),
+    ),
+    one_of=True,
+)
+_RETRIES = Section(
+    (
+        Key("max_flow_retries", Count(), "How often a flow is tried again after an error that can pass.", "5", "2"),
+        Key(
+            "first_delay",
+            Text(_interval),
+            "The pause before the first new try; it doubles from try to try.",
+            "1 second",
+            "5 seconds",
+        ),
+        Key("longest_delay", Text(_interval), "The longest pause between two tries.", "1 minute", "5 minutes"),
+    )
+)
+
+_NAME_KEY = Key(
+    "name",
+    Text(_plain),
+    "The pipeline's name, in events and in the ids of its transactions; do not change it later.",
+    "orders",
+    required=True,
+)
+_LIBRARIES = Key(
+    "libraries",
+    ListOf(_LIBRARY),
+    "The files that declare the pipeline.",
+    "[{glob: {include: transformations/**}}]",
+    "every .py file below `transformations/` when that folder exists, else beside this file; no tests",
+)
+_CATALOG = Key("catalog", Text(_name), "The catalog; a storage holds one, so names drop it.", "main")
+_SCHEMA = Key(
+    "schema",
+    Text(_name),
+    "The schema of datasets that are named without one.",
+    "shop",
+    "default",
+    ("database", "target"),
+)
+_STORAGE = Key(
+    "storage",
+    Text(_plain),
+    "Where tables, checkpoints and events live: a path, relative to this file, or a URI.",
+    "s3a://lake/orders",
+    ".penstock",
+)
+_CONFIGURATION = Key(
+    "configuration",
+    TextMap(_setting),
+    'Parameters of the pipeline: spark.conf.get("source") in its files; --set KEY=VALUE changes one.',
+    "{source: ./data/orders}",
+)
+
+_SETTINGS = (
+    _NAME_KEY,
+    _LIBRARIES,
+    _CATALOG,
+    _SCHEMA,
+    _STORAGE,
+    Key("continuous", Flag(), "Whether a run goes on until it is stopped.", "true", "false"),
+    Key(
+        "trigger",
+        TriggerText(),
+        "When a flow starts its next batch; an interval keeps the run going until it is stopped.",
+        "10 seconds",
+        "available_now",
+    ),
+    _CONFIGURATION,
+    Key(
+        "paths",
+        TextMap(_plain),
+        "Where files written for another place are: a path's beginning, and what replaces it.",
+        "{/Volumes/main/raw: ./data}",
+    ),
+    Key(
+        "secrets",
+        TextMap(_secret, WHOLE_REFERENCE.pattern),
+        "Where secrets are; never printed, logged or stored.",
+        '{kafka_password: "${env:KAFKA_PASSWORD}"}',
+    ),
+    Key(
+        "spark_conf",
+        TextMap(),
+        "Spark's own settings; they win over Penstock's. Values may hold ${secret:name}, ${env:NAME} and ${file:PATH}.",
+        "{spark.sql.session.timeZone: UTC}",
+    ),
+    Key("master", Text(_master, _MASTER), "Where Spark runs.", "spark://host:7077", "local[*]"),
+    Key("retries", _RETRIES, "How a flow is tried again.", "{max_flow_retries: 5}"),
+)
+
+PENSTOCK = Section(
+    (
+        *_SETTINGS,
+        Key(
+            "environments",
+            MapOf(Section(tuple(replace(key, required=False) for key in _SETTINGS))),
+            "Settings that --env NAME puts over those above; mappings are merged by key.",
+            "{prod: {continuous: true}}",
+        ),
+    )
+)
+"""The keys of `penstock.yml`."""
+
+SPARK_PIPELINE = Section(
+    (_NAME_KEY, _LIBRARIES, _CATALOG, replace(_SCHEMA, aliases=("database",)), _STORAGE, _CONFIGURATION)
+)
+"""The keys of `spark-pipeline.yml`, the pipeline file of Apache Spark."""

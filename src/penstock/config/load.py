@@ -1,0 +1,182 @@
+"""From a folder to a `PipelineConfig`: find the file, check it, lay the environment over it, fill in defaults."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from penstock.config.document import read_document
+from penstock.config.keys import PENSTOCK, SPARK_PIPELINE
+from penstock.config.library import Library, LibraryKind
+from penstock.config.locate import PipelineFile, locate
+from penstock.config.pipeline_config import PipelineConfig, RetrySettings
+from penstock.config.reader import Placed, Reader, Settings
+from penstock.config.secret import REFERENCE, SecretReference, refer
+from penstock.config.trigger import effective_trigger
+from penstock.errors import ConfigError, PipelineInvalid, SourceLocation, did_you_mean
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def load_project(
+    directory: Path | str,
+    *,
+    environment: str | None = None,
+    overrides: Mapping[str, str] | None = None,
+    storage: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> PipelineConfig:
+    """Reads the pipeline file of a folder; reads no secret and touches no storage.
+
+    Args:
+        directory: the folder that holds penstock.yml or spark-pipeline.yml, or the file itself.
+        environment: the entry of `environments` to lay over the file.
+        overrides: entries of `configuration` that win over the file and its environment.
+        storage: wins over the file; relative to the current folder, where the user typed it.
+        environ: where `${env:NAME}` looks, when a secret is resolved.
+
+    Raises:
+        ConfigError: the one thing that is wrong; every environment of the file is checked.
+        PipelineInvalid: several things are wrong; its `errors` are ConfigErrors by line.
+    """
+    found = locate(directory)
+    section = SPARK_PIPELINE if found.is_spark_pipeline else PENSTOCK
+    elsewhere = frozenset(key.name for key in PENSTOCK.keys) if found.is_spark_pipeline else frozenset[str]()
+    reader = Reader(found.shown, elsewhere)
+    settings = reader.read(read_document(found.path, found.shown), section)
+    environments: Settings = settings.pop("environments").value if "environments" in settings else {}
+    for chosen in ({}, *(placed.value for placed in environments.values())):
+        reader.errors.extend(_unknown_secrets(_overlay(settings, chosen)))
+    if environment is not None and environment not in environments:
+        reader.errors.append(_unknown_environment(found, environment, environments))
+    _raise_all(reader.errors)
+    chosen = environments[environment].value if environment is not None else {}
+    return _build(
+        found,
+        _overlay(settings, chosen),
+        environment=environment,
+        overrides=overrides or {},
+        storage=storage,
+        environ=environ,
+    )
+
+
+def _overlay(base: Settings, over: Settings) -> Settings:
+    merged = dict(base)
+    for name, placed in over.items():
+        below = base.get(name)
+        if below is not None and isinstance(below.value, dict) and isinstance(placed.value, dict):
+            merged[name] = Placed({**below.value, **placed.value}, placed.location)
+        else:
+            merged[name] = placed
+    return merged
+
+
+def _build(
+    found: PipelineFile,
+    settings: Settings,
+    *,
+    environment: str | None,
+    overrides: Mapping[str, str],
+    storage: str | None,
+    environ: Mapping[str, str],
+) -> PipelineConfig:
+    folder = found.path.parent
+    values = {name: placed.value for name, placed in settings.items()}
+    secrets = {
+        name: refer(name, *placed.value, directory=folder, environ=environ, location=placed.location)
+        for name, placed in values.get("secrets", {}).items()
+    }
+    spark_conf: Settings = values.get("spark_conf", {})
+    own_storage = _absolute(values.get("storage", ".penstock"), folder)
+    return PipelineConfig(
+        name=values["name"],
+        directory=folder,
+        file=SourceLocation(found.shown),
+        environment=environment,
+        libraries=tuple(_library(placed) for placed in values.get("libraries", ())),
+        catalog=values.get("catalog"),
+        schema=values.get("schema", "default"),
+        storage=own_storage if storage is None else _absolute(storage, Path.cwd()),
+        continuous=values.get("continuous", False),
+        trigger=effective_trigger(values.get("trigger"), continuous=values.get("continuous", False)),
+        configuration={**_texts(values.get("configuration", {})), **overrides},
+        paths={name: _absolute(text, folder) for name, text in _texts(values.get("paths", {})).items()},
+        secrets=secrets,
+        spark_conf=_texts(spark_conf),
+        master=values.get("master", "local[*]"),
+        retries=_retries(values.get("retries", {})),
+        references=_references(spark_conf, secrets, folder, environ),
+    )
+
+
+def _retries(settings: Settings) -> RetrySettings:
+    given: dict[str, Any] = {name: placed.value for name, placed in settings.items()}
+    return RetrySettings(**given)
+
+
+def _library(placed: Placed) -> Library:
+    if "glob" in placed.value:
+        return Library(placed.value["glob"].value["include"].value, LibraryKind.GLOB, placed.location)
+    return Library(placed.value["file"].value["path"].value, LibraryKind.FILE, placed.location)
+
+
+def _references(
+    spark_conf: Settings, secrets: Mapping[str, SecretReference], folder: Path, environ: Mapping[str, str]
+) -> dict[str, SecretReference]:
+    found: dict[str, SecretReference] = {}
+    for key, placed in spark_conf.items():
+        for match in REFERENCE.finditer(placed.value):
+            source, target = match.groups()
+            found[match.group(0)] = (
+                secrets[target]
+                if source == "secret"
+                else refer(key, source, target, directory=folder, environ=environ, location=placed.location)
+            )
+    return found
+
+
+def _unknown_secrets(settings: Settings) -> Iterable[ConfigError]:
+    known = settings["secrets"].value if "secrets" in settings else {}
+    for key, placed in (settings["spark_conf"].value if "spark_conf" in settings else {}).items():
+        for source, target in REFERENCE.findall(placed.value):
+            if source == "secret" and target not in known:
+                yield ConfigError(
+                    "CONFIG_UNKNOWN_SECRET",
+                    location=placed.location,
+                    key=f"spark_conf.{key}",
+                    secret=target,
+                    suggestion=did_you_mean(target, known),
+                )
+
+
+def _unknown_environment(found: PipelineFile, environment: str, known: Settings) -> ConfigError:
+    also = f"Known: {', '.join(known)}." if known else f"{found.shown} declares none."
+    return ConfigError(
+        "CONFIG_UNKNOWN_ENVIRONMENT",
+        location=SourceLocation(found.shown),
+        environment=environment,
+        suggestion=did_you_mean(environment, known, also=also),
+    )
+
+
+def _raise_all(errors: Iterable[ConfigError]) -> None:
+    """Raises the errors by line, each once: an environment repeats what is wrong below it."""
+    distinct = {(error.location, error.condition, *error.facts.items()): error for error in errors}
+    ordered = sorted(distinct.values(), key=lambda error: (error.location.line or 0) if error.location else 0)
+    if len(ordered) == 1:
+        raise ordered[0]
+    if ordered:
+        raise PipelineInvalid(ordered)
+
+
+def _texts(settings: Settings) -> dict[str, str]:
+    return {name: placed.value for name, placed in settings.items()}
+
+
+def _absolute(text: str, folder: Path) -> str:
+    """Returns a URI as it is, and a path absolute, with `~` expanded."""
+    return text if _URI.match(text) else os.path.normpath(folder / os.path.expanduser(text))

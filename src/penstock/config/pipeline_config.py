@@ -1,0 +1,103 @@
+"""What a pipeline file says, checked and complete: the one thing that the engine reads of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from penstock.config.library import Library, find_source_files
+from penstock.config.secret import REFERENCE, SecretReference
+from penstock.config.trigger import Trigger, effective_trigger
+from penstock.errors import ConfigError, SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySettings:
+    """How a flow is tried again after an error that can pass.
+
+    `max_flow_retries` counts the tries after the first one. The pause before them starts with
+    `first_delay` seconds and doubles up to `longest_delay` seconds.
+    """
+
+    max_flow_retries: int = 2
+    first_delay: float = 5.0
+    longest_delay: float = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineConfig:
+    """A pipeline's settings after environment, overrides and defaults.
+
+    `directory` is absolute; `file` is the pipeline file as the user would type it. `storage` and the
+    values of `paths` are absolute paths or URIs. The values of `spark_conf` may hold references to
+    secrets until `resolve_spark_conf`; no other field does.
+    """
+
+    name: str
+    directory: Path
+    file: SourceLocation
+    environment: str | None = None
+    libraries: tuple[Library, ...] = ()
+    catalog: str | None = None
+    schema: str = "default"
+    storage: str
+    continuous: bool = False
+    trigger: Trigger
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, SecretReference] = field(default_factory=dict)
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    master: str = "local[*]"
+    retries: RetrySettings = field(default_factory=RetrySettings)
+    references: Mapping[str, SecretReference] = field(default_factory=dict, repr=False)
+    """The references in the values of `spark_conf`, by their text, e.g. `${env:TOKEN}`."""
+
+    @property
+    def keeps_running(self) -> bool:
+        """Whether a run goes on until it is stopped."""
+        return not self.trigger.stops
+
+    def source_files(self) -> list[Path]:
+        """Returns the files that declare the pipeline, absolute, sorted, each once; looks at the disk.
+
+        Raises:
+            ConfigError: CONFIG_NO_SOURCE_FILES, CONFIG_SOURCE_NOT_SUPPORTED.
+        """
+        return find_source_files(self.directory, self.libraries, self.file)
+
+    def resolve_spark_conf(self) -> dict[str, str]:
+        """Returns `spark_conf` with the values of the secrets in it: never show or log the result.
+
+        Raises:
+            ConfigError: SECRET_NOT_FOUND.
+        """
+        return {
+            key: REFERENCE.sub(lambda match: self.references[match.group(0)].resolve(), value)
+            for key, value in self.spark_conf.items()
+        }
+
+    def redact(self, text: str) -> str:
+        """Returns `text` with every value of a secret replaced by `***`.
+
+        For texts from elsewhere, such as a broker's error message. A secret without a value is passed over.
+        """
+        for reference in (*self.secrets.values(), *self.references.values()):
+            try:
+                text = text.replace(reference.resolve(), "***")
+            except ConfigError:
+                continue
+        return text
+
+    def with_run_options(self, *, continuous: bool = False, trigger: str | None = None) -> PipelineConfig:
+        """Returns the settings under `--continuous` and `--trigger`; the trigger outweighs `continuous`.
+
+        Raises:
+            ConfigError: CONFIG_INVALID_TRIGGER.
+        """
+        if trigger is not None:
+            chosen = Trigger.parse(trigger)
+            return replace(self, trigger=chosen, continuous=not chosen.stops)
+        if continuous:
+            return replace(self, continuous=True, trigger=effective_trigger(self.trigger, continuous=True))
+        return self

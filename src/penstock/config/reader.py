@@ -1,0 +1,193 @@
+"""Checks the nodes of a pipeline file against the table of keys; collects every error of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
+
+from penstock.config.document import describe, kind_of, line_of, pairs, scalar_text
+from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Shape, Text, TextMap, TriggerText, expected
+from penstock.config.trigger import Trigger
+from penstock.errors import ConfigError, SourceLocation, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A value and its place in the file.
+
+    The value is what the key's shape parses to; for a TextMap or a Section, a dict of Placed; for a
+    ListOf, a list of Placed; for a MapOf, a dict of Placed sections.
+    """
+
+    value: Any
+    location: SourceLocation
+
+
+Settings = dict[str, Placed]
+"""A section's values by the canonical name of their key; absent keys are absent."""
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads one file; `shown` is its path as the user would type it, `errors` what it found wrong."""
+
+    shown: str
+    elsewhere: frozenset[str] = frozenset()
+    """Keys that the user may know from the other pipeline file; for the suggestion only."""
+    errors: list[ConfigError] = field(default_factory=list)
+
+    def read(self, root: Node | None, section: Section) -> Settings:
+        """Returns the settings of a whole file, without those that are wrong."""
+        if root is None or kind_of(root) == "null":
+            self._missing(section.keys, {}, "", SourceLocation(self.shown, 1))
+            return {}
+        try:
+            return self._section(root, section, "")
+        except ConfigError as error:
+            self.errors.append(error)
+            return {}
+
+    def _section(self, node: Node, section: Section, path: str) -> Settings:
+        mapping = self._mapping(node, section, path, "name: orders")
+        by_name = {name: key for key in section.keys for name in (key.name, *key.aliases)}
+        found: Settings = {}
+        spelt: dict[str, str] = {}
+        for name, name_node, value in pairs(mapping, self.shown):
+            inner = f"{path}.{name}" if path else name
+            location = SourceLocation(self.shown, line_of(name_node))
+            try:
+                key = self._known(name, by_name, spelt, path)
+                spelt[key.name] = inner
+                found[key.name] = Placed(self._value(value, key.shape, inner, key), location)
+            except ConfigError as error:
+                error.location = error.location or location
+                self.errors.append(error)
+        where = SourceLocation(self.shown, line_of(node))
+        self._missing(section.keys, spelt, path, where)
+        if section.one_of and len(spelt) > 1:
+            first, second = list(spelt.values())[:2]
+            raise ConfigError("CONFIG_CONFLICTING_KEYS", location=where, first=first, second=second)
+        if section.one_of and not mapping.value:
+            key = section.keys[0]
+            raise ConfigError(
+                "CONFIG_MISSING_KEY", location=where, key=f"{path}.{key.name}", example=f"{key.name}: {key.example}"
+            )
+        return found
+
+    def _known(self, name: str, by_name: dict[str, Key], spelt: dict[str, str], path: str) -> Key:
+        inner = f"{path}.{name}" if path else name
+        key = by_name.get(name)
+        if key is None:
+            raise ConfigError("CONFIG_UNKNOWN_KEY", key=inner, suggestion=self._suggest(name, by_name, path))
+        if key.name in spelt:
+            raise ConfigError("CONFIG_CONFLICTING_KEYS", first=spelt[key.name], second=inner)
+        return key
+
+    def _value(self, node: Node, shape: Shape, path: str, key: Key) -> Any:
+        empty = kind_of(node) == "null"
+        match shape:
+            case Text():
+                if kind_of(node) != "str":
+                    raise self._wrong(node, shape, path, f'{key.name}: "{key.example}"')
+                return shape.parse(path, str(node.value))
+            case Flag():
+                if kind_of(node) != "bool":
+                    raise self._wrong(node, shape, path, f"{key.name}: {key.example}")
+                return scalar_text(node) == "true"
+            case Count():
+                text = scalar_text(node)
+                if kind_of(node) != "int" or text is None or not text.isdecimal() or len(text) > 9:
+                    raise self._wrong(node, shape, path, f"{key.name}: {key.example}")
+                return int(text)
+            case TriggerText():
+                return self._trigger(node, shape, path, key)
+            case TextMap():
+                return {} if empty else self._text_map(node, shape, path, key)
+            case Section():
+                return {} if empty else self._section(node, shape, path)
+            case MapOf():
+                return {} if empty else self._map(node, shape, path, key)
+            case ListOf():
+                return [] if empty else self._list(node, shape, path, key)
+            case _:
+                assert_never(shape)
+
+    def _text_map(self, node: Node, shape: TextMap, path: str, key: Key) -> Settings:
+        found: Settings = {}
+        for name, name_node, value in pairs(self._mapping(node, shape, path, f"{key.name}: {key.example}"), self.shown):
+            location = SourceLocation(self.shown, line_of(name_node))
+            try:
+                text = scalar_text(value)
+                if text is None:
+                    raise self._wrong(value, Text(), f"{path}.{name}", f'{name}: "text"')
+                found[name] = Placed(shape.parse(f"{path}.{name}", text), location)
+            except ConfigError as error:
+                error.location = error.location or location
+                self.errors.append(error)
+        return found
+
+    def _map(self, node: Node, shape: MapOf, path: str, key: Key) -> Settings:
+        found: Settings = {}
+        for name, name_node, value in pairs(self._mapping(node, shape, path, f"{key.name}: {key.example}"), self.shown):
+            found[name] = Placed({}, SourceLocation(self.shown, line_of(name_node)))
+            try:
+                found[name] = Placed(
+                    self._value(value, shape.item, f"{path}.{name}", key),
+                    SourceLocation(self.shown, line_of(name_node)),
+                )
+            except ConfigError as error:
+                self.errors.append(error)
+        return found
+
+    def _list(self, node: Node, shape: ListOf, path: str, key: Key) -> list[Placed]:
+        if not isinstance(node, SequenceNode):
+            raise self._wrong(node, shape, path, f"{key.name}: {key.example}")
+        found: list[Placed] = []
+        for position, item in enumerate(node.value):
+            try:
+                section = self._section(item, shape.item, f"{path}[{position}]")
+                found.append(Placed(section, SourceLocation(self.shown, line_of(item))))
+            except ConfigError as error:
+                self.errors.append(error)
+        return found
+
+    def _trigger(self, node: Node, shape: TriggerText, path: str, key: Key) -> Trigger:
+        if kind_of(node) == "str":
+            return Trigger.parse(str(node.value))
+        mapping = self._mapping(node, shape, path, f"{key.name}: {key.example}")
+        found: dict[str, str] = {}
+        for name, _, value in pairs(mapping, self.shown):
+            if kind_of(value) != "str":
+                raise self._wrong(value, Text(), f"{path}.{name}", f"{name}: 10 seconds")
+            found[name] = str(value.value)
+        return Trigger.parse(found)
+
+    def _mapping(self, node: Node, shape: Shape, path: str, example: str) -> MappingNode:
+        if not isinstance(node, MappingNode):
+            raise self._wrong(node, shape, path or "the file", example)
+        return node
+
+    def _wrong(self, node: Node, shape: Shape, path: str, example: str) -> ConfigError:
+        return ConfigError(
+            "CONFIG_WRONG_TYPE",
+            location=SourceLocation(self.shown, line_of(node)),
+            key=path,
+            expected=expected(shape),
+            found=describe(node),
+            example=example,
+        )
+
+    def _missing(self, keys: Sequence[Key], found: dict[str, str], path: str, where: SourceLocation) -> None:
+        for key in keys:
+            if key.required and key.name not in found:
+                inner = f"{path}.{key.name}" if path else key.name
+                example = f"{key.name}: {key.example}"
+                self.errors.append(ConfigError("CONFIG_MISSING_KEY", location=where, key=inner, example=example))
+
+    def _suggest(self, name: str, known: dict[str, Key], path: str) -> str:
+        if not path and name in self.elsewhere:
+            return f"'{name}' belongs in penstock.yml; rename this file to use it."
+        return did_you_mean(name, known, also=f"Known here: {', '.join(known)}.")

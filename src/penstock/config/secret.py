@@ -1,0 +1,79 @@
+"""Secrets by reference: a pipeline file says where a secret is, never what it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from penstock.errors import ConfigError, SourceLocation
+
+REFERENCE = re.compile(r"\$\{(env|file|secret):([^}]*)\}")
+"""A reference inside a text: to an environment variable, a file, or an entry of `secrets`."""
+
+WHOLE_REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
+"""What an entry of `secrets` must be, from its first to its last character."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SecretReference:
+    """Where the value of a secret is. Its repr shows the reference; the value is never kept.
+
+    `source` is `env` or `file`, `target` the variable or the path. It cannot be pickled: a secret
+    does not leave the driver by accident.
+    """
+
+    name: str
+    source: str
+    target: str
+    location: SourceLocation | None
+    _read: Callable[[], str] = field(compare=False)
+
+    def resolve(self) -> str:
+        """Returns the value, read anew at each call; one line end after it is removed.
+
+        Raises:
+            ConfigError: SECRET_NOT_FOUND when there is none, or when it is empty.
+        """
+        try:
+            value = self._read()
+        except KeyError:
+            reason = f"the environment variable {self.target} is not set"
+        except OSError as error:
+            reason = f"the file {self.target} cannot be read ({error.strerror})"
+        except UnicodeDecodeError:
+            reason = f"the file {self.target} is not UTF-8 text"
+        else:
+            if value:
+                return value
+            reason = f"{'the environment variable' if self.source == 'env' else 'the file'} {self.target} is empty"
+        raise ConfigError("SECRET_NOT_FOUND", location=self.location, secret=self.name, reason=reason) from None
+
+    def __repr__(self) -> str:
+        return f"SecretReference({self.name!r}, ${{{self.source}:{self.target}}})"
+
+    def __getstate__(self) -> object:
+        raise TypeError("a SecretReference cannot be pickled; resolve it on the driver")
+
+
+def refer(
+    name: str,
+    source: str,
+    target: str,
+    *,
+    directory: Path,
+    environ: Mapping[str, str],
+    location: SourceLocation | None,
+) -> SecretReference:
+    """Returns the reference to a variable of `environ` or to a file relative to `directory`."""
+    if source == "env":
+        return SecretReference(name, source, target, location, partial(environ.__getitem__, target))
+    path = directory / os.path.expanduser(target)
+    return SecretReference(name, source, target, location, partial(_read_file, path))
+
+
+def _read_file(path: Path) -> str:
+    return path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")

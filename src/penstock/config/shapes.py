@@ -1,0 +1,110 @@
+"""The shapes that a value of a pipeline file can have, as data: one table checks, documents and makes the JSON Schema.
+
+`parse` of a shape gets the key and the text, and returns the value that the engine uses; it raises a
+ConfigError without a location, which the reader adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+def as_written(key: str, text: str) -> Any:
+    """Returns the text itself."""
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text; a number or true/false is refused, so that nothing is lost by reading it as one."""
+
+    parse: Callable[[str, str], Any] = as_written
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """true or false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A whole number from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextMap:
+    """Names and texts. Numbers and true/false are kept as they are written."""
+
+    parse: Callable[[str, str], Any] = as_written
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerText:
+    """A trigger: a name, an interval, or a mapping of one name to an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A mapping with known keys. With `one_of`, exactly one of them must be there."""
+
+    keys: tuple[Key, ...]
+    one_of: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list of sections."""
+
+    item: Section
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """Sections by name."""
+
+    item: Section
+
+
+Shape = Text | Flag | Count | TextMap | TriggerText | Section | ListOf | MapOf
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a section.
+
+    `default` and `example` are YAML as a person would write it after `<name>: `; a `default` of ""
+    means none. `aliases` are other spellings of the same key.
+    """
+
+    name: str
+    shape: Shape
+    description: str
+    example: str
+    default: str = ""
+    aliases: tuple[str, ...] = ()
+    required: bool = False
+
+
+def expected(shape: Shape) -> str:
+    """Returns what a person must write for a value of this shape."""
+    match shape:
+        case Text():
+            return "text"
+        case Flag():
+            return "true or false"
+        case Count():
+            return "a whole number, 0 or more"
+        case TextMap():
+            return "a mapping of names to texts"
+        case TriggerText():
+            return "a trigger"
+        case Section():
+            return "a mapping with " + (" or " if shape.one_of else ", ").join(f"'{key.name}'" for key in shape.keys)
+        case ListOf():
+            return "a list"
+        case MapOf():
+            return "a mapping of names to settings"
