@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
-
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from tests.integration.java import broker_jars, java_executable
 from tests.processes import Server, ServerFailedError, free_ports
 
@@ -149,7 +148,7 @@ class KafkaBroker:
 
     def _answers(self) -> bool:
         with suppress(KafkaException):
-            quiet = {"bootstrap.servers": self.address, "log_level": 0}
+            quiet: dict[str, str | int | float | bool] = {"bootstrap.servers": self.address, "log_level": 0}
             return bool(AdminClient(quiet).list_topics(timeout=2).brokers)
         return False
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import psutil
-
 from tests.integration.kafka_broker import KafkaBroker
 from tests.processes import accepts_connections, paused, wait_until
 

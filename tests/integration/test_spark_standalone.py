@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import psutil
-
 from tests.integration.spark_standalone import SparkStandalone
 
 _PROGRAM = """
