@@ -43,8 +43,6 @@ def differences(actual: Iterable[Row], expected: Iterable[Row], columns: Iterabl
     lines = [f"{found.total()} rows, {wanted.total()} expected"]
     for title, rows in (("missing", missing), ("not expected", unexpected)):
         for row, count in sorted(rows.items(), key=repr)[:_SHOWN]:
-                f" ({other[row]} times instead of {other[row] + count})" if title == "missing" and other[row] else ""
-            )
             lines.append(f"  {title}, {count} x: {dict(row)}")
         if len(rows) > _SHOWN:
             lines.append(f"  … and {len(rows) - _SHOWN} more {title}")
