@@ -1,0 +1,51 @@
+"""Where Penstock keeps what it fetched or computed once per user: jars, the class archive, driver logs."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from penstock.errors import ConfigError
+
+Progress = Callable[[str], None]
+
+
+def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """Returns `$PENSTOCK_CACHE`, else `penstock` in the user's cache folder; created when missing.
+
+    Raises:
+        ConfigError: CACHE_NOT_WRITABLE when the folder cannot be created or written.
+    """
+    chosen = environ.get("PENSTOCK_CACHE")
+    shared = environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
+    cache = Path(chosen).expanduser() if chosen else Path(shared) / "penstock"
+    return writable_folder(cache.absolute())
+
+
+def writable_folder(folder: Path) -> Path:
+    """Returns `folder` after creating it; raises ConfigError CACHE_NOT_WRITABLE when that fails."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError("CACHE_NOT_WRITABLE", path=folder, reason=error.strerror or type(error).__name__) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError("CACHE_NOT_WRITABLE", path=folder, reason="Permission denied")
+    return folder
+
+
+@contextmanager
+def one_process_at_a_time(lock: Path, *, waiting: Callable[[], None]) -> Iterator[None]:
+    """Holds the lock file `lock`; calls `waiting` once when another process has it.
+
+    The operating system frees the lock when its holder dies, so a crash never blocks the next run.
+    """
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

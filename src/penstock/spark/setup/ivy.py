@@ -1,0 +1,153 @@
+"""Apache Ivy, which ships inside PySpark, as the downloader of jars from a Maven repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+from xml.sax.saxutils import quoteattr
+
+import pyspark
+
+from penstock.errors import ConfigError, ExternalError, InternalError
+from penstock.spark.setup.cache import Progress
+from penstock.spark.setup.jar_lock import LockedJar
+from penstock.spark.setup.java import Java, JavaOrigin
+from penstock.spark.setup.proxy import proxy_options
+from penstock.spark.setup.trust_store import trust_store_options
+
+MIRROR = "PENSTOCK_MAVEN_MIRROR"
+_DEFAULT_REPOSITORY = "Maven Central"
+_DOWNLOADING = re.compile(r"^downloading \S*?([^/\s]+\.jar)")
+_UNRESOLVED = re.compile(r":: ([^#\s]+)#([^;\s]+);(\S+?): (?:not found|.*)$", re.MULTILINE)
+_SERVER_ERROR = re.compile(r"Server access error at url \S+ \((.+)\)\s*$", re.MULTILINE)
+_MISSING_ARTIFACT = re.compile(r"^\s*\[(?:FAILED|NOT FOUND)\s*\]\s*([^#\s]+)#([^;\s]+);([^!\s]+)!", re.MULTILINE)
+
+
+def retrieve(
+    jars: Sequence[LockedJar],
+    target: Path,
+    *,
+    scratch: Path,
+    java: Java,
+    environ: Mapping[str, str],
+    progress: Progress,
+) -> None:
+    """Downloads `jars` into the folder `target`; `scratch` is an empty folder for Ivy's own files.
+
+    `$PENSTOCK_MAVEN_MIRROR` names another repository than Maven Central; proxies come from HTTPS_PROXY, HTTP_PROXY
+    and NO_PROXY. Nothing is verified here.
+
+    Raises:
+        ConfigError: MAVEN_MIRROR_INVALID.
+        ExternalError: JARS_DOWNLOAD_FAILED, with the first artifact that is missing.
+    """
+    mirror = environ.get(MIRROR, "").strip()
+    (scratch / "settings.xml").write_text(_settings(mirror), encoding="utf-8")
+    (scratch / "ivy.xml").write_text(_module(jars), encoding="utf-8")
+    output = _run_ivy(jars, target, scratch=scratch, java=java, environ=environ, progress=progress)
+    missing = [jar for jar in jars if not (target / jar.file_name).is_file()]
+    if missing:
+        raise ExternalError(
+            "JARS_DOWNLOAD_FAILED",
+            artifact=_first_failure(output) or missing[0].coordinates,
+            repository=without_password(mirror) if mirror else _DEFAULT_REPOSITORY,
+            reason=_reason(output),
+        )
+
+
+def without_password(url: str) -> str:
+    """Returns `url` without its user and password."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _run_ivy(
+    jars: Sequence[LockedJar],
+    target: Path,
+    *,
+    scratch: Path,
+    java: Java,
+    environ: Mapping[str, str],
+    progress: Progress,
+) -> str:
+    # Through the environment, because a process list shows command lines to every user of the machine.
+    network = proxy_options(environ)
+    if java.origin is JavaOrigin.BUNDLED:
+        network += trust_store_options(scratch)
+    quoted = " ".join(f'"{option}"' for option in [*environ.get("JDK_JAVA_OPTIONS", "").split(), *network])
+    command = [str(java.executable), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", str(_ivy_jar())]
+    command += ["org.apache.ivy.Main", "-settings", str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
+    command += ["-cache", str(scratch / "cache"), "-retrieve", str(target / "[artifact]-[revision].[ext]")]
+    command += ["-types", "jar", "bundle"]
+    lines: list[str] = []
+    started = 0
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**environ, "JDK_JAVA_OPTIONS": quoted},
+    ) as ivy:
+        assert ivy.stdout is not None
+        for line in ivy.stdout:
+            lines.append(line)
+            if found := _DOWNLOADING.match(line):
+                started += 1
+                progress(f"Downloading {found.group(1)} ({started} of {len(jars)})")
+    return "".join(lines)
+
+
+def _ivy_jar() -> Path:
+    folder = Path(os.path.dirname(pyspark.__file__)) / "jars"
+    for jar in folder.glob("ivy-*.jar"):
+        return jar
+    raise InternalError("INTERNAL_ERROR", detail=f"PySpark's folder {folder} holds no ivy jar")
+
+
+def _settings(mirror: str) -> str:
+    root = credentials = ""
+    if mirror:
+        parts = urlsplit(mirror)
+        if parts.scheme not in {"http", "https", "file"} or not (parts.netloc or parts.path):
+            raise ConfigError("MAVEN_MIRROR_INVALID", value=without_password(mirror), variable=MIRROR)
+        root = " root=" + quoteattr(without_password(mirror))
+        if parts.username:
+            credentials = (
+                f"<credentials host={quoteattr(parts.hostname or '')} username={quoteattr(parts.username)}"
+                f" passwd={quoteattr(parts.password or '')}/>"
+            )
+    # The lock names every jar, so POMs need not be read, which halves the number of requests.
+    return (
+        f'<ivysettings>{credentials}<settings defaultResolver="maven"/><timeout-constraints>'
+        '<timeout-constraint name="patience" connectionTimeout="15000" readTimeout="60000"/></timeout-constraints>'
+        f'<resolvers><ibiblio name="maven" m2compatible="true" usepoms="false" timeoutConstraint="patience"{root}/>'
+        "</resolvers></ivysettings>"
+    )
+
+
+def _module(jars: Sequence[LockedJar]) -> str:
+    dependencies = "".join(
+        f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.name)} rev={quoteattr(jar.revision)}"
+        ' transitive="false"/>'
+        for jar in jars
+    )
+    return (
+        '<ivy-module version="2.0"><info organisation="penstock" module="jars"/><configurations><conf name="default"/>'
+        f'</configurations><dependencies defaultconf="default->default">{dependencies}</dependencies></ivy-module>'
+    )
+
+
+def _first_failure(output: str) -> str | None:
+    found = _MISSING_ARTIFACT.search(output) or _UNRESOLVED.search(output)
+    return ":".join(found.groups()) if found else None
+
+
+def _reason(output: str) -> str:
+    found = _SERVER_ERROR.search(output)
+    return found.group(1) if found else "the repository does not have it, or cannot be reached"
