@@ -7,6 +7,7 @@ Text that comes from a pipeline (names, messages, data) may hold anything, so it
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timedelta
@@ -76,9 +77,34 @@ def progress_lines() -> Progress:
 
 
 def print_json(document: Any) -> None:
-    """Writes one JSON document and a newline to stdout."""
-    sys.stdout.write(json.dumps(document, default=_jsonable, ensure_ascii=False, allow_nan=False) + "\n")
+    """Writes one JSON document and a newline to stdout.
+
+    JSON has no NaN and no infinity; they become the strings that Spark writes for them.
+    """
+    try:
+        text = _to_json(document)
+    except ValueError:
+        text = _to_json(_finite(document))
+    sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def _to_json(document: Any) -> str:
+    return json.dumps(document, default=_jsonable, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float() if math.isnan(value):
+            return "NaN"
+        case float() if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        case dict():
+            return {key: _finite(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_finite(inner) for inner in value]
+        case _:
+            return value
 
 
 def print_table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[object]], *, title: str = "") -> None:
@@ -98,11 +124,6 @@ def table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[object]],
     for row in rows:
         built.add_row(*(Text("" if cell is None else clean(cell)) for cell in row))
     return built
-
-
-def number(value: float | None, *, digits: int = 0) -> str:
-    """Renders a number for a person: `1,234`, `12.5`, or nothing for None."""
-    return "" if value is None else f"{value:,.{digits}f}"
 
 
 def plural(count: int, noun: str) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +18,8 @@ from penstock.cli.project import open_project
 if TYPE_CHECKING:
     from penstock.events.types import Event
 
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.25
+CHUNK = 10_000
 
 
 class LevelName(Enum):
@@ -45,7 +44,9 @@ def events(
     dataset: Annotated[
         str | None, typer.Option("--dataset", metavar="NAME", help="Only events of this dataset.")
     ] = None,
-    count: Annotated[int, typer.Option("--count", "-n", min=0, help="Only the newest N events; 0 means all.")] = 50,
+    count: Annotated[
+        int, typer.Option("--count", "-n", metavar="N", min=0, help="Only the newest N events; 0 means all.")
+    ] = 50,
     environment: Environment = None,
     storage: StorageUri = None,
     as_json: AsJson = False,
@@ -54,53 +55,66 @@ def events(
 
     `--json` prints one event per line with the columns of the DLT event log.
     """
-    from penstock.events import read_events
     from penstock.graph.identifier import Identifier
 
     config = open_project(directory, environment=environment, storage=storage)
     wanted = str(Identifier.parse(dataset, default_schema=config.schema)) if dataset else None
-    shown = _Filter(level, wanted)
-    past = (event for event in read_events(config.storage) if shown.notes(event))
-    newest = deque(past, maxlen=count) if count else past
-    arriving = _arriving(config.storage, shown) if follow else iter(())
+    chosen = _Filter(level, wanted)
+    printed = False
     try:
-        for event in chain(newest, arriving):
+        for event in _follow(config.storage, chosen, count) if follow else _newest(config.storage, chosen, count):
             _print(event, as_json=as_json)
+            printed = True
     except KeyboardInterrupt:
         return
-    if shown.last_sequence < 0:
-        note("The event log is empty; 'penstock run' writes it.")
+    if not printed:
+        note("No event to show; 'penstock run' writes them.")
 
 
 class _Filter:
-    """Which events are printed, and how far the log was read."""
+    """Which events are printed."""
 
     def __init__(self, level: LevelName, dataset: str | None) -> None:
         self._rank = _ORDER.index(level.name)
         self._dataset = dataset.casefold() if dataset else None
-        self.last_sequence = -1
 
-    def notes(self, event: Event) -> bool:
-        """Remembers the event as read, and returns whether it is to be printed."""
-        self.last_sequence = max(self.last_sequence, event.sequence)
+    @property
+    def takes_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self._rank == 0 and self._dataset is None
+
+    def __call__(self, event: Event) -> bool:
         if _ORDER.index(event.level.name) < self._rank:
             return False
         return self._dataset is None or (event.origin.dataset_name or "").casefold() == self._dataset
 
 
-def _arriving(storage: str, shown: _Filter) -> Iterator[Event]:
-    from penstock.events import read_events
+def _newest(storage: str, chosen: _Filter, count: int) -> Iterable[Event]:
+    from penstock.events.reader import read_events, tail_events
 
-    while True:
-        yield from (event for event in read_events(storage, after_sequence=shown.last_sequence) if shown.notes(event))
-        time.sleep(POLL_SECONDS)
+    if count and chosen.takes_all:
+        return tail_events(storage, count)
+    found = filter(chosen, read_events(storage))
+    return deque(found, maxlen=count) if count else found
+
+
+def _follow(storage: str, chosen: _Filter, count: int) -> Iterator[Event]:
+    """Yields the newest events, then those that arrive; the same reader does both, so that none falls between."""
+    from penstock.events.reader import EventReader
+
+    reader = EventReader(storage)
+    past: deque[Event] = deque(maxlen=count or None)
+    while chunk := reader.poll(limit=CHUNK):
+        past.extend(filter(chosen, chunk))
+    yield from past
+    yield from filter(chosen, reader.follow(interval=POLL_SECONDS))
 
 
 def _print(event: Event, *, as_json: bool) -> None:
     if as_json:
-        from penstock.events import encode
+        from penstock.events.codec import encode
 
-        sys.stdout.write(encode(event).rstrip("\n") + "\n")
+        sys.stdout.write(encode(event))
         sys.stdout.flush()
         return
     where = event.origin.dataset_name or ""

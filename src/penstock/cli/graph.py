@@ -68,7 +68,7 @@ def graph(
 
 def _recorded(config: PipelineConfig) -> Lineage | None:
     """Returns the lineage that the event log tells, or None before the first run."""
-    from penstock.events import read_events
+    from penstock.events.reader import read_events
     from penstock.observe.lineage import project_lineage
 
     lineage = project_lineage(read_events(config.storage))

@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from penstock.cli.console import clean, note, number, stderr
-from penstock.cli.status_view import duration, status_table, update_line
+from penstock.cli.console import clean, note, stderr
+from penstock.cli.status_view import status_table, update_line
 from penstock.events.types import Event, EventType, FlowStatus, Level
+from penstock.observe.numbers import count, duration_ms, rate
 from penstock.observe.status import PipelineStatus, StatusProjection
 
 
@@ -198,15 +199,15 @@ _UNREMARKABLE = {FlowStatus.QUEUED.value.lower(), FlowStatus.PLANNING.value.lowe
 def _batch(event: Event, details: Any) -> str:
     metrics = details["metrics"]
     parts = [
-        f"{number(metrics.get('num_input_rows') or 0)} rows in, {number(metrics.get('num_output_rows') or 0)} written"
+        f"{count(metrics.get('num_input_rows') or 0)} rows in, {count(metrics.get('num_output_rows') or 0)} written"
     ]
     dropped = (details.get("data_quality") or {}).get("dropped_records")
     if dropped:
-        parts.append(f"{number(dropped)} dropped")
+        parts.append(f"{count(dropped)} dropped")
     if metrics.get("processed_rows_per_second"):
-        parts.append(f"{number(metrics['processed_rows_per_second'])} rows/s")
+        parts.append(rate(metrics["processed_rows_per_second"]))
     if metrics.get("batch_duration_ms") is not None:
-        parts.append(duration(metrics["batch_duration_ms"]))
+        parts.append(duration_ms(metrics["batch_duration_ms"]))
     batch = event.origin.batch_id if event.origin.batch_id is not None else metrics.get("batch_id")
     return (f"batch {batch}: " if batch is not None else "") + ", ".join(parts)
 

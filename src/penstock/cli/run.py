@@ -51,19 +51,13 @@ def run(
     Ctrl-C or SIGTERM stops after the current batch; a second one stops at once. Nothing is lost either way.
     """
     chosen = selection(refresh, full_refresh, full_refresh_all)
-    config = open_project(
-        directory,
-        environment=environment,
-        storage=storage,
-        set_=set_,
-        continuous=continuous or None,
-        trigger=trigger,
-    )
+    config = open_project(directory, environment=environment, storage=storage, set_=set_)
+    config = config.with_run_options(continuous=continuous, trigger=trigger)
     enter(config)
     outcome, view = _run(config, chosen)
 
     from penstock.cli.summary import print_summary
-    from penstock.events import read_events
+    from penstock.events.reader import read_events
     from penstock.observe.status import project_status
 
     total = project_status(read_events(config.storage))

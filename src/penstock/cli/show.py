@@ -18,12 +18,15 @@ def show(
     *,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Its name, with or without the schema.")],
     directory: Directory = Path(),
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many rows.")] = 20,
-    version: Annotated[int | None, typer.Option("--version", min=0, help="As of this version of the table.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many rows.")] = 20,
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="N", min=0, help="As of this version of the table.")
+    ] = None,
     timestamp: Annotated[
         datetime | None,
         typer.Option(
             "--timestamp",
+            metavar="TIME",
             formats=["%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d"],
             help="As of this time; UTC unless it says otherwise.",
         ),
@@ -36,7 +39,7 @@ def show(
 
     Rows come in no promised order; use `penstock sql` to sort, filter or join.
     """
-    from penstock.events import read_events
+    from penstock.events.reader import read_events
     from penstock.observe.tables import find_table, read_table
 
     if version is not None and timestamp is not None:

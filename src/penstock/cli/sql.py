@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.console import note, plural, progress_lines
-from penstock.cli.options import AsJson, Environment, Settings, StorageUri
+from penstock.cli.options import AsJson, Directory, Environment, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.quiet_stdout import only_results_on_stdout
 from penstock.cli.rows import print_rows
@@ -17,7 +17,7 @@ from penstock.cli.rows import print_rows
 def sql(
     *,
     statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="Spark SQL; tables by their pipeline names.")],
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that holds the pipeline file.")] = Path(),
+    directory: Directory = Path(),
     environment: Environment = None,
     storage: StorageUri = None,
     set_: Settings = None,

@@ -20,7 +20,7 @@ def status(
     Reads the event log only, so it works during a run, after a crash and on a copy, in half a second.
     """
     from penstock.cli.status_view import errors_of_datasets, quality_table, status_table, update_line
-    from penstock.events import read_events
+    from penstock.events.reader import read_events
     from penstock.observe.status import project_status
 
     config = open_project(directory, environment=environment, storage=storage)

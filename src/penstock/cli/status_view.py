@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.console import clean, number, plural, table
+from penstock.cli.console import clean, table
+from penstock.observe.numbers import count, duration_ms, percent, rate
 
 if TYPE_CHECKING:
     from penstock.observe.status import DatasetStatus, PipelineStatus
@@ -23,18 +24,18 @@ def status_table(status: PipelineStatus, *, title: str = "") -> Any:
     built = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
     built.add_column("dataset", overflow="fold")
     built.add_column("status")
-    for heading in ("rows", "dropped", "in/s", "done/s", "batch", "passed"):
+    for heading in ("rows", "dropped", "in", "done", "batch", "passed"):
         built.add_column(heading, justify="right")
     for dataset in _visible(status.datasets):
         word = _word(dataset.status)
         built.add_row(
             Text(short_name(dataset.name, status.datasets)),
             Text(word.lower(), style=_STYLES.get(word, "")),
-            number(dataset.rows),
-            number(dataset.dropped) if dataset.dropped else "",
-            number(dataset.input_rows_per_second),
-            number(dataset.processed_rows_per_second),
-            duration(dataset.last_batch_duration_ms),
+            count(dataset.rows),
+            count(dataset.dropped),
+            rate(dataset.input_rows_per_second),
+            rate(dataset.processed_rows_per_second),
+            duration_ms(dataset.last_batch_duration_ms),
             passed(dataset),
         )
     return built
@@ -46,9 +47,9 @@ def quality_table(status: PipelineStatus) -> Any | None:
         (
             short_name(dataset.name, status.datasets),
             one.name,
-            number(one.passed),
-            number(one.failed),
-            percent(one.passed, one.failed),
+            count(one.passed),
+            count(one.failed),
+            percent(one.passed, one.passed + one.failed),
             _ACTIONS.get(one.action, one.action),
         )
         for dataset in status.datasets
@@ -73,7 +74,7 @@ def update_line(status: PipelineStatus) -> str:
     if update.started is not None:
         ended = update.ended or datetime.now(UTC)
         line += f", started {update.started.astimezone().strftime('%Y-%m-%d %H:%M:%S')}"
-        line += f", {seconds((ended - update.started).total_seconds())}"
+        line += f", {duration_ms(1000 * (ended - update.started).total_seconds())}"
     return clean(line)
 
 
@@ -84,35 +85,10 @@ def short_name(name: str, datasets: Iterable[DatasetStatus]) -> str:
 
 
 def passed(dataset: DatasetStatus) -> str:
-    """Returns the share of checks that passed, over all expectations of the dataset; empty without any."""
+    """Returns the share of checks that passed, over all expectations of the dataset; a dash without any."""
     good = sum(one.passed for one in dataset.expectations)
     bad = sum(one.failed for one in dataset.expectations)
-    return percent(good, bad) if dataset.expectations else ""
-
-
-def percent(good: int, bad: int) -> str:
-    """Returns a share; one failure in a million never shows as 100%."""
-    if good + bad == 0:
-        return ""
-    share = 100 * good / (good + bad)
-    return f"{min(share, 99.9) if bad else share:.1f}%"
-
-
-def duration(milliseconds: float | None) -> str:
-    """Renders a batch's duration: `850 ms`, `12.3 s`."""
-    if milliseconds is None:
-        return ""
-    return f"{milliseconds:.0f} ms" if milliseconds < 1000 else seconds(milliseconds / 1000)
-
-
-def seconds(value: float) -> str:
-    """Renders a time span: `12.3 s`, `3 min 20 s`, `2 h 5 min`."""
-    if value < 60:
-        return f"{value:.1f} s"
-    whole = round(value)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return percent(good, good + bad)
 
 
 def errors_of_datasets(status: PipelineStatus) -> list[tuple[str, str, str]]:
@@ -123,12 +99,6 @@ def errors_of_datasets(status: PipelineStatus) -> list[tuple[str, str, str]]:
             message = f"[{dataset.error.get('condition')}] {dataset.error.get('message')}"
             found.append((clean(dataset.name), clean(message), clean(dataset.error.get("fix") or "")))
     return found
-
-
-def counted(status: PipelineStatus) -> str:
-    """Returns how many rows and tables a status tells of."""
-    tables = [dataset for dataset in status.datasets if dataset.rows is not None]
-    return f"{plural(sum(dataset.rows or 0 for dataset in tables), 'row')} in {plural(len(tables), 'table')}"
 
 
 def _visible(datasets: Iterable[DatasetStatus]) -> list[DatasetStatus]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from penstock.cli.console import note, number, plural, stderr, table
-from penstock.cli.status_view import quality_table, seconds, short_name
+from penstock.cli.console import note, plural, stderr, table
+from penstock.cli.status_view import quality_table, short_name
 from penstock.errors import render
+from penstock.observe.numbers import count, duration_ms
 
 if TYPE_CHECKING:
     from penstock.observe.status import PipelineStatus
@@ -23,9 +24,9 @@ def print_summary(outcome: UpdateOutcome, *, this_run: PipelineStatus, total: Pi
             (
                 short_name(dataset.name, total.datasets),
                 _word(dataset.type).replace("_", " ").lower(),
-                number(added[dataset.name] or 0),
-                number(dataset.rows or 0),
-                number(dataset.dropped or 0) if dataset.dropped else "",
+                count(added[dataset.name] or 0),
+                count(dataset.rows or 0),
+                count(dataset.dropped),
             )
             for dataset in stored
         ]
@@ -50,7 +51,7 @@ def _last_line(outcome: UpdateOutcome, this_run: PipelineStatus) -> str:
     update = this_run.update
     if update is None or update.started is None or update.ended is None:
         return f"{word}."
-    return f"{word} in {seconds((update.ended - update.started).total_seconds())}."
+    return f"{word} in {duration_ms(1000 * (update.ended - update.started).total_seconds())}."
 
 
 def _what_next(outcome: UpdateOutcome, last_table: str) -> str:

@@ -15,9 +15,12 @@ from penstock.cli.project import open_project
 def ui(
     directory: Directory = Path(),
     host: Annotated[
-        str, typer.Option("--host", help="The address to listen on; others than loopback let others look.")
+        str, typer.Option("--host", metavar="ADDRESS", help="The loopback address to listen on.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8765,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", metavar="N", min=0, max=65535, help="8420 or the next free one; 0 takes any free one."),
+    ] = None,
     environment: Environment = None,
     storage: StorageUri = None,
 ) -> None:
@@ -25,7 +28,10 @@ def ui(
 
     It reads the event log only, so it cannot disturb a run, and it starts no JVM.
     """
-    from penstock.dashboard import serve
+    from penstock.dashboard.server import serve
 
     config = open_project(directory, environment=environment, storage=storage)
-    serve(config.storage, host=host, port=port, on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"))
+    try:
+        serve(config.storage, host=host, port=port, on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"))
+    except KeyboardInterrupt:
+        return

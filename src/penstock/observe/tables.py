@@ -102,8 +102,8 @@ def read_table(
         delta = DeltaTable(table.uri)
     except (DeltaError, OSError) as error:
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=_first_line(error)) from error
-    if version is not None or timestamp is not None:
-        asked = version if version is not None else timestamp
+    asked = version if version is not None else timestamp
+    if asked is not None:
         newest = delta.version()
         try:
             delta.load_as_version(asked)
