@@ -1,1 +1,42 @@
 """Event types, their JSON codec and the append-only event log."""
+
+from penstock.events.clock import Clock, SystemClock
+from penstock.events.codec import SQL_COLUMNS, decode, encode
+from penstock.events.log import EventLog, new_update_id
+from penstock.events.progress import batch_progress_of, flow_status_of
+from penstock.events.reader import EventReader, read_events, tail_events
+from penstock.events.text import clean
+from penstock.events.types import (
+    BatchProgress,
+    Event,
+    EventType,
+    ExpectationCount,
+    FlowStatus,
+    Level,
+    Origin,
+    UpdateState,
+)
+
+__all__ = [
+    "SQL_COLUMNS",
+    "BatchProgress",
+    "Clock",
+    "Event",
+    "EventLog",
+    "EventReader",
+    "EventType",
+    "ExpectationCount",
+    "FlowStatus",
+    "Level",
+    "Origin",
+    "SystemClock",
+    "UpdateState",
+    "batch_progress_of",
+    "clean",
+    "decode",
+    "encode",
+    "flow_status_of",
+    "new_update_id",
+    "read_events",
+    "tail_events",
+]

@@ -1,1 +1,16 @@
 """File systems by URI, the storage layout and the lock."""
+
+from penstock.storage.filesystem import Storage, StoredFile
+from penstock.storage.layout import QualifiedName, StorageLayout
+from penstock.storage.lock import LockHolder, LockOwner, StorageLock, read_holder
+
+__all__ = [
+    "LockHolder",
+    "LockOwner",
+    "QualifiedName",
+    "Storage",
+    "StorageLayout",
+    "StorageLock",
+    "StoredFile",
+    "read_holder",
+]

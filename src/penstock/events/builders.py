@@ -1,0 +1,256 @@
+"""What each event type says: one function per type, giving `(message, details)` for `EventLog.append`.
+
+    log.append(EventType.FLOW_PROGRESS, *flow_batch("silver_orders", progress), dataset="shop.silver_orders", …)
+
+`name` parameters are what a person calls the thing: they start the message. Names inside `details`
+are full (`schema.name`), because projections join on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Literal
+
+from penstock.events.text import clean
+from penstock.events.types import BatchProgress, FlowStatus, UpdateState
+
+Built = tuple[str, dict[str, Any]]
+DatasetType = Literal["STREAMING_TABLE", "MATERIALIZED_VIEW", "VIEW"]
+
+_NAME_LIMIT = 120
+_REASON_LIMIT = 500
+
+
+def create_update(
+    *,
+    pipeline: str,
+    cause: str,
+    version: str,
+    full_refresh: Sequence[str] | Literal["all"] = (),
+    refresh: Sequence[str] = (),
+    continuous: bool = False,
+) -> Built:
+    """An update begins. `cause` is a word such as USER_ACTION, RETRY or SCHEDULE.
+
+    `full_refresh` and `refresh` hold full dataset names; an empty `refresh` means all datasets.
+    `version` is Penstock's.
+    """
+    message = f"{_name(pipeline)}: update started"
+    if full_refresh == "all":
+        message += ", full refresh of all tables"
+    elif full_refresh:
+        message += f", full refresh of {_list(full_refresh)}"
+    if refresh:
+        message += f", refresh of {_list(refresh)} only"
+    return message, {
+        "create_update": {
+            "cause": cause,
+            "full_refresh": full_refresh if full_refresh == "all" else list(full_refresh),
+            "refresh": list(refresh),
+            "continuous": continuous,
+            "version": version,
+        }
+    }
+
+
+def user_action(action: str, *, user: str | None = None, arguments: Mapping[str, Any] | None = None) -> Built:
+    """A person asked for something: `action` is a word such as START, STOP or FULL_REFRESH."""
+    who = f" by {_name(user)}" if user else ""
+    return f"{clean(action).lower().replace('_', ' ')}{who}", {
+        "user_action": {"action": action, "user_name": user, "arguments": dict(arguments or {})}
+    }
+
+
+def update_progress(state: UpdateState, *, pipeline: str, reason: str | None = None) -> Built:
+    """An update enters a state; `reason` says why it failed or was stopped, in one line."""
+    words = {
+        UpdateState.WAITING_FOR_RESOURCES: "waits for Spark",
+        UpdateState.INITIALIZING: "reads the pipeline's files",
+        UpdateState.SETTING_UP_TABLES: "sets up tables",
+        UpdateState.RUNNING: "is running",
+        UpdateState.STOPPING: "stops after the current batches",
+        UpdateState.COMPLETED: "is complete",
+        UpdateState.FAILED: "failed",
+        UpdateState.CANCELED: "was stopped",
+    }[state]
+    return _with_reason(f"{_name(pipeline)} {words}", reason), {"update_progress": {"state": state.value}}
+
+
+def dataset_definition(
+    dataset: str,
+    *,
+    dataset_type: DatasetType,
+    schema: Iterable[tuple[str, str, str | None]] = (),
+    comment: str | None = None,
+    path: str | None = None,
+    inputs: Sequence[str] = (),
+    expectations: Iterable[tuple[str, str, str]] = (),
+    location: str | None = None,
+) -> Built:
+    """A dataset as this update sees it.
+
+    Args:
+        dataset: full name, `schema.name`.
+        dataset_type: what it is.
+        schema: (name, Spark simple type, comment) per column.
+        comment: the user's description.
+        path: URI of the stored table; None for a view.
+        inputs: full names of the pipeline's datasets that it reads.
+        expectations: (name, constraint as text, action) with action one of warn, drop, fail, quarantine.
+        location: `file:line` of the declaration.
+    """
+    kind = dataset_type.replace("_", " ").lower()
+    reads = f" reads {_list(inputs)}" if inputs else ""
+    return f"{_name(dataset)}: {kind}{reads}", {
+        "dataset_definition": {
+            "dataset": dataset,
+            "dataset_type": dataset_type,
+            "schema": [{"name": name, "type": type_, "comment": note} for name, type_, note in schema],
+            "comment": comment,
+            "path": path,
+            "inputs": list(inputs),
+            "expectations": [
+                {"name": name, "constraint": constraint, "action": action} for name, constraint, action in expectations
+            ],
+            "location": location,
+        }
+    }
+
+
+def flow_definition(
+    flow: str,
+    *,
+    output_dataset: str,
+    flow_type: str,
+    input_datasets: Sequence[str] = (),
+    schema: Iterable[tuple[str, str, str | None]] = (),
+    explain_text: str = "",
+    sources: Iterable[tuple[str, str, str | None]] = (),
+    stateful: Sequence[str] = (),
+    watermark: tuple[str, str] | None = None,
+    once: bool = False,
+    location: str | None = None,
+) -> Built:
+    """A flow as this update sees it.
+
+    Args:
+        flow: its declared name.
+        output_dataset: full name of the dataset that it fills.
+        flow_type: a value of `penstock.graph.resolved.FlowType`; `complete` and `materialized_view`
+            flows replace their target's rows with each batch, all others add.
+        input_datasets: full names of the pipeline's datasets that it reads.
+        schema: (name, Spark simple type, comment) per column of the query.
+        explain_text: the query plan, for people.
+        sources: (format, description, name in the checkpoint) per source outside the pipeline.
+        stateful: the names of the stateful operators, outermost first.
+        watermark: event-time column and delay.
+        once: whether it runs one time only.
+        location: `file:line` of the declaration.
+    """
+    external = list(sources)
+    read = [*input_datasets, *(f"{kind} {description}".strip() for kind, description, _ in external)]
+    reads = f" from {_list(read)}" if read else ""
+    return f"{_name(flow)}: {clean(flow_type).lower().replace('_', ' ')} flow into {_name(output_dataset)}{reads}", {
+        "flow_definition": {
+            "output_dataset": output_dataset,
+            "input_datasets": list(input_datasets),
+            "flow_type": flow_type,
+            "schema": [{"name": name, "type": type_, "comment": note} for name, type_, note in schema],
+            "explain_text": explain_text,
+            "sources": [
+                {"format": kind, "description": description, "name": name} for kind, description, name in external
+            ],
+            "stateful": list(stateful),
+            "watermark": None if watermark is None else {"column": watermark[0], "delay": watermark[1]},
+            "once": once,
+            "location": location,
+        }
+    }
+
+
+def planning_information(stages: Sequence[tuple[str, str | None, str | None, str]]) -> Built:
+    """What the update is going to do: (stage, dataset, flow, explanation) in the order of execution."""
+    return f"planned {_count(len(stages), 'stage')}", {
+        "planning_information": {
+            "stages": [
+                {"stage": stage, "dataset": dataset, "flow": flow, "explanation": explanation}
+                for stage, dataset, flow, explanation in stages
+            ]
+        }
+    }
+
+
+def flow_status(name: str, status: FlowStatus, *, reason: str | None = None) -> Built:
+    """A flow enters a state. `reason`: why it failed, is skipped, or is started again."""
+    words = {
+        FlowStatus.QUEUED: "is queued",
+        FlowStatus.PLANNING: "is planned",
+        FlowStatus.STARTING: "starts",
+        FlowStatus.RUNNING: "is running",
+        FlowStatus.COMPLETED: "is complete",
+        FlowStatus.FAILED: "failed",
+        FlowStatus.SKIPPED: "is skipped",
+        FlowStatus.EXCLUDED: "is not part of this update",
+        FlowStatus.IDLE: "waits for data",
+        FlowStatus.STOPPED: "was stopped",
+    }[status]
+    return _with_reason(f"{_name(name)} {words}", reason), {"flow_progress": {"status": status.value}}
+
+
+def flow_batch(name: str, progress: BatchProgress, *, status: FlowStatus = FlowStatus.RUNNING) -> Built:
+    """A batch is committed: its numbers. The event's level is METRICS."""
+    message = f"{_name(name)}: batch {progress.batch_id} wrote {_count(progress.num_output_rows, 'row')}"
+    if progress.batch_duration_ms is not None:
+        message += f" in {_duration(progress.batch_duration_ms)}"
+    if progress.dropped_records:
+        message += f", {progress.dropped_records:,} dropped"
+    if progress.late_rows:
+        message += f", {progress.late_rows:,} late"
+    kept = sum(count.failed_records for count in progress.expectations if count.action == "warn")
+    if kept:
+        message += f", {_count(kept, 'warning')}"
+    metrics = {field.name: getattr(progress, field.name) for field in fields(progress) if field.name != "expectations"}
+    metrics["phases_ms"] = dict(progress.phases_ms)
+    return message, {
+        "flow_progress": {
+            "status": status.value,
+            "metrics": metrics,
+            "data_quality": {
+                "dropped_records": progress.dropped_records,
+                "expectations": [
+                    {
+                        "name": count.name,
+                        "dataset": count.dataset,
+                        "passed_records": count.passed_records,
+                        "failed_records": count.failed_records,
+                        "action": count.action,
+                    }
+                    for count in progress.expectations
+                ],
+            },
+        }
+    }
+
+
+def _name(text: str) -> str:
+    return clean(text, limit=_NAME_LIMIT)
+
+
+def _with_reason(words: str, reason: str | None) -> str:
+    return f"{words}: {clean(reason, limit=_REASON_LIMIT)}" if reason else words
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = [_name(name) for name in names[:3]]
+    if len(names) > 3:
+        shown.append(f"{len(names) - 3} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _duration(milliseconds: int) -> str:
+    return f"{milliseconds} ms" if milliseconds < 100 else f"{milliseconds / 1000:,.1f} s"

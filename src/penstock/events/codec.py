@@ -1,0 +1,136 @@
+r"""One event as one line of JSON.
+
+The keys of a line, always in this order:
+
+    id              string    unique within the log
+    sequence        integer   grows by one within a log, across updates
+    origin          object    {pipeline_name, update_id, dataset_name, flow_name, batch_id, host}
+    timestamp       string    UTC, microseconds, ISO 8601 with `Z`: sorts as text
+    message         string    one line for a person
+    level           string    INFO | WARN | ERROR | METRICS
+    maturity_level  string    STABLE | EVOLVING | …
+    error           object    {condition, message, fix, …} or null
+    details         string    a JSON document in a string: {"<event_type>": {…}}
+    event_type      string    create_update | … | flow_progress
+
+`details` is a string so that its shape may differ per event while the columns stay fixed; SQL
+reads it with JSON functions, such as get_json_object(details, '$.flow_progress.status'). Lines are
+ASCII (everything else as \u escapes) and end with one newline; a line without a newline was torn by
+a crash and is no event. `SQL_COLUMNS` is the schema with which Spark reads the segments; keep
+`WHERE id IS NOT NULL` beside it to leave out a torn line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from penstock.errors import StateError
+from penstock.events.types import Event, EventType, Level, Origin
+
+SQL_COLUMNS: Final = (
+    "id STRING, sequence BIGINT, "
+    "origin STRUCT<pipeline_name: STRING, update_id: STRING, dataset_name: STRING, flow_name: STRING, "
+    "batch_id: BIGINT, host: STRING>, "
+    "timestamp TIMESTAMP, message STRING, level STRING, maturity_level STRING, error STRING, details STRING, "
+    "event_type STRING"
+)
+
+_EVENT_TYPES: Final = {member.value: member for member in EventType}
+_LEVELS: Final = {member.value: member for member in Level}
+
+
+def encode(event: Event) -> str:
+    """Returns the event's line, newline included.
+
+    Numbers that JSON cannot hold (NaN, infinities) become null and unknown objects their text:
+    writing the log never fails over what a metric contains.
+    """
+    origin = event.origin
+    line = {
+        "id": event.id,
+        "sequence": event.sequence,
+        "origin": {
+            "pipeline_name": origin.pipeline_name,
+            "update_id": origin.update_id,
+            "dataset_name": origin.dataset_name,
+            "flow_name": origin.flow_name,
+            "batch_id": origin.batch_id,
+            "host": origin.host,
+        },
+        "timestamp": format_timestamp(event.timestamp),
+        "message": event.message,
+        "level": event.level.value,
+        "maturity_level": event.maturity_level,
+        "error": None if event.error is None else json_ready(event.error),
+        "details": _dump(json_ready(event.details)),
+        "event_type": event.event_type.value,
+    }
+    return _dump(line) + "\n"
+
+
+def decode(line: str | bytes) -> Event:
+    """Returns the event that `encode` wrote.
+
+    Keys that this version does not know are ignored.
+
+    Raises:
+        StateError: EVENT_NOT_READABLE; the line is torn, foreign or of a newer version.
+    """
+    try:
+        value = json.loads(line)
+        origin = value["origin"]
+        details = json.loads(value["details"])
+        error = value["error"]
+        if not isinstance(details, dict) or not isinstance(error, dict | None):
+            raise TypeError("details and error must be objects")  # noqa: TRY301 - one way out for a bad line
+        return Event(
+            id=str(value["id"]),
+            sequence=int(value["sequence"]),
+            timestamp=datetime.fromisoformat(value["timestamp"]).astimezone(UTC),
+            origin=Origin(
+                pipeline_name=str(origin["pipeline_name"]),
+                update_id=str(origin["update_id"]),
+                dataset_name=origin.get("dataset_name"),
+                flow_name=origin.get("flow_name"),
+                batch_id=origin.get("batch_id"),
+                host=origin.get("host"),
+            ),
+            level=_LEVELS[value["level"]],
+            event_type=_EVENT_TYPES[value["event_type"]],
+            message=str(value["message"]),
+            details=details,
+            error=error,
+            maturity_level=str(value.get("maturity_level", "STABLE")),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise StateError("EVENT_NOT_READABLE", reason=f"{type(error).__name__}: {error}") from error
+
+
+def format_timestamp(moment: datetime) -> str:
+    """Returns `moment` in UTC as `2026-11-20T09:00:00.000000Z`; the width never changes."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+
+
+def json_ready(value: Any) -> Any:
+    """Returns `value` with only what JSON can hold; see `encode`."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {str(key): json_ready(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [json_ready(item) for item in value]
+        case datetime():
+            return format_timestamp(value)
+        case _:
+            return str(value)
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)

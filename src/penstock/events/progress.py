@@ -1,0 +1,82 @@
+"""Reading a batch's numbers back from its event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.events.types import BatchProgress, Event, EventType, ExpectationCount, FlowStatus
+
+
+def flow_status_of(event: Event) -> FlowStatus | None:
+    """Returns the status that a `flow_progress` event tells, else None."""
+    try:
+        return FlowStatus(_progress(event).get("status"))
+    except ValueError:
+        return None
+
+
+def batch_progress_of(event: Event) -> BatchProgress | None:
+    """Returns the numbers of a batch's `flow_progress` event, else None.
+
+    Numbers that are missing or of another type count as 0 or None: a log of another version must
+    not break a projection.
+    """
+    progress = _progress(event)
+    metrics = progress.get("metrics")
+    if not isinstance(metrics, Mapping):
+        return None
+    quality = progress.get("data_quality")
+    counts = quality.get("expectations") if isinstance(quality, Mapping) else None
+    phases = metrics.get("phases_ms")
+    watermark = metrics.get("watermark")
+    return BatchProgress(
+        batch_id=_integer(metrics.get("batch_id"), event.origin.batch_id) or 0,
+        num_input_rows=_integer(metrics.get("num_input_rows")) or 0,
+        num_output_rows=_integer(metrics.get("num_output_rows")) or 0,
+        dropped_records=_integer(
+            metrics.get("dropped_records"), quality.get("dropped_records") if isinstance(quality, Mapping) else None
+        )
+        or 0,
+        input_rows_per_second=_number(metrics.get("input_rows_per_second")),
+        processed_rows_per_second=_number(metrics.get("processed_rows_per_second")),
+        batch_duration_ms=_integer(metrics.get("batch_duration_ms")),
+        phases_ms={str(k): _integer(v) or 0 for k, v in phases.items()} if isinstance(phases, Mapping) else {},
+        watermark=watermark if isinstance(watermark, str) else None,
+        state_rows=_integer(metrics.get("state_rows")),
+        state_bytes=_integer(metrics.get("state_bytes")),
+        late_rows=_integer(metrics.get("late_rows")),
+        backlog_bytes=_integer(metrics.get("backlog_bytes")),
+        backlog_files=_integer(metrics.get("backlog_files")),
+        backlog_records=_integer(metrics.get("backlog_records")),
+        expectations=tuple(
+            ExpectationCount(
+                name=str(count.get("name")),
+                dataset=str(count.get("dataset") or event.origin.dataset_name),
+                passed_records=_integer(count.get("passed_records")) or 0,
+                failed_records=_integer(count.get("failed_records")) or 0,
+                action=str(count.get("action") or "warn"),
+            )
+            for count in (counts if isinstance(counts, list) else ())
+            if isinstance(count, Mapping)
+        ),
+    )
+
+
+def _progress(event: Event) -> Mapping[str, Any]:
+    if event.event_type is not EventType.FLOW_PROGRESS:
+        return {}
+    value = event.details.get(EventType.FLOW_PROGRESS.value)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _integer(*candidates: object) -> int | None:
+    number = _number(*candidates)
+    return None if number is None else int(number)
+
+
+def _number(*candidates: object) -> float | None:
+    for candidate in candidates:
+        if isinstance(candidate, int | float) and not isinstance(candidate, bool):
+            return candidate
+    return None

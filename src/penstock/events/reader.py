@@ -1,0 +1,108 @@
+"""Reading the event log without a JVM: all of it, its tail, or what is new since the last look."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+from penstock.events.segments import last_events, list_segments, read_lines, try_decode
+from penstock.events.types import Event
+from penstock.storage import Storage
+
+
+def read_events(storage_uri: str, *, after_sequence: int = -1) -> Iterator[Event]:
+    """Yields the events of a storage in the order they were written, oldest first.
+
+    Torn, foreign and newer-version lines are left out. No log gives no events; nothing is created.
+
+    Raises:
+        ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
+    """
+    storage = Storage(storage_uri)
+    for _, segment in list_segments(storage):
+        for line, _ in read_lines(storage, segment.uri):
+            event = try_decode(line)
+            if event is not None and event.sequence > after_sequence:
+                yield event
+
+
+def tail_events(storage_uri: str, count: int) -> list[Event]:
+    """Returns the last `count` events, oldest first, reading the end of the log only."""
+    storage = Storage(storage_uri)
+    newest_first: list[Event] = []
+    for _, segment in reversed(list_segments(storage)):
+        if len(newest_first) >= count:
+            break
+        newest_first.extend(reversed(last_events(storage, segment.uri, count - len(newest_first))))
+    return newest_first[::-1]
+
+
+class EventReader:
+    """Reads a log that another process may be writing, each event once.
+
+    It keeps a byte offset per segment, so a poll with nothing new costs one listing. Not
+    thread-safe: one reader per consumer.
+
+    Attributes:
+        skipped: complete lines that this version could not read, so far.
+        generation: grows by one when the log was deleted and started anew (`rm -rf .penstock`
+            under a running dashboard); the events that follow are then those of the new log from
+            its beginning, and projections of the old one must be thrown away.
+    """
+
+    def __init__(self, storage_uri: str) -> None:
+        self.storage = Storage(storage_uri)
+        self.skipped = 0
+        self.generation = 0
+        self._offsets: dict[str, int] = {}
+
+    def poll(self, *, limit: int | None = None) -> list[Event]:
+        """Returns the events written since the last poll, oldest first, at most `limit` of them.
+
+        A line without its newline waits for the next poll. A missing log gives an empty list.
+
+        Raises:
+            ConfigError: STORAGE_NOT_READABLE.
+        """
+        segments = list_segments(self.storage)
+        self._notice_new_log({segment.uri: segment.size for _, segment in segments})
+        events: list[Event] = []
+        for _, segment in segments:
+            offset = self._offsets.get(segment.uri, 0)
+            if segment.size <= offset:
+                self._offsets.setdefault(segment.uri, 0)
+                continue
+            try:
+                for line, after in read_lines(self.storage, segment.uri, offset):
+                    if limit is not None and len(events) >= limit:
+                        return events
+                    self._offsets[segment.uri] = after
+                    event = try_decode(line)
+                    if event is None:
+                        self.skipped += 1
+                    else:
+                        events.append(event)
+            except FileNotFoundError:
+                continue  # deleted between the listing and the reading; the next poll sees it
+        return events
+
+    def follow(self, *, stop: threading.Event | None = None, interval: float = 0.25) -> Iterator[Event]:
+        """Yields events as they are written, beginning where the last poll ended.
+
+        Looks every `interval` seconds, for ever or until `stop` is set; what was written before
+        `stop` was set is still yielded.
+        """
+        stop = stop or threading.Event()
+        while True:
+            last = stop.is_set()
+            yield from self.poll()
+            if last:
+                return
+            stop.wait(interval)
+
+    def _notice_new_log(self, sizes: dict[str, int]) -> None:
+        known = [uri for uri in self._offsets if uri in sizes]
+        shrunk = any(sizes[uri] < self._offsets[uri] for uri in known)
+        if self._offsets and (shrunk or not known):  # old segments alone may go: that is retention
+            self._offsets.clear()
+            self.generation += 1

@@ -1,0 +1,236 @@
+"""A small seam over fsspec: storage paths are URIs, and the local disk is one scheme among others."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
+
+from penstock.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+_PACKAGE_OF_SCHEME: Final = {"s3": "s3fs", "s3a": "s3fs"}
+_GUARD_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One entry of a folder: `name` is its last path component, `size` bytes."""
+
+    name: str
+    uri: str
+    size: int
+    is_directory: bool
+
+
+class Storage:
+    """The files under one URI, reached without Spark.
+
+    `uri` is a path or `file://` URI of the local disk (a relative one is made absolute),
+    `memory://…` (this process only, for tests), or `s3a://…` when `s3fs` is installed. Every
+    `location` parameter is a URI under it, as `StorageLayout` returns, or a path relative to it.
+
+    Reading what does not exist raises FileNotFoundError. Nothing here is retried.
+
+    Raises:
+        ConfigError: STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
+    """
+
+    def __init__(self, uri: str) -> None:
+        scheme = uri.partition("://")[0] if "://" in uri else "file"
+        self.scheme = scheme.lower()
+        self._fs = _open_filesystem(uri, self.scheme)
+        if "://" not in uri:
+            uri = os.path.abspath(uri.removeprefix("file:"))
+        self.uri = uri.rstrip("/") or "/"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are on a disk that this machine mounts."""
+        return self.scheme == "file"
+
+    def resolve(self, location: str) -> str:
+        """Returns the URI of `location`, which is relative to this storage unless it is a URI."""
+        if "://" in location or location.startswith("/"):
+            return location
+        return f"{self.uri.rstrip('/')}/{location}" if location else self.uri
+
+    def read_text(self, location: str) -> str:
+        """Returns the whole file, decoded as UTF-8."""
+        return self.read_bytes(location).decode()
+
+    def read_bytes(self, location: str, *, start: int = 0, limit: int | None = None) -> bytes:
+        """Returns up to `limit` bytes (None: all) from byte `start` on; empty past the end.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ConfigError: STORAGE_NOT_READABLE.
+        """
+        uri = self.resolve(location)
+        with _reading(uri), self._fs.open(uri, "rb") as file:
+            if start:
+                file.seek(start)
+            return cast("bytes", file.read(-1 if limit is None else limit))
+
+    def write_text_atomic(self, location: str, text: str) -> None:
+        """Replaces the file by `text`; a reader sees the old content or the new, never a part."""
+        uri = self.resolve(location)
+        with _writing(uri):
+            if not self.is_local:  # an object store shows an object only when it is complete
+                self._fs.pipe_file(uri, text.encode())
+                return
+            path = local_path(uri)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            temporary = f"{path}.{uuid.uuid4().hex}.tmp"
+            with open(temporary, "wb") as file:
+                file.write(text.encode())
+            os.replace(temporary, path)
+
+    def append(self, location: str, text: str) -> None:
+        """Adds `text` to the end of the file, which is created when it is missing."""
+        uri = self.resolve(location)
+        with _writing(uri):
+            self._fs.makedirs(uri.rpartition("/")[0], exist_ok=True)
+            with self._fs.open(uri, "ab") as file:
+                file.write(text.encode())
+
+    def create(self, location: str) -> BinaryIO:
+        """Creates a file and returns it for writing, unbuffered where the file system allows.
+
+        Raises:
+            FileExistsError: another process was faster.
+            ConfigError: STORAGE_NOT_WRITABLE.
+        """
+        uri = self.resolve(location)
+        with _writing(uri):
+            self._fs.makedirs(uri.rpartition("/")[0], exist_ok=True)
+        with _writing(uri, passing=FileExistsError):
+            if self.is_local:
+                return cast("BinaryIO", open(local_path(uri), "xb", buffering=0))
+            if self._fs.exists(uri):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), uri)
+            return cast("BinaryIO", self._fs.open(uri, "wb"))
+
+    def open(self, location: str, mode: str = "rb") -> IO[bytes]:
+        """Opens a file in one of fsspec's binary modes; the caller closes it."""
+        uri = self.resolve(location)
+        with _reading(uri) if "r" in mode else _writing(uri):
+            return cast("IO[bytes]", self._fs.open(uri, mode))
+
+    def list(self, location: str = "") -> list[StoredFile]:
+        """Returns the folder's entries in the order of their names; a missing folder is empty."""
+        uri = self.resolve(location)
+        with _reading(uri):
+            self._fs.invalidate_cache()
+            try:
+                entries = self._fs.ls(uri, detail=True)
+            except FileNotFoundError:
+                return []
+            found = []
+            for entry in entries:
+                name = str(entry["name"]).rstrip("/").rpartition("/")[2]
+                is_directory = entry["type"] == "directory"
+                found.append(StoredFile(name, f"{uri.rstrip('/')}/{name}", int(entry.get("size") or 0), is_directory))
+            return sorted(found, key=lambda entry: entry.name)
+
+    def exists(self, location: str = "") -> bool:
+        """Whether a file or folder is there."""
+        uri = self.resolve(location)
+        with _reading(uri):
+            self._fs.invalidate_cache()
+            return bool(self._fs.exists(uri))
+
+    def delete(self, location: str) -> None:
+        """Removes a file, or a folder with all that it holds; nothing happens when it is missing."""
+        uri = self.resolve(location)
+        with _writing(uri):
+            if self._fs.exists(uri):
+                self._fs.rm(uri, recursive=self._fs.isdir(uri))
+
+    def makedirs(self, location: str = "") -> None:
+        """Makes the folder and its parents; nothing happens when they are there."""
+        uri = self.resolve(location)
+        with _writing(uri):
+            self._fs.makedirs(uri, exist_ok=True)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keeps other processes out of a section of a few milliseconds, such as a lock's takeover.
+
+        Local disks only (flock on the storage's folder, which must exist); elsewhere it does nothing.
+
+        Raises:
+            TimeoutError: another process stayed inside for half a second.
+            ConfigError: STORAGE_NOT_WRITABLE.
+        """
+        if not self.is_local:
+            yield
+            return
+        with _writing(self.uri):
+            folder = os.open(local_path(self.uri), os.O_RDONLY)
+        try:
+            _flock(folder)
+            yield
+        finally:
+            os.close(folder)
+
+
+def local_path(uri: str) -> str:
+    """Returns the path of a local URI; a path is returned as it is."""
+    return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
+
+
+def _open_filesystem(uri: str, scheme: str) -> AbstractFileSystem:
+    if scheme == "file":  # the local class alone imports in half the time of `import fsspec`'s registry
+        from fsspec.implementations.local import LocalFileSystem
+
+        return LocalFileSystem()
+    if scheme != "memory" and scheme not in _PACKAGE_OF_SCHEME:
+        raise ConfigError("STORAGE_SCHEME_UNSUPPORTED", uri=uri, scheme=scheme)
+    import fsspec
+
+    try:
+        return fsspec.filesystem(scheme)
+    except ImportError as error:
+        raise ConfigError("STORAGE_EXTRA_MISSING", uri=uri, package=_PACKAGE_OF_SCHEME[scheme]) from error
+
+
+def _flock(descriptor: int) -> None:
+    deadline = time.monotonic() + _GUARD_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise TimeoutError from None
+            time.sleep(0.01)
+        else:
+            return
+
+
+@contextmanager
+def _reading(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ConfigError("STORAGE_NOT_READABLE", path=uri, reason=error.strerror or error) from error
+
+
+@contextmanager
+def _writing(uri: str, *, passing: type[OSError] | None = None) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if passing is not None and isinstance(error, passing):
+            raise
+        raise ConfigError("STORAGE_NOT_WRITABLE", path=uri, reason=error.strerror or error) from error

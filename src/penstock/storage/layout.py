@@ -1,0 +1,77 @@
+"""Where things stand inside a storage. Only this file knows; everyone else asks it."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+_UNSAFE = re.compile(r"[^a-z0-9_-]")
+
+
+class QualifiedName(Protocol):
+    """A dataset's full name; `penstock.graph.Identifier` is one."""
+
+    @property
+    def schema(self) -> str:
+        """The schema's name, as spelt."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The dataset's name inside its schema, as spelt."""
+        ...
+
+
+class StorageLayout:
+    """The URIs of a storage's parts; strings that Spark, DuckDB and `Storage` all accept.
+
+    <uri>/tables/<schema>/<name>
+    <uri>/checkpoints/<schema>/<name>/<flow>/<generation>
+    <uri>/schemas/<schema>/<name>/<flow>/<source>
+    <uri>/events/<update ordinal>-<n>.jsonl
+    <uri>/lock.json
+
+    Names that are equal without regard to case give the same path; characters outside
+    `[a-z0-9_-]` are percent-encoded, so a name can never climb out of its folder.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri.rstrip("/") or "/"
+
+    def table(self, identifier: QualifiedName) -> str:
+        """Returns where the dataset's Delta table is kept unless it declares a path."""
+        return self._join("tables", identifier.schema, identifier.name)
+
+    def checkpoint(self, identifier: QualifiedName, flow: str, generation: int) -> str:
+        """Returns the checkpoint of one generation; a full refresh starts the next one."""
+        return f"{self.checkpoints(identifier, flow)}/{generation}"
+
+    def checkpoints(self, identifier: QualifiedName, flow: str) -> str:
+        """Returns the folder that holds the generations of the flow's checkpoints."""
+        return self._join("checkpoints", identifier.schema, identifier.name, flow)
+
+    def schemas(self, identifier: QualifiedName, flow: str, source: str) -> str:
+        """Returns where Auto Loader keeps the inferred schema of one source of the flow."""
+        return self._join("schemas", identifier.schema, identifier.name, flow, source)
+
+    @property
+    def events(self) -> str:
+        """The folder of the event log's segments."""
+        return self._join("events")
+
+    @property
+    def lock(self) -> str:
+        """The file that names the run which works on this storage."""
+        return f"{self._root}/lock.json"
+
+    @property
+    def _root(self) -> str:
+        return "" if self.uri == "/" else self.uri
+
+    def _join(self, *parts: str) -> str:
+        return "/".join([self._root, *(encode_part(part) for part in parts)])
+
+
+def encode_part(part: str) -> str:
+    """Returns `part` as one path component: case-folded, everything unusual percent-encoded."""
+    return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), part.casefold())
