@@ -1,17 +1,8 @@
-"""Names as labels: on one line, harmless to a terminal, and as short as the room that they get."""
+"""Names as labels: as short as the room that they get."""
 
 from __future__ import annotations
 
-import unicodedata
-
 from rich.cells import cell_len, set_cell_size
-
-_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-
-
-def printable(text: str) -> str:
-    """Returns `text` on one line, without the control and formatting characters that could steer a terminal."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(each) in _UNSAFE else each for each in text)
 
 
 def shorten(text: str, room: int, ellipsis: str = "…") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.observe.drawing.labels import printable
+from penstock.events.text import clean
 from penstock.observe.drawing.tone import Tone, tone
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind
 from penstock.observe.numbers import count, rate
@@ -61,4 +61,4 @@ def _label(node: LineageNode) -> str:
 
 
 def _escape(text: str) -> str:
-    return "".join(each if each.isalnum() or each in " _-.,/:" else f"#{ord(each)};" for each in printable(text))
+    return "".join(each if each.isalnum() or each in " _-.,/:" else f"#{ord(each)};" for each in clean(text))

@@ -7,7 +7,8 @@ from functools import cache
 from html import escape
 from importlib import resources
 
-from penstock.observe.drawing.labels import printable, shorten
+from penstock.events.text import clean
+from penstock.observe.drawing.labels import shorten
 from penstock.observe.drawing.layering import Bend, Layering, Place, arrange
 from penstock.observe.drawing.placement import vertical_centres
 from penstock.observe.drawing.tone import Tone, tone
@@ -18,6 +19,7 @@ _CARD_WIDTH = 228
 _SMALL_HEIGHT, _FULL_HEIGHT = 52, 78
 _COLUMN_GAP, _ROW_GAP, _MARGIN = 60, 20, 14
 _NAME_CELLS, _SUB_CELLS = 23, 20
+_NOT_XML = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"}
 _WIDE = 6
 """From this many layers on, the page scrolls instead of shrinking the drawing."""
 
@@ -104,7 +106,7 @@ def _opening(lineage: Lineage, layering: Layering, width: float, height: float, 
 
 def _card(node: LineageNode, name: str, *, left: float, upper: float, height: int) -> str:
     shown = tone(node.status)
-    label = shorten(printable(name), _NAME_CELLS)
+    label = shorten(clean(name), _NAME_CELLS)
     sub = node.detail if node.kind is NodeKind.SOURCE and node.detail else node.kind.value
     right = _CARD_WIDTH - 14
     kind = node.kind.name.lower().replace("_", "-")
@@ -116,7 +118,7 @@ def _card(node: LineageNode, name: str, *, left: float, upper: float, height: in
         f'<path class="lineage-stripe" d="M.75 10v{height - 20}"/>',
         f'<path class="lineage-icon" transform="translate(14 10)" d="{_ICONS[node.kind]}"/>',
         f'<text class="lineage-name" x="40" y="23">{_text(label)}</text>',
-        f'<text class="lineage-kind" x="40" y="40">{_text(shorten(printable(sub), _SUB_CELLS))}</text>',
+        f'<text class="lineage-kind" x="40" y="40">{_text(shorten(clean(sub), _SUB_CELLS))}</text>',
     ]
     if node.status is not None:
         parts.append(f'<text class="lineage-status" x="{right}" y="40">{node.status.value.capitalize()}</text>')
@@ -193,7 +195,7 @@ def _route(route: tuple[Place, ...], centres: dict[Place, float], columns: dict[
 
 
 def _text(value: str) -> str:
-    return escape(printable(value), quote=True)
+    return escape(clean(value).translate(_NOT_XML), quote=True)
 
 
 def _plural(number: int, noun: str) -> str:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-from penstock.observe.drawing.labels import printable, shorten
+from penstock.events.text import clean
+from penstock.observe.drawing.labels import shorten
 from penstock.observe.drawing.layering import forward_edges
 from penstock.observe.drawing.tone import Tone, tone
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind
@@ -75,13 +76,13 @@ def to_terminal(lineage: Lineage, *, width: int = 80, colour: bool = False, asci
     numbers = any(node.status is not None or node.rows is not None for node in lineage.nodes)
     rows = _rails(lineage, strokes)
     taken = _KIND_WIDTH + 1 + ((_STATUS_WIDTH + _ROWS_WIDTH + _RATE_WIDTH + 3) if numbers else 0)
-    widest = max(cell_len(rail) + 1 + cell_len(printable(node.label)) for rail, node in rows)
+    widest = max(cell_len(rail) + 1 + cell_len(clean(node.label)) for rail, node in rows)
     room = min(widest, width - taken)
     lines = [_heading(room)] if numbers else []
     for whole_rail, node in rows:
         rail = shorten(whole_rail, room - 1 - _LEAST_NAME, strokes.ellipsis) if room < widest else whole_rail
         name_room = room - cell_len(rail) - 1
-        left = f"{rail} {shorten(printable(node.label), name_room, strokes.ellipsis)}"
+        left = f"{rail} {shorten(clean(node.label), name_room, strokes.ellipsis)}"
         lines.append(_line(set_cell_size(left, room), node, numbers=numbers, colour=colour, strokes=strokes))
     used = [kind for kind in NodeKind if any(node.kind is kind for node in lineage.nodes)]
     lines += ["", "  ".join(f"{strokes.marks[kind]} {kind.value}" for kind in used)]
@@ -97,7 +98,7 @@ def _heading(room: int) -> str:
 
 def _line(left: str, node: LineageNode, *, numbers: bool, colour: bool, strokes: _Strokes) -> str:
     kind = node.detail if node.kind is NodeKind.SOURCE and node.detail else _SHORT_KINDS[node.kind]
-    line = f"{left} {set_cell_size(printable(kind), _KIND_WIDTH)}"
+    line = f"{left} {set_cell_size(clean(kind), _KIND_WIDTH)}"
     if not numbers:
         return line
     status = f"{node.status.value if node.status else '':<{_STATUS_WIDTH}}"

@@ -1,0 +1,85 @@
+"""What each dataset is declared as: comment, place in the files, columns and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.events.types import Event, EventType
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """One column; `type` is Spark's simple string."""
+
+    name: str
+    type: str
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDefinition:
+    """One expectation; `action` is warn, drop, fail or quarantine."""
+
+    name: str
+    constraint: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetDefinition:
+    """The newest definition of one dataset in the log; `location` is `file:line`."""
+
+    name: str
+    type: str | None = None
+    comment: str | None = None
+    location: str | None = None
+    path: str | None = None
+    columns: tuple[ColumnDefinition, ...] = ()
+    rules: tuple[RuleDefinition, ...] = ()
+
+
+class DefinitionProjection:
+    """The newest definitions, kept up to date event by event; a damaged one reads as far as it goes."""
+
+    def __init__(self) -> None:
+        self._definitions: dict[str, DatasetDefinition] = {}
+
+    def apply(self, event: Event) -> None:
+        """Takes one event into account; only `dataset_definition` changes anything."""
+        if event.event_type is not EventType.DATASET_DEFINITION:
+            return
+        told = event.details.get("dataset_definition")
+        if isinstance(told, Mapping) and isinstance(told.get("dataset"), str):
+            self._definitions[told["dataset"]] = _definition(told)
+
+    def of(self, dataset: str) -> DatasetDefinition:
+        """Returns the definition of `dataset` (`schema.name`); an empty one when the log has none."""
+        return self._definitions.get(dataset, DatasetDefinition(dataset))
+
+
+def _definition(told: Mapping[str, Any]) -> DatasetDefinition:
+    return DatasetDefinition(
+        name=told["dataset"],
+        type=_text(told.get("dataset_type")),
+        comment=_text(told.get("comment")),
+        location=_text(told.get("location")),
+        path=_text(told.get("path")),
+        columns=tuple(
+            ColumnDefinition(str(column.get("name", "")), str(column.get("type", "")), _text(column.get("comment")))
+            for column in _mappings(told.get("schema"))
+        ),
+        rules=tuple(
+            RuleDefinition(str(rule.get("name", "")), str(rule.get("constraint", "")), str(rule.get("action", "")))
+            for rule in _mappings(told.get("expectations"))
+        ),
+    )
+
+
+def _mappings(value: object) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list | tuple) else []
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value else None
