@@ -15,25 +15,24 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from penstock.events.text import clean as clean_line
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 Progress = Callable[[str], None]
 """Takes one line about what is being done; a long start-up would look like a hang without it."""
 
-_CONTROL = dict.fromkeys(
-    [*range(0x20), *range(0x7F, 0xA0), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF]
-)
-_ONE_LINE: dict[int, str | None] = {**_CONTROL, 0x09: " ", 0x0A: " ", 0x0D: " "}
-_MANY_LINES: dict[int, str | None] = {**_CONTROL, 0x09: "    ", 0x0A: "\n"}
-
 
 def clean(text: object, *, multiline: bool = False) -> str:
-    """Returns `text` without control characters and text-direction overrides.
+    """Returns `text` without escape sequences, control characters and characters that reorder or hide text.
 
-    Line breaks become spaces, unless `multiline`.
+    Line breaks become spaces, unless `multiline`, which keeps lines and their indentation.
     """
-    return str(text).translate(_MANY_LINES if multiline else _ONE_LINE)
+    if not multiline:
+        return clean_line(str(text))
+    lines = str(text).expandtabs(4).split("\n")
+    return "\n".join(" " * (len(line) - len(line.lstrip(" "))) + clean_line(line) for line in lines)
 
 
 def stdout() -> Console:

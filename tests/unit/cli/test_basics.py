@@ -234,8 +234,8 @@ def test_an_error_text_cannot_move_the_cursor(capsys: pytest.CaptureFixture[str]
 
 
 def test_control_characters_and_direction_overrides_are_removed() -> None:
-    assert clean("a\x1b[31mb\x00c\u202ed\u200be\nf") == "a[31mbcde f"
-    assert clean("a\nb\tc\rd", multiline=True) == "a\nb    cd"
+    assert clean("a\x1b[31mb\x00c\u202ed\u200be\nf") == "ab cde f"
+    assert clean("a\n  b\x1b[2J\tc", multiline=True) == "a\n  b c"
 
 
 def test_json_knows_the_types_of_a_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,7 +257,7 @@ def test_rows_that_json_cannot_spell_are_spelt(capsys: pytest.CaptureFixture[str
 def test_rows_are_shown_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     print_rows(["name", "n"], [("[red]\x1b[1m", 1.5), (None, True)], as_json=False)
     out = capsys.readouterr().out
-    assert "[red][1m" in out
+    assert "[red]" in out
     assert "NULL" in out
     assert "\x1b" not in out
 

@@ -1,0 +1,95 @@
+"""The documentation is true: its pipelines load, its commands exist, its links lead somewhere, its parts are current.
+
+The tutorial's commands are run by tests/integration/test_tutorial.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from tests.repo.documents import PAGES, ROOT, Block, blocks, links
+
+from penstock.cli.main import app
+from penstock.declare import load_pipeline
+
+ALL_BLOCKS = [block for page in PAGES for block in blocks(page)]
+PYTHON = [block for block in ALL_BLOCKS if block.kind == "python"]
+PIPELINES = [block for block in PYTHON if "pipeline" in block.marks]
+SHELL = [block for block in ALL_BLOCKS if block.kind in {"sh", "console"}]
+
+
+def commands() -> dict[str, Any]:
+    command: Any = typer.main.get_command(app)
+    return dict(command.commands)
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=str)
+def test_python_blocks_compile(block: Block) -> None:
+    ast.parse(block.text, filename=str(block))
+
+
+@pytest.mark.parametrize("block", PIPELINES, ids=str)
+def test_blocks_marked_as_pipelines_declare_datasets_without_an_error(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.py"
+    file.write_text(block.text)
+    registry = load_pipeline([file], root=tmp_path, configuration={"broker": "localhost:9092", "source": "./data"})
+    assert list(registry.errors) == []
+    assert registry.datasets
+
+
+def test_the_page_for_newcomers_shows_a_pipeline() -> None:
+    assert any(block.page.name == "README.md" and block.page.parent == ROOT for block in PIPELINES)
+
+
+def _penstock_calls(block: Block) -> list[list[str]]:
+    """Returns the words of each call of penstock in a block."""
+    calls = []
+    for line in re.sub(r"<<'(\w+)'\n.*?\n\1\n", "\n", block.text, flags=re.DOTALL).splitlines():
+        if re.match(r"(\S*/)?penstock\s", line):
+            words = shlex.split(line.partition(" >")[0].partition(" ||")[0], comments=True)
+            calls.append(words[1:])
+    return calls
+
+
+@pytest.mark.parametrize("block", [block for block in SHELL if _penstock_calls(block)], ids=str)
+def test_commands_and_flags_in_shell_blocks_exist(block: Block) -> None:
+    known = commands()
+    for words in _penstock_calls(block):
+        assert words[0] in known, words
+        flags = {flag for parameter in known[words[0]].params for flag in parameter.opts} | {"--help", "--debug"}
+        assert {word.partition("=")[0] for word in words[1:] if word.startswith("-")} <= flags, words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_of_the_repository(page: Path) -> None:
+    missing = [
+        target
+        for target in links(page)
+        if "://" not in target and not target.startswith("#") and not (page.parent / target.partition("#")[0]).exists()
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_names_of_source_files_in_pages_exist(page: Path) -> None:
+    named = set(re.findall(r"`((?:src|tests|tools|docs|benchmarks)/[\w./-]+\.\w+)`", page.read_text(encoding="utf-8")))
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_the_command_reference_is_current() -> None:
+    tool = ROOT / "tools/generate_cli_reference.py"
+    done = subprocess.run([sys.executable, str(tool), "--check"], check=False)
+    assert done.returncode == 0, "run: python tools/generate_cli_reference.py"
+
+
+def test_the_command_reference_has_every_command() -> None:
+    page = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
+    assert [name for name in commands() if f"## penstock {name}" not in page] == []
