@@ -151,6 +151,7 @@ class Reader:
                 section = self._section(item, shape.item, f"{path}[{position}]")
                 found.append(Placed(section, SourceLocation(self.shown, line_of(item))))
             except ConfigError as error:
+                error.location = error.location or SourceLocation(self.shown, line_of(item))
                 self.errors.append(error)
         return found
 
@@ -171,9 +172,10 @@ class Reader:
         return node
 
     def _wrong(self, node: Node, shape: Shape, path: str, example: str) -> ConfigError:
+        # A value that is not there has no line of its own: the key's line is filled in.
         return ConfigError(
             "CONFIG_WRONG_TYPE",
-            location=SourceLocation(self.shown, line_of(node)),
+            location=None if kind_of(node) == "null" else SourceLocation(self.shown, line_of(node)),
             key=path,
             expected=expected(shape),
             found=describe(node),

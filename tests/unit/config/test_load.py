@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from tests.unit.config.conftest import Project
+
+from penstock.config import RetrySettings, Trigger, TriggerKind, load_project
+
+
+def test_defaults(project: Project) -> None:
+    folder = project("name: orders\n")
+    config = load_project(folder)
+    absolute = folder.resolve()
+    assert dataclasses.asdict(config) == {
+        "name": "orders",
+        "directory": absolute,
+        "file": {"path": "orders/penstock.yml", "line": None},
+        "environment": None,
+        "libraries": (),
+        "catalog": None,
+        "schema": "default",
+        "storage": str(absolute / ".penstock"),
+        "continuous": False,
+        "trigger": {"kind": TriggerKind.AVAILABLE_NOW, "interval": None},
+        "configuration": {},
+        "paths": {},
+        "secrets": {},
+        "spark_conf": {},
+        "master": "local[*]",
+        "retries": {"max_flow_retries": 2, "first_delay": 5.0, "longest_delay": 300.0},
+        "references": {},
+    }
+
+
+def test_every_key(project: Project) -> None:
+    config = load_project(
+        project(
+            """\
+            name: orders
+            libraries:
+              - glob: {include: transformations/**}
+              - file: {path: extra.py}
+            catalog: main
+            schema: shop
+            storage: s3a://lake/orders
+            continuous: true
+            trigger: 10 seconds
+            configuration: {source: ./data/orders, limit: 1_0, share: 1.10, fast: True, day: 2026-01-02, none: ""}
+            paths: {/Volumes/main/raw: ./data, dbfs:/x: s3a://b/x}
+            secrets:
+              kafka_password: ${env:KAFKA_PASSWORD}
+            spark_conf: {spark.sql.shuffle.partitions: 4}
+            master: spark://host:7077
+            retries: {max_flow_retries: 0, first_delay: 1 second, longest_delay: 1 minute}
+            """
+        )
+    )
+    here = Path("orders").resolve()
+    assert [(library.pattern, library.kind.value, library.location.line) for library in config.libraries] == [
+        ("transformations/**", "glob", 3),
+        ("extra.py", "file", 4),
+    ]
+    assert (config.catalog, config.schema, config.storage) == ("main", "shop", "s3a://lake/orders")
+    assert config.trigger == Trigger(TriggerKind.PROCESSING_TIME, "10 seconds")
+    assert config.keeps_running
+    assert config.configuration == {
+        "source": "./data/orders",
+        "limit": "1_0",
+        "share": "1.10",
+        "fast": "true",
+        "day": "2026-01-02",
+        "none": "",
+    }
+    assert config.paths == {"/Volumes/main/raw": str(here / "data"), "dbfs:/x": "s3a://b/x"}
+    assert config.spark_conf == {"spark.sql.shuffle.partitions": "4"}
+    assert config.master == "spark://host:7077"
+    assert config.retries == RetrySettings(0, 1.0, 60.0)
+
+
+@pytest.mark.parametrize("key", ["schema", "database", "target"])
+def test_schema_has_the_names_of_the_other_systems(project: Project, key: str) -> None:
+    assert load_project(project(f"name: orders\n{key}: shop\n")).schema == "shop"
+
+
+def test_an_environment_lies_over_the_file_and_merges_mappings(project: Project) -> None:
+    folder = project(
+        """\
+        name: orders
+        schema: shop
+        storage: here
+        trigger: available_now
+        libraries: [{file: {path: a.py}}]
+        configuration: {source: ./data, limit: 1}
+        retries: {first_delay: 1 second}
+        environments:
+          prod:
+            database: live
+            storage: s3a://lake/orders
+            continuous: true
+            libraries: [{file: {path: b.py}}]
+            configuration: {limit: 2}
+            retries: {max_flow_retries: 9}
+          empty:
+        """
+    )
+    config = load_project(folder, environment="prod")
+    assert (config.schema, config.storage, config.environment) == ("live", "s3a://lake/orders", "prod")
+    assert config.configuration == {"source": "./data", "limit": "2"}
+    assert [library.pattern for library in config.libraries] == ["b.py"]
+    assert config.retries == RetrySettings(9, 1.0, 300.0)
+    assert config.trigger == Trigger(TriggerKind.PROCESSING_TIME)
+    assert load_project(folder, environment="empty").storage == str(Path("orders/here").resolve())
+    assert load_project(folder).continuous is False
+
+
+def test_overrides_win_over_the_environment(project: Project) -> None:
+    folder = project("name: o\nconfiguration: {a: 1, b: 1}\nenvironments: {prod: {configuration: {a: 2}}}\n")
+    config = load_project(folder, environment="prod", overrides={"a": "3", "c": "4"})
+    assert config.configuration == {"a": "3", "b": "1", "c": "4"}
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("data/x", "{folder}/data/x"),
+        ("./data/../x/", "{folder}/x"),
+        ("/tmp/x", "/tmp/x"),
+        ("~/x", "{home}/x"),
+        ("file:///tmp/x", "file:///tmp/x"),
+        ("hdfs://host:9000/x", "hdfs://host:9000/x"),
+    ],
+)
+def test_storage_is_absolute_or_a_uri(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, expected: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = project(f"name: orders\nstorage: {written}\n")
+    wanted = expected.format(folder=folder.resolve(), home=tmp_path / "home")
+    assert load_project(folder).storage == wanted
+
+
+def test_storage_of_the_command_line_is_relative_to_where_it_was_typed(project: Project, tmp_path: Path) -> None:
+    assert load_project(project("name: orders\nstorage: a\n"), storage="b").storage == str(tmp_path / "b")
+
+
+def test_the_file_itself_may_be_named(project: Project) -> None:
+    folder = project("name: other\n", "other.yml")
+    config = load_project(folder / "other.yml")
+    assert (config.name, config.file.path, config.directory) == ("other", "orders/other.yml", folder.resolve())
+
+
+def test_penstock_yml_is_preferred(project: Project) -> None:
+    project("name: spark\n", "spark-pipeline.yml")
+    assert load_project(project("name: penstock\n")).name == "penstock"
+
+
+def test_spark_pipeline_yml(project: Project) -> None:
+    config = load_project(
+        project(
+            """\
+            name: orders
+            storage: file:///tmp/storage
+            catalog: main
+            database: shop
+            configuration:
+              spark.sql.shuffle.partitions: "1000"
+            libraries:
+              - glob:
+                  include: transformations/**
+            """,
+            "spark-pipeline.yml",
+        )
+    )
+    assert (config.name, config.storage, config.catalog, config.schema) == (
+        "orders",
+        "file:///tmp/storage",
+        "main",
+        "shop",
+    )
+    assert config.configuration == {"spark.sql.shuffle.partitions": "1000"}
+    assert [library.pattern for library in config.libraries] == ["transformations/**"]
+
+
+def test_current_folder_and_absolute_paths_are_shown_as_typed(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project("name: orders\n").resolve()
+    assert load_project(folder).file.path == "orders/penstock.yml"
+    monkeypatch.chdir(folder)
+    assert load_project(".").file.path == "penstock.yml"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert load_project("../orders").file.path == "../orders/penstock.yml"
+
+
+def test_yaml_anchors_and_merge_keys(project: Project) -> None:
+    config = load_project(
+        project(
+            """\
+            name: orders
+            configuration: &base {a: 1, b: 2}
+            environments:
+              prod:
+                configuration:
+                  <<: *base
+                  b: 3
+            """
+        ),
+        environment="prod",
+    )
+    assert config.configuration == {"a": "1", "b": "3"}
+
+
+def test_run_options(project: Project) -> None:
+    config = load_project(project("name: orders\n"))
+    assert config.with_run_options() is config
+    continuous = config.with_run_options(continuous=True)
+    assert (continuous.continuous, continuous.trigger) == (True, Trigger(TriggerKind.PROCESSING_TIME))
+    timed = config.with_run_options(trigger="5 seconds")
+    assert (timed.continuous, timed.trigger.seconds) == (True, 5.0)
+    once = continuous.with_run_options(continuous=True, trigger="once")
+    assert (once.continuous, once.trigger.kind) == (False, TriggerKind.ONCE)

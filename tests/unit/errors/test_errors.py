@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from penstock.errors import (
+    ConfigError,
+    DataError,
+    DefinitionError,
+    ExternalError,
+    InternalError,
+    PenstockError,
+    PipelineInvalid,
+    Retry,
+    SourceLocation,
+    StateError,
+    condition,
+    conditions,
+    did_you_mean,
+    render,
+)
+
+UNKNOWN_KEY = ConfigError(
+    "CONFIG_UNKNOWN_KEY",
+    location=SourceLocation("penstock.yml", 3),
+    key="storag",
+    suggestion="Did you mean 'storage'?",
+)
+BAD_NAME = DefinitionError("INVALID_DATASET_NAME", location=SourceLocation("a.py", 7), dataset="shop.a", name="a..b")
+
+
+@pytest.mark.parametrize(
+    ("kind", "exit_code"),
+    [
+        (DefinitionError, 2),
+        (ConfigError, 2),
+        (StateError, 3),
+        (DataError, 1),
+        (ExternalError, 1),
+        (InternalError, 1),
+    ],
+)
+def test_exit_codes(kind: type[PenstockError], exit_code: int) -> None:
+    assert kind("INVALID_DATASET_NAME", name="a").exit_code == exit_code
+
+
+def test_facts_are_kept_as_text() -> None:
+    error = ConfigError("CONFIG_DUPLICATE_KEY", key="a", first=3)
+    assert error.facts == {"key": "a", "first": "3"}
+    assert "3" in error.message
+
+
+def test_an_empty_fact_at_the_end_leaves_no_white_space() -> None:
+    error = ConfigError("CONFIG_UNKNOWN_KEY", key="x", suggestion="")
+    assert error.fix == error.fix.strip()
+
+
+def test_a_fact_that_looks_like_a_placeholder_is_not_filled_again() -> None:
+    assert "<suggestion>" in ConfigError("CONFIG_UNKNOWN_KEY", key="<suggestion>", suggestion="s3a").message
+
+
+def test_a_missing_fact_stays_visible() -> None:
+    assert "<key>" in ConfigError("CONFIG_UNKNOWN_KEY").message
+
+
+def test_an_unknown_condition_is_a_bug_of_the_raiser() -> None:
+    with pytest.raises(KeyError):
+        DefinitionError("NO_SUCH_CONDITION")
+
+
+def test_retryable_follows_the_catalogue() -> None:
+    for name, entry in conditions().items():
+        assert ExternalError(name).retryable is (entry.retry is Retry.BACKOFF)
+
+
+@pytest.mark.parametrize("error", [UNKNOWN_KEY, BAD_NAME, StateError("INVALID_DATASET_NAME", name="x")])
+def test_pickling_keeps_everything(error: PenstockError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (again.condition, again.location, again.dataset, again.facts) == (
+        error.condition,
+        error.location,
+        error.dataset,
+        error.facts,
+    )
+    assert str(again) == str(error)
+
+
+def test_pickling_several_errors() -> None:
+    again = pickle.loads(pickle.dumps(PipelineInvalid([UNKNOWN_KEY, BAD_NAME], ["shop.b"])))
+    assert isinstance(again, PipelineInvalid)
+    assert [error.condition for error in again.errors] == ["CONFIG_UNKNOWN_KEY", "INVALID_DATASET_NAME"]
+    assert again.downstream == ("shop.b",)
+    assert again.facts == {"count": "2", "downstream": "1"}
+
+
+def test_json() -> None:
+    assert BAD_NAME.to_json() == {
+        "condition": "INVALID_DATASET_NAME",
+        "message": BAD_NAME.message,
+        "fix": BAD_NAME.fix,
+        "dataset": "shop.a",
+        "file": "a.py",
+        "line": 7,
+    }
+    assert (DataError("INVALID_DATASET_NAME", name="a").to_json()["file"]) is None
+
+
+def test_rendering_one_error() -> None:
+    entry = condition("INVALID_DATASET_NAME")
+    assert render(BAD_NAME) == (
+        f"[INVALID_DATASET_NAME] {entry.message.replace('<name>', 'a..b')}\n  at a.py:7 (shop.a)\n  Fix: {entry.fix}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("location", "dataset", "place"),
+    [
+        (None, None, []),
+        (None, "shop.a", ["  in shop.a"]),
+        (SourceLocation("a.py"), None, ["  at a.py"]),
+        (SourceLocation("a.py", 1), "shop.a", ["  at a.py:1 (shop.a)"]),
+    ],
+)
+def test_rendering_the_place(location: SourceLocation | None, dataset: str | None, place: list[str]) -> None:
+    error = DefinitionError("INVALID_DATASET_NAME", location=location, dataset=dataset, name="x")
+    assert render(error).splitlines()[1:-1] == place
+
+
+def test_rendering_several_errors() -> None:
+    assert render(PipelineInvalid([UNKNOWN_KEY, BAD_NAME], ["shop.b", "shop.c"])) == (
+        f"{render(UNKNOWN_KEY)}\n\n{render(BAD_NAME)}\n\n"
+        "2 errors; nothing was run and nothing was written."
+        " Not checked, because they read a failed dataset: shop.b, shop.c."
+    )
+    assert render(PipelineInvalid([BAD_NAME])).endswith("1 error; nothing was run and nothing was written.")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Orders_Raw", "Did you mean 'orders_raw' or 'orders'?"),
+        ("ordrs", "Did you mean 'orders' or 'orders_raw'?"),
+        ("xyz", "Known: two."),
+    ],
+)
+def test_did_you_mean(name: str, expected: str) -> None:
+    assert did_you_mean(name, ["orders", "orders_raw"], also="Known: two.") == expected

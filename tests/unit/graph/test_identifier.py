@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.errors import DefinitionError
+from penstock.graph.identifier import Identifier, split_name
+
+PLAIN = st.text(st.characters(exclude_characters=".`"), min_size=1).filter(lambda part: part.strip() == part)
+ANY_PART = st.text(min_size=1)
+
+
+def quoted(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`"
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "name"),
+    [
+        ("orders", "shop", "orders"),
+        ("bronze.orders", "bronze", "orders"),
+        ("main.bronze.orders", "bronze", "orders"),
+        ("LIVE.orders", "shop", "orders"),
+        ("live.Orders", "shop", "Orders"),
+        ("main.live.orders", "live", "orders"),
+        ("`daily orders`", "shop", "daily orders"),
+        ("bronze.`a.b`", "bronze", "a.b"),
+        ("`a``b`.c", "a`b", "c"),
+        (" bronze . orders ", "bronze", "orders"),
+    ],
+)
+def test_parse(text: str, schema: str, name: str) -> None:
+    parsed = Identifier.parse(text, default_schema="shop")
+    assert (parsed.schema, parsed.name) == (schema, name)
+
+
+@pytest.mark.parametrize("text", ["", " ", ".", "a.", ".a", "a..b", "a.b.c.d", "`a", "a`b", "`a`b", "``", "a. .b"])
+def test_refused_names(text: str) -> None:
+    with pytest.raises(DefinitionError) as raised:
+        Identifier.parse(text, default_schema="shop")
+    assert raised.value.condition == "INVALID_DATASET_NAME"
+    assert raised.value.facts == {"name": text}
+
+
+@given(st.lists(ANY_PART, min_size=1, max_size=3))
+def test_quoting_keeps_any_part(parts: list[str]) -> None:
+    assert split_name(".".join(quoted(part) for part in parts)) == parts
+
+
+@given(st.lists(PLAIN, min_size=1, max_size=3))
+def test_plain_parts_need_no_quotes(parts: list[str]) -> None:
+    assert split_name(".".join(parts)) == parts
+
+
+@given(st.text())
+def test_any_text_is_split_or_refused(text: str) -> None:
+    try:
+        assert all(split_name(text))
+    except DefinitionError as error:
+        assert error.facts == {"name": text}  # noqa: PT017 - both outcomes are right
+
+
+@given(ANY_PART, ANY_PART)
+def test_equality_ignores_case(schema: str, name: str) -> None:
+    one = Identifier(schema, name)
+    other = Identifier(schema.casefold(), name.casefold())
+    assert one == other
+    assert hash(one) == hash(other)
+    assert not one < other
+    assert {one: 1}[other] == 1
+
+
+def test_spelling_is_kept_and_other_types_are_unequal() -> None:
+    assert str(Identifier("Shop", "Orders")) == "Shop.Orders"
+    assert Identifier("shop", "orders") != "shop.orders"
+    assert Identifier("shop", "orders") != Identifier("shop", "order")
+
+
+def test_order_and_pickling() -> None:
+    names = [Identifier("b", "a"), Identifier("A", "z"), Identifier("a", "B")]
+    assert [str(name) for name in sorted(names)] == ["a.B", "A.z", "b.a"]
+    assert pickle.loads(pickle.dumps(names)) == names
