@@ -1,1 +1,40 @@
-"""Rules over the declared graph, one file each."""
+"""Structural rules: what can be wrong with a pipeline before any query was analysed.
+
+Each rule is one file with one function, `graph -> errors`; to add one, write the file, add it to
+`RULES`, and put `ok` and `bad` pipelines beside the others in `tests/golden`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from penstock.errors import PenstockError
+from penstock.graph.dataflow_graph import DataflowGraph
+from penstock.graph.rules.cluster_by_with_partitions import cluster_by_with_partitions
+from penstock.graph.rules.dataset_without_flow import dataset_without_flow
+from penstock.graph.rules.duplicate_dataset import duplicate_dataset
+from penstock.graph.rules.duplicate_expectation import duplicate_expectation
+from penstock.graph.rules.duplicate_flow import duplicate_flow
+from penstock.graph.rules.duplicate_path import duplicate_path
+from penstock.graph.rules.empty_pipeline import empty_pipeline
+from penstock.graph.rules.flow_target import flow_target
+from penstock.graph.rules.once_flow_trigger import once_flow_trigger
+
+Rule = Callable[[DataflowGraph], Iterator[PenstockError]]
+
+RULES: tuple[Rule, ...] = (
+    duplicate_dataset,
+    duplicate_flow,
+    flow_target,
+    dataset_without_flow,
+    once_flow_trigger,
+    duplicate_expectation,
+    duplicate_path,
+    cluster_by_with_partitions,
+    empty_pipeline,
+)
+
+
+def check(graph: DataflowGraph) -> tuple[PenstockError, ...]:
+    """Returns every structural error of `graph`, rule by rule; empty when all is well."""
+    return tuple(error for rule in RULES for error in rule(graph))

@@ -1,0 +1,139 @@
+"""One call of a declaration function: its place, its registry, and the check of its arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+from penstock.declare.parameters import REFUSALS, TYPES, describe
+from penstock.declare.registry import Registry, active_registry
+from penstock.declare.user_frames import caller_location
+from penstock.errors import DefinitionError, SourceLocation, did_you_mean
+from penstock.graph.identifier import Identifier
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A call in progress: `function` as the user wrote it, where, and into which pipeline."""
+
+    function: str
+    registry: Registry
+    location: SourceLocation
+
+    def error(self, condition: str, *, dataset: str | None = None, **facts: object) -> None:
+        """Records an error at this call's line."""
+        self.registry.add_error(DefinitionError(condition, location=self.location, dataset=dataset, **facts))
+
+    def identifier(self, name: str) -> Identifier | None:
+        """Returns the full name of the dataset called `name`; None when the error was recorded."""
+        try:
+            return Identifier.parse(name, default_schema=self.registry.default_schema)
+        except DefinitionError as error:
+            self.error(error.condition, **error.facts)
+            return None
+
+
+def declaring(
+    function: Callable[Concatenate[Declaration, P], R],
+    *,
+    name: str | None = None,
+    doc: str | None = None,
+    required: tuple[str, ...] = (),
+) -> Callable[P, R]:
+    """Makes a declaration function of `function`, called `name` (default: as the function) in errors.
+
+    Wrong arguments are recorded with the user's line, and dropped: the declaration goes on with the
+    rest, so that what reads it is not reported as well. Without an argument that has no default, or
+    is one of `required`, there is nothing to declare, and the result is `undecorated`.
+    """
+    own = inspect.signature(function)
+    public = own.replace(parameters=list(own.parameters.values())[1:])
+    needed = tuple(key for key, parameter in public.parameters.items() if parameter.default is parameter.empty)
+    shown = name or function.__name__
+
+    @functools.wraps(function)
+    def declare(*arguments: P.args, **options: P.kwargs) -> R:
+        registry = active_registry(shown)
+        call = Declaration(shown, registry, caller_location(registry.root))
+        if _is_bare(public, arguments, options):
+            for key in needed + required:
+                call.error("MISSING_PARAMETER", function=shown, parameter=key)
+            return cast("R", arguments[0])
+        given = _given(call, public, arguments, options)
+        values = {key: value for key, value in given.items() if _is_acceptable(call, public.parameters[key], value)}
+        missing = [key for key in needed + required if values.get(key) is None]
+        for key in missing:
+            if given.get(key) is None and (key not in given or key in required):
+                call.error("MISSING_PARAMETER", function=shown, parameter=key)
+        if missing:
+            return cast("R", undecorated)
+        return cast("Callable[..., R]", function)(call, **values)
+
+    declare.__signature__ = public  # type: ignore[attr-defined]
+    declare.__name__ = declare.__qualname__ = shown
+    declare.__doc__ = doc or function.__doc__
+    return declare
+
+
+def undecorated(function: Any = None, **_: object) -> Any:
+    """Stands in for the decorator of a refused declaration: returns the function as it is."""
+    return undecorated if function is None else function
+
+
+def _is_bare(signature: inspect.Signature, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+    """Whether a decorator that needs arguments stands on a function without them."""
+    return (
+        "query_function" not in signature.parameters and not options and len(arguments) == 1 and callable(arguments[0])
+    )
+
+
+def _given(
+    call: Declaration, signature: inspect.Signature, arguments: tuple[Any, ...], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the arguments by name; records an error for each that has no parameter."""
+    names = tuple(signature.parameters)
+    given = dict(zip(names, arguments, strict=False))
+    for extra in arguments[len(names) :]:
+        _invalid(call, "positional argument", "a keyword argument", extra)
+    for name, value in options.items():
+        if name in names:
+            given[name] = value
+        else:
+            call.error(
+                "UNKNOWN_PARAMETER",
+                function=call.function,
+                parameter=name,
+                suggestion=did_you_mean(name, names),
+                known=", ".join(known for known in names if known != "query_function"),
+            )
+    return given
+
+
+def _is_acceptable(call: Declaration, parameter: inspect.Parameter, value: object) -> bool:
+    if value is None and parameter.default is None:
+        return True
+    kind = TYPES[parameter.name]
+    if not kind.accepts(value):
+        _invalid(call, parameter.name, kind.expected, value)
+        return False
+    refusal = REFUSALS.get(parameter.name)
+    if refusal is not None and not refusal.accepts(value):
+        call.error(
+            "UNSUPPORTED_PARAMETER",
+            function=call.function,
+            name=parameter.name,
+            reason=refusal.reason,
+            alternative=refusal.alternative,
+        )
+        return False
+    return True
+
+
+def _invalid(call: Declaration, parameter: str, expected: str, value: object) -> None:
+    call.error("INVALID_PARAMETER", function=call.function, parameter=parameter, expected=expected, got=describe(value))

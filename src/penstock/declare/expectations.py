@@ -1,0 +1,116 @@
+"""The six expectation decorators. They stack above or below a table or view decorator, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from penstock.declare.dataset_function import (
+    DatasetFunction,
+    DeclaredDataset,
+    DeclaredFlow,
+    RefusedDeclaration,
+    function_name,
+    innermost,
+    known_about,
+)
+from penstock.declare.declaration import Declaration, declaring
+from penstock.declare.parameters import describe
+from penstock.graph.elements import Expectation, OnViolation
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@declaring
+def expect(call: Declaration, /, name: str, inv: str | Column) -> Callable[[F], F]:
+    """Counts the rows for which `inv` is not TRUE (NULL counts), and keeps them.
+
+    `name` names the counts, may hold spaces, and is used once per dataset; `inv` is a SQL condition
+    or a Column over the dataset's columns.
+    """
+    return _expecting(call, {name: inv}, OnViolation.WARN)
+
+
+@declaring
+def expect_or_drop(call: Declaration, /, name: str, inv: str | Column) -> Callable[[F], F]:
+    """Counts the rows for which `inv` is not TRUE (NULL counts), and does not write them.
+
+    `name` names the counts, may hold spaces, and is used once per dataset; `inv` is a SQL condition
+    or a Column over the dataset's columns.
+    """
+    return _expecting(call, {name: inv}, OnViolation.DROP)
+
+
+@declaring
+def expect_or_fail(call: Declaration, /, name: str, inv: str | Column) -> Callable[[F], F]:
+    """Stops the flow at the first row for which `inv` is not TRUE (NULL counts); its batch is not committed.
+
+    `name` names the counts, may hold spaces, and is used once per dataset; `inv` is a SQL condition
+    or a Column over the dataset's columns.
+    """
+    return _expecting(call, {name: inv}, OnViolation.FAIL)
+
+
+@declaring
+def expect_all(call: Declaration, /, expectations: Mapping[str, str | Column]) -> Callable[[F], F]:
+    """`expect` for each entry of `expectations`, name to condition."""
+    return _expecting(call, expectations, OnViolation.WARN)
+
+
+@declaring
+def expect_all_or_drop(call: Declaration, /, expectations: Mapping[str, str | Column]) -> Callable[[F], F]:
+    """`expect_or_drop` for each entry of `expectations`: a row that breaks any of them is not written."""
+    return _expecting(call, expectations, OnViolation.DROP)
+
+
+@declaring
+def expect_all_or_fail(call: Declaration, /, expectations: Mapping[str, str | Column]) -> Callable[[F], F]:
+    """`expect_or_fail` for each entry of `expectations`."""
+    return _expecting(call, expectations, OnViolation.FAIL)
+
+
+def expectations_of(
+    call: Declaration, constraints: Mapping[str, Any] | None, on_violation: OnViolation
+) -> tuple[Expectation, ...]:
+    """Returns one expectation for each entry, placed at the call's line."""
+    return tuple(
+        Expectation(name, constraint, on_violation, call.location) for name, constraint in (constraints or {}).items()
+    )
+
+
+def _expecting(call: Declaration, constraints: Mapping[str, Any], on_violation: OnViolation) -> Callable[[F], F]:
+    expectations = expectations_of(call, constraints, on_violation)
+
+    def decorate(function: Any) -> Any:
+        if not callable(function):
+            call.error("INVALID_DATASET_FUNCTION", function=call.function, reason=f"it decorates {describe(function)}")
+            return function
+        return _attach(call, expectations, function)
+
+    return decorate
+
+
+def _attach(call: Declaration, expectations: Sequence[Expectation], function: Callable[..., Any]) -> DatasetFunction:
+    known = known_about(function)
+    declared = known.declared if known is not None else None
+    pending = known.pending if known is not None else ()
+    match declared:
+        case DeclaredDataset(declaration):
+            call.registry.add_expectations(declaration, expectations)
+        case DeclaredFlow(name, target):
+            refuse_on_flow(call, expectations, name, target)
+        case RefusedDeclaration():
+            pass
+        case None:
+            call.registry.expect_claim(expectations, function_name(innermost(function)))
+            pending = (*expectations, *pending)
+    return DatasetFunction(innermost(function), pending=pending, declared=declared)
+
+
+def refuse_on_flow(call: Declaration, expectations: Sequence[Expectation], flow: str, target: str) -> None:
+    """Records that a flow has expectations, which belong to its target."""
+    for expectation in expectations:
+        call.error("EXPECTATION_ON_FLOW", dataset=target, expectation=expectation.name, flow=flow, target=target)

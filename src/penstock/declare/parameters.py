@@ -1,0 +1,146 @@
+"""What each parameter of the declaration functions accepts.
+
+A name means the same in every function, so there is one table of types and one of refusals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterType:
+    """A type in the user's words, and its check."""
+
+    expected: str
+    accepts: Callable[[object], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a value of a known parameter is not supported yet, and what to write instead.
+
+    `accepts` lets pass the values that ask for nothing more than Penstock does anyway.
+    """
+
+    reason: str
+    alternative: str
+    accepts: Callable[[object], bool]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_filled_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(_is_filled_text(item) for item in value)
+
+
+def _is_settings(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        _is_filled_text(key) and isinstance(item, str | bool | int | float) for key, item in value.items()
+    )
+
+
+def is_constraint(value: object) -> bool:
+    """Whether `value` can be an expectation's rule: SQL text or a Spark Column."""
+    return _is_filled_text(value) or _is_pyspark(value, "Column")
+
+
+def _is_constraints(value: object) -> bool:
+    return isinstance(value, Mapping) and all(_is_filled_text(key) and is_constraint(v) for key, v in value.items())
+
+
+def _is_schema(value: object) -> bool:
+    return _is_filled_text(value) or _is_pyspark(value, "StructType")
+
+
+def _is_pyspark(value: object, name: str) -> bool:
+    # By name, so that files can be checked without importing pyspark.
+    return any(kind.__name__ == name and kind.__module__.startswith("pyspark.sql") for kind in type(value).__mro__)
+
+
+_TEXT = ParameterType("a str", _is_text)
+_FILLED_TEXT = ParameterType("a non-empty str", _is_filled_text)
+_FLAG = ParameterType("a bool", _is_flag)
+_NAMES = ParameterType("a list of column names (str)", _is_names)
+_SETTINGS = ParameterType("a dict of str to str", _is_settings)
+_CONSTRAINTS = ParameterType("a dict of names (str) to SQL conditions (str) or Columns", _is_constraints)
+
+TYPES: Mapping[str, ParameterType] = {
+    "query_function": ParameterType("a function (names and options are keyword arguments)", callable),
+    "name": _FILLED_TEXT,
+    "target": _FILLED_TEXT,
+    "comment": _TEXT,
+    "spark_conf": _SETTINGS,
+    "table_properties": _SETTINGS,
+    "partition_cols": _NAMES,
+    "cluster_by": _NAMES,
+    "cluster_by_auto": _FLAG,
+    "path": _FILLED_TEXT,
+    "schema": ParameterType("a DDL str or a StructType", _is_schema),
+    "format": _FILLED_TEXT,
+    "temporary": _FLAG,
+    "private": _FLAG,
+    "row_filter": _FILLED_TEXT,
+    "refresh_policy": _FILLED_TEXT,
+    "once": _FLAG,
+    "inv": ParameterType("a SQL condition (str) or a Column", is_constraint),
+    "expectations": _CONSTRAINTS,
+    "expect_all": _CONSTRAINTS,
+    "expect_all_or_drop": _CONSTRAINTS,
+    "expect_all_or_fail": _CONSTRAINTS,
+}
+
+REFUSALS: Mapping[str, Refusal] = {
+    "row_filter": Refusal(
+        "Delta tables outside of a catalog with access control have no row filters",
+        "Remove row_filter and filter the rows in a view for the readers",
+        lambda value: False,
+    ),
+    "cluster_by_auto": Refusal(
+        "clustering columns are not chosen automatically",
+        "Name the columns with cluster_by=[...]",
+        lambda value: value is False,
+    ),
+    "refresh_policy": Refusal(
+        "a materialized view is computed in full at each refresh",
+        "Use refresh_policy='auto', or make it a streaming table to process only new rows",
+        lambda value: str(value).strip().casefold() in {"auto", "full"},
+    ),
+    "format": Refusal(
+        "tables are Delta tables, because exactly-once writes and atomic refreshes need its log",
+        "Remove format, or write format='delta'",
+        lambda value: str(value).strip().casefold() == "delta",
+    ),
+}
+
+
+def describe(value: object) -> str:
+    """Returns what `value` is, in a word or two; never its content, which could be a secret."""
+    kind = type(value).__name__
+    if isinstance(value, str) and not value.strip():
+        return "an empty str"
+    if isinstance(value, Mapping):
+        inner = sorted({f"{type(key).__name__} to {type(item).__name__}" for key, item in value.items()})
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        inner = sorted({type(item).__name__ for item in value})
+    else:
+        return "a function" if callable(value) and not isinstance(value, type) else kind
+    return f"{kind} of {', '.join(inner)}" if inner else f"empty {kind}"
+
+
+def texts(settings: Mapping[str, object] | None) -> dict[str, str]:
+    """Returns settings as Spark wants them: every value a str, booleans as `true` and `false`."""
+    return {
+        key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in (settings or {}).items()
+    }

@@ -1,0 +1,186 @@
+"""Where declarations go while a pipeline's files load."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Protocol
+
+from penstock.errors import DefinitionError, PenstockError
+from penstock.graph.dataflow_graph import DataflowGraph
+from penstock.graph.elements import Dataset, Expectation, FlowFunction, UnresolvedFlow
+from penstock.graph.identifier import Identifier
+
+
+class Registry(Protocol):
+    """What the decorators need of the pipeline that is being loaded.
+
+    Nothing here raises for a user's mistake: errors are added, so that all of them are reported
+    together and the rest of the file is still read.
+    """
+
+    @property
+    def root(self) -> Path:
+        """The pipeline's directory; locations are shown relative to it."""
+
+    @property
+    def default_schema(self) -> str:
+        """The schema of names without one."""
+
+    def add_dataset(self, dataset: Dataset) -> int:
+        """Adds a dataset; the number returned identifies this declaration for `add_expectations`."""
+
+    def add_flow(self, flow: UnresolvedFlow) -> None:
+        """Adds a flow."""
+
+    def add_expectations(self, declaration: int, expectations: Sequence[Expectation]) -> None:
+        """Puts expectations before those that the declaration already has."""
+
+    def expect_claim(self, expectations: Sequence[Expectation], function: str) -> None:
+        """Notes expectations on a function that no table or view decorator has taken yet."""
+
+    def claim(self, expectations: Sequence[Expectation]) -> None:
+        """Notes that a declaration has taken these expectations."""
+
+    def add_error(self, error: PenstockError) -> None:
+        """Adds an error; the same error twice counts once."""
+
+    def refuse(self, identifier: Identifier) -> None:
+        """Notes a dataset whose definition was refused, so that nobody reports it as missing."""
+
+    def flow_function(self, function: Callable[[], Any]) -> FlowFunction:
+        """Returns `function` such that it runs with the pipeline's own imports, whenever it is called."""
+
+
+registration_context: ContextVar[Registry | None] = ContextVar("registration_context", default=None)
+"""The pipeline that is being loaded in this context, or None."""
+
+
+def active_registry(name: str) -> Registry:
+    """Returns the registry of the load in progress.
+
+    Args:
+        name: What the user called, for the error.
+
+    Raises:
+        DefinitionError: DECLARED_OUTSIDE_PIPELINE.
+    """
+    registry = registration_context.get()
+    if registry is None:
+        raise DefinitionError("DECLARED_OUTSIDE_PIPELINE", name=name)
+    return registry
+
+
+class PipelineRegistry:
+    """Collects what a pipeline's files declare, and every error found on the way.
+
+    `bind` is applied to each dataset function; the loader passes what makes the pipeline's imports
+    work later. `incomplete` is True when a file failed to load.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: Path,
+        default_schema: str = "default",
+        bind: Callable[[Callable[[], Any]], FlowFunction] | None = None,
+    ) -> None:
+        self._root = root
+        self._default_schema = default_schema
+        self._bind = bind
+        self._datasets: list[Dataset] = []
+        self._flows: list[UnresolvedFlow] = []
+        self._errors: list[PenstockError] = []
+        self._refused: set[Identifier] = set()
+        # By identity: an expectation can hold a Spark Column, which cannot be compared.
+        self._unclaimed: dict[int, tuple[Expectation, str]] = {}
+        self.incomplete = False
+
+    @property
+    def root(self) -> Path:
+        """The pipeline's directory."""
+        return self._root
+
+    @property
+    def default_schema(self) -> str:
+        """The schema of names without one."""
+        return self._default_schema
+
+    @property
+    def datasets(self) -> tuple[Dataset, ...]:
+        """Every declared dataset in the order of declaration, duplicates included."""
+        return tuple(self._datasets)
+
+    @property
+    def flows(self) -> tuple[UnresolvedFlow, ...]:
+        """Every declared flow in the order of declaration, duplicates included."""
+        return tuple(self._flows)
+
+    @property
+    def errors(self) -> tuple[PenstockError, ...]:
+        """The errors found while loading, in the order of their discovery."""
+        return tuple(self._errors)
+
+    def graph(self) -> DataflowGraph:
+        """Returns the graph of what was declared; check it with `penstock.graph.rules.check`."""
+        return DataflowGraph.of(self._datasets, self._flows, refused=self._refused, incomplete=self.incomplete)
+
+    def add_dataset(self, dataset: Dataset) -> int:
+        """Adds a dataset and returns the number of the declaration."""
+        self._datasets.append(dataset)
+        return len(self._datasets) - 1
+
+    def add_flow(self, flow: UnresolvedFlow) -> None:
+        """Adds a flow."""
+        self._flows.append(flow)
+
+    def add_expectations(self, declaration: int, expectations: Sequence[Expectation]) -> None:
+        """Puts expectations before those that the declaration already has."""
+        dataset = self._datasets[declaration]
+        self._datasets[declaration] = dataclasses.replace(dataset, expectations=(*expectations, *dataset.expectations))
+
+    def expect_claim(self, expectations: Sequence[Expectation], function: str) -> None:
+        """Notes expectations that wait for a table or view decorator."""
+        self._unclaimed.update({id(expectation): (expectation, function) for expectation in expectations})
+
+    def claim(self, expectations: Sequence[Expectation]) -> None:
+        """Notes that a declaration has taken these expectations."""
+        for expectation in expectations:
+            self._unclaimed.pop(id(expectation), None)
+
+    def add_error(self, error: PenstockError) -> None:
+        """Adds an error; one that says the same about the same place counts once."""
+        if all(_said(error) != _said(known) for known in self._errors):
+            self._errors.append(error)
+
+    def add_errors(self, errors: Iterable[PenstockError]) -> None:
+        """Adds several errors."""
+        for error in errors:
+            self.add_error(error)
+
+    def refuse(self, identifier: Identifier) -> None:
+        """Notes a dataset whose definition was refused."""
+        self._refused.add(identifier)
+
+    def flow_function(self, function: Callable[[], Any]) -> FlowFunction:
+        """Returns `function` bound to the pipeline's imports."""
+        return function if self._bind is None else self._bind(function)
+
+    def finish(self) -> None:
+        """Reports what was begun and never completed; the loader calls it once, after the last file."""
+        for expectation, function in self._unclaimed.values():
+            self.add_error(
+                DefinitionError(
+                    "EXPECTATION_WITHOUT_DATASET",
+                    location=expectation.location,
+                    expectation=expectation.name,
+                    function=function,
+                )
+            )
+        self._unclaimed.clear()
+
+
+def _said(error: PenstockError) -> tuple[object, ...]:
+    return error.condition, error.location, error.dataset, tuple(error.facts.items())

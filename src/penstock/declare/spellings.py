@@ -1,0 +1,63 @@
+"""The three spellings of the one set of declarations: `penstock`, `dlt` and `pyspark.pipelines`.
+
+They differ in one name: `pyspark.pipelines.table` accepts streaming queries only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from penstock.declare.expectations import (
+    expect,
+    expect_all,
+    expect_all_or_drop,
+    expect_all_or_fail,
+    expect_or_drop,
+    expect_or_fail,
+)
+from penstock.declare.flows import append_flow
+from penstock.declare.reads import read, read_stream, readStream
+from penstock.declare.streaming_tables import create_streaming_live_table, create_streaming_table, create_target_table
+from penstock.declare.tables import create_table, materialized_view, streaming_only_table, table
+from penstock.declare.unsupported import REFUSED_DECLARATIONS
+from penstock.declare.views import create_view, temporary_view, view
+
+
+def enable_local_execution() -> None:
+    """Does nothing: a pipeline always runs where it is started."""
+
+
+_SHARED: dict[str, Callable[..., Any]] = {
+    "append_flow": append_flow,
+    "create_streaming_live_table": create_streaming_live_table,
+    "create_streaming_table": create_streaming_table,
+    "create_table": create_table,
+    "create_target_table": create_target_table,
+    "create_view": create_view,
+    "enable_local_execution": enable_local_execution,
+    "expect": expect,
+    "expect_all": expect_all,
+    "expect_all_or_drop": expect_all_or_drop,
+    "expect_all_or_fail": expect_all_or_fail,
+    "expect_or_drop": expect_or_drop,
+    "expect_or_fail": expect_or_fail,
+    "materialized_view": materialized_view,
+    "read": read,
+    "readStream": readStream,
+    "read_stream": read_stream,
+    "table": table,
+    "temporary_view": temporary_view,
+    "view": view,
+    **REFUSED_DECLARATIONS,
+}
+
+SPELLINGS: Mapping[str, Mapping[str, Callable[..., Any]]] = MappingProxyType(
+    {
+        "penstock": _SHARED,
+        "dlt": _SHARED,
+        "pyspark.pipelines": {**_SHARED, "table": streaming_only_table},
+    }
+)
+"""Module name -> what the module holds."""

@@ -1,0 +1,154 @@
+"""`table` and `materialized_view`: a stored dataset together with its query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
+
+from penstock.declare.dataset_function import (
+    DatasetFunction,
+    DeclaredDataset,
+    RefusedDeclaration,
+    default_name,
+    innermost,
+    take_query,
+)
+from penstock.declare.declaration import Declaration, declaring
+from penstock.declare.parameters import texts
+from penstock.graph.elements import MaterializedView, StreamingTable, Table, UndecidedTable, UnresolvedFlow
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_ARGUMENTS = """
+
+    Args:
+        name: 1 to 3 parts; default: the function's name, in the pipeline's schema.
+        comment: Shown by catalogs and by `penstock show`.
+        spark_conf: Settings of the query, e.g. `{"pipelines.trigger.interval": "10 seconds"}`.
+        table_properties: Delta table properties.
+        partition_cols: Columns that partition the table; not together with `cluster_by`.
+        path: Where the table is stored; default: `<storage>/tables/<schema>/<name>`.
+        schema: A DDL str or StructType; default: the query's schema.
+        temporary: Stored, but private to the pipeline.
+        private: As `temporary`.
+        cluster_by: Columns of liquid clustering.
+        format: `delta`, the only format.
+        refresh_policy: `auto` or `full`.
+        row_filter, cluster_by_auto: Refused, with the reason.
+
+    The function takes no arguments, returns a DataFrame, and is called more than once.
+"""
+
+
+class TableDecorator(Protocol):
+    """A decorator of a query function, used bare (`@table`) or called (`@table(name=...)`)."""
+
+    @overload
+    def __call__(self, query_function: F, /) -> F: ...
+    @overload
+    def __call__(
+        self,
+        *,
+        name: str | None = None,
+        comment: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        table_properties: Mapping[str, str] | None = None,
+        partition_cols: Sequence[str] | None = None,
+        path: str | None = None,
+        schema: StructType | str | None = None,
+        temporary: bool = False,
+        cluster_by: Sequence[str] | None = None,
+        row_filter: str | None = None,
+        private: bool = False,
+        cluster_by_auto: bool = False,
+        refresh_policy: str | None = None,
+        format: str | None = None,
+    ) -> Callable[[F], F]: ...
+
+
+def _table_decorator(name: str, kind: type[Table], meaning: str) -> TableDecorator:
+    def declare(  # noqa: PLR0917 - the order of the `dlt` API
+        call: Declaration,
+        /,
+        query_function: Callable[..., Any] | None = None,
+        name: str | None = None,
+        comment: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        table_properties: Mapping[str, str] | None = None,
+        partition_cols: Sequence[str] | None = None,
+        path: str | None = None,
+        schema: StructType | str | None = None,
+        temporary: bool = False,
+        cluster_by: Sequence[str] | None = None,
+        row_filter: str | None = None,
+        private: bool = False,
+        cluster_by_auto: bool = False,
+        refresh_policy: str | None = None,
+        format: str | None = None,
+    ) -> Any:
+        options = {
+            "comment": comment,
+            "spark_conf": texts(spark_conf),
+            "table_properties": texts(table_properties),
+            "partition_columns": tuple(partition_cols or ()),
+            "cluster_by": tuple(cluster_by or ()),
+            "path": path,
+            "schema": schema,
+            "temporary": temporary or private,
+        }
+
+        def decorate(function: Callable[..., Any]) -> DatasetFunction:
+            return _declare_table(call, kind, function, name, options)
+
+        return decorate if query_function is None else decorate(query_function)
+
+    return cast("TableDecorator", declaring(declare, name=name, doc=meaning + _ARGUMENTS))
+
+
+def _declare_table(
+    call: Declaration, kind: type[Table], function: Callable[..., Any], name: str | None, options: dict[str, Any]
+) -> DatasetFunction:
+    query = innermost(function)
+    refused = DatasetFunction(query, declared=RefusedDeclaration())
+    taken = take_query(call, function)
+    text = name if name is not None else default_name(call, query)
+    identifier = call.identifier(text) if text is not None else None
+    if identifier is None:
+        return refused
+    if taken is None:
+        call.registry.refuse(identifier)
+        return refused
+    bound, expectations = taken
+    dataset = kind(identifier=identifier, location=call.location, expectations=expectations, **options)
+    declaration = call.registry.add_dataset(dataset)
+    call.registry.add_flow(
+        UnresolvedFlow(
+            name=identifier.name,
+            target=identifier,
+            function=bound,
+            location=call.location,
+            spark_conf=dataset.spark_conf,
+        )
+    )
+    return DatasetFunction(query, declared=DeclaredDataset(declaration))
+
+
+table = _table_decorator(
+    "table",
+    UndecidedTable,
+    """Declares a table: a streaming table if its query streams, else a materialized view.""",
+)
+create_table = _table_decorator("create_table", UndecidedTable, """The old name of `table`.""")
+streaming_only_table = _table_decorator(
+    "table",
+    StreamingTable,
+    """Declares a streaming table, as `pyspark.pipelines.table` does: a batch query is an error of analysis.""",
+)
+materialized_view = _table_decorator(
+    "materialized_view",
+    MaterializedView,
+    """Declares a table that holds its batch query's result, replaced in one commit at each refresh.""",
+)

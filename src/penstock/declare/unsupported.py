@@ -1,0 +1,82 @@
+"""The names of the API that this version refuses, each with the reason and what to write instead."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from penstock.declare.declaration import Declaration, undecorated
+from penstock.declare.registry import Registry, active_registry
+from penstock.declare.user_frames import caller_location
+from penstock.errors import DefinitionError
+from penstock.graph.identifier import Identifier
+
+_CDC = "this version has no change data capture"
+_CDC_ALTERNATIVE = (
+    "Append the changes with @append_flow, and reduce them to the latest row per key in a materialized view"
+)
+_SNAPSHOT_ALTERNATIVE = "Compute the current state from the snapshot in a materialized view"
+_SINK = "this version writes to tables only"
+_SINK_ALTERNATIVE = "Write to a streaming table, and read its path from the other system"
+_QUARANTINE = "this version cannot keep the rows that break a rule in a table of their own"
+_QUARANTINE_ALTERNATIVE = "Use expect_or_drop, and a second table whose query selects the rows that break the rule"
+
+_REFUSED: dict[str, tuple[str, str]] = {
+    "apply_changes": (_CDC, _CDC_ALTERNATIVE),
+    "apply_changes_from_snapshot": (_CDC, _SNAPSHOT_ALTERNATIVE),
+    "create_auto_cdc_flow": (_CDC, _CDC_ALTERNATIVE),
+    "create_auto_cdc_from_snapshot_flow": (_CDC, _SNAPSHOT_ALTERNATIVE),
+    "create_sink": (_SINK, _SINK_ALTERNATIVE),
+    "foreach_batch_sink": (_SINK, _SINK_ALTERNATIVE),
+    "update_flow": (
+        "this version has no real-time mode, and no output that updates rows",
+        "Use @append_flow(target=...) with a short pipelines.trigger.interval",
+    ),
+    "on_event_hook": (
+        "this version does not call back into pipeline files",
+        "Follow the events from another process with 'penstock events --json'",
+    ),
+    "expect_or_quarantine": (_QUARANTINE, _QUARANTINE_ALTERNATIVE),
+    "expect_all_or_quarantine": (_QUARANTINE, _QUARANTINE_ALTERNATIVE),
+}
+
+
+# Those whose first argument names no dataset or sink.
+_NAMELESS = frozenset({"on_event_hook", "expect_or_quarantine", "expect_all_or_quarantine"})
+
+
+def _refusing(name: str, reason: str, alternative: str) -> Callable[..., Any]:
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        registry = active_registry(name)
+        call = Declaration(name, registry, caller_location(registry.root))
+        call.error("UNSUPPORTED_DECLARATION", name=name, reason=reason, alternative=alternative)
+        first = arguments[0] if arguments else None
+        defined = options.get("target", options.get("name", first))
+        if name not in _NAMELESS:
+            _note_name(registry, defined)
+        if callable(first) and not options:
+            return first
+
+        def decorate(function: Any = None) -> Any:
+            if name not in _NAMELESS and defined is None:
+                _note_name(registry, function)
+            return undecorated(function)
+
+        return decorate
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Not supported: {reason}. {alternative}."
+    return refuse
+
+
+def _note_name(registry: Registry, defined: object) -> None:
+    """Remembers the dataset or sink that the refused declaration would have defined or filled."""
+    text = defined if isinstance(defined, str) else getattr(defined, "__name__", "")
+    with contextlib.suppress(DefinitionError):  # a wrong name in a refused declaration is no second error
+        registry.refuse(Identifier.parse(text, default_schema=registry.default_schema))
+
+
+REFUSED_DECLARATIONS: dict[str, Callable[..., Any]] = {
+    name: _refusing(name, reason, alternative) for name, (reason, alternative) in _REFUSED.items()
+}

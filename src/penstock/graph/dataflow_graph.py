@@ -1,0 +1,76 @@
+"""The pipeline as declared: its datasets and flows by name, before any query was analysed. Frozen, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from penstock.graph.elements import Dataset, Table, TemporaryView, UnresolvedFlow
+from penstock.graph.identifier import Identifier
+
+
+@dataclass(frozen=True, slots=True)
+class DataflowGraph:
+    """What one load of a pipeline's files declared.
+
+    `declared` and `flows` keep everything in the order of declaration, duplicates included, so that
+    rules can name both places; `datasets` is the lookup by name, where the first declaration wins.
+    `refused` names what the files declare but this version does not support (already an error):
+    rules and analysis do not report a second time that it is missing. `incomplete` says that a file
+    failed to load, so that the absence of a name proves nothing.
+
+    Which dataset reads which is known only after analysis: see `ResolvedGraph.upstream`.
+    """
+
+    declared: tuple[Dataset, ...]
+    flows: tuple[UnresolvedFlow, ...]
+    datasets: Mapping[Identifier, Dataset]
+    refused: frozenset[Identifier] = frozenset()
+    incomplete: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        datasets: Iterable[Dataset],
+        flows: Iterable[UnresolvedFlow],
+        *,
+        refused: Iterable[Identifier] = (),
+        incomplete: bool = False,
+    ) -> DataflowGraph:
+        """Builds the graph; never fails, because `penstock.graph.rules.check` reports what is wrong with it."""
+        declared = tuple(datasets)
+        by_name: dict[Identifier, Dataset] = {}
+        for dataset in declared:
+            by_name.setdefault(dataset.identifier, dataset)
+        return cls(declared, tuple(flows), MappingProxyType(by_name), frozenset(refused), incomplete)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The stored datasets, each name once, in the order of declaration."""
+        return tuple(dataset for dataset in self.datasets.values() if isinstance(dataset, Table))
+
+    @property
+    def views(self) -> tuple[TemporaryView, ...]:
+        """The views, each name once, in the order of declaration."""
+        return tuple(dataset for dataset in self.datasets.values() if isinstance(dataset, TemporaryView))
+
+    def get(self, identifier: Identifier) -> Dataset | None:
+        """Returns the dataset of that name in any case of letters, or None."""
+        return self.datasets.get(identifier)
+
+    def find(self, name: str, *, default_schema: str) -> Dataset | None:
+        """Returns the dataset that `name` (1 to 3 parts, `LIVE.` allowed) stands for, or None.
+
+        Raises:
+            DefinitionError: INVALID_DATASET_NAME.
+        """
+        return self.get(Identifier.parse(name, default_schema=default_schema))
+
+    def flows_to(self, target: Identifier) -> tuple[UnresolvedFlow, ...]:
+        """Returns the flows that fill `target`, in the order of declaration; views have none."""
+        return tuple(flow for flow in self.flows if flow.target == target)
+
+    def names(self) -> tuple[str, ...]:
+        """Returns each dataset's short and full name, for a "did you mean"."""
+        return tuple(text for identifier in self.datasets for text in (identifier.name, str(identifier)))

@@ -1,0 +1,380 @@
+"""Loading files: their globals, their imports, their errors, and what is left behind."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from tests.unit.declare.conftest import Load
+
+from penstock.declare import load_pipeline
+from penstock.declare.graph_only_session import GraphOnlySession
+from penstock.errors import ConfigError, DefinitionError
+
+FILES = {
+    "transformations/a.py": "import dlt, b\n@dlt.table\ndef from_a(): return b.VALUE\n",
+    "transformations/b.py": "import dlt\nVALUE = len([spark])\n@dlt.table\ndef from_b(): return VALUE\n",
+    "transformations/c.py": "import dlt\nfrom transformations import b\n@dlt.view\ndef from_c(): return b.VALUE\n",
+}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(FILES)))
+def test_any_order_declares_the_same_once(load: Load, order: tuple[str, ...]) -> None:
+    registry = load(**FILES, libraries=list(order))
+    assert registry.errors == ()
+    assert sorted(dataset.identifier.name for dataset in registry.datasets) == ["from_a", "from_b", "from_c"]
+    assert {str(dataset.location) for dataset in registry.datasets} == {
+        "transformations/a.py:2",
+        "transformations/b.py:3",
+        "transformations/c.py:3",
+    }
+    assert [flow.function() for flow in registry.flows] == [1, 1]
+
+
+def test_modules_beside_the_libraries_declare_too(load: Load) -> None:
+    registry = load(
+        "import tables, tables\nfrom package.inner import NAME\n",
+        **{
+            "tables.py": "import dlt\ndlt.create_streaming_table('t')\n",
+            "package/__init__.py": "",
+            "package/inner.py": "import dlt\nNAME = 'n'\ndlt.create_streaming_table(NAME)\n",
+        },
+        libraries=["pipeline.py"],
+    )
+    assert registry.errors == ()
+    assert [str(dataset.location) for dataset in registry.datasets] == ["tables.py:2", "package/inner.py:3"]
+
+
+def test_circular_imports(load: Load) -> None:
+    files = {"one.py": "import two\nA = 1\n", "two.py": "import one\ndef f(): return one.A\n"}
+    registry = load("import dlt, two\n@dlt.table\ndef t(): return two.f()\n", **files)
+    assert registry.errors == ()
+    assert registry.flows[0].function() == 1
+
+
+def test_globals_of_a_file(load: Load) -> None:
+    shown: list[object] = []
+    spark = GraphOnlySession({})
+    registry = load(
+        """
+        import sys, dataclasses
+        from pathlib import Path
+        assert Path(__file__).name == "pipeline.py"
+        assert sys.modules[__name__].spark is spark
+        @dataclasses.dataclass
+        class Order:
+            id: int
+        display(Order(1).id)
+        """,
+        spark=spark,
+        display=shown.append,
+    )
+    assert registry.errors == ()
+    assert shown == [1]
+
+
+def test_dbutils_is_refused_by_name(load: Load) -> None:
+    registry = load("x = 1\ndbutils.fs.ls('/')\n")
+    (error,) = registry.errors
+    assert (error.condition, error.facts["name"], str(error.location)) == (
+        "UNSUPPORTED_DECLARATION",
+        "dbutils",
+        "pipeline.py:2",
+    )
+
+
+def test_configuration_without_a_session(load: Load) -> None:
+    registry = load(
+        """
+        assert spark.conf.get("source") == "./data"
+        assert spark.conf.get("other", "fallback") == "fallback"
+        spark.conf.set("flag", True)
+        assert spark.conf.get("flag") == "true"
+        spark.conf.unset("flag")
+        assert spark.conf.get("flag", None) is None
+        spark.conf.get("missing.key")
+        """,
+        configuration={"source": "./data"},
+    )
+    (error,) = registry.errors
+    assert (error.condition, error.facts, str(error.location)) == (
+        "SQL_CONF_NOT_FOUND",
+        {"key": "missing.key"},
+        "pipeline.py:8",
+    )
+
+
+def test_spark_that_was_not_started(load: Load) -> None:
+    registry = load("spark.read.table('t').collect()\n")
+    (error,) = registry.errors
+    assert (error.condition, error.facts) == ("SPARK_NOT_STARTED", {"attribute": "read"})
+
+
+class _RecordingSession:
+    """The one part of a session that the loader itself touches."""
+
+    def __init__(self, refuses: str = "") -> None:
+        self.values: dict[str, str] = {}
+        self.refuses = refuses
+        self.conf = self
+
+    def set(self, key: str, value: str) -> None:
+        if key == self.refuses:
+            message = "cannot modify\na static config"
+            raise ValueError(message)
+        self.values[key] = value
+
+
+def test_configuration_is_set_on_the_session(load: Load) -> None:
+    session = _RecordingSession()
+    load("", spark=session, configuration={"source": "./data"})
+    assert session.values == {"source": "./data"}
+
+
+def test_configuration_that_spark_refuses(load: Load) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load("", spark=_RecordingSession(refuses="k"), configuration={"k": "secret"})
+    assert raised.value.condition == "CONFIGURATION_KEY_REFUSED"
+    assert raised.value.facts == {"key": "k", "reason": "cannot modify"}
+
+
+def test_all_errors_of_all_files(load: Load) -> None:
+    registry = load(
+        "import dlt\n@dlt.table(nam='x')\ndef good(): ...\nraise ValueError('first line\\nsecond')\n",
+        **{
+            "syntax.py": "import dlt\ndlt.create_streaming_table('before'\n",
+            "indented.py": "def f():\nreturn 1\n",
+            "deep.py": "import helper\nhelper.go()\n",
+            "helper.py": "def go():\n    return 1 / 0\n",
+            "exits.py": "import sys\n\nsys.exit(3)\n",
+            "unknown.py": "import dlt\ndlt.tabel\n",
+            "unknown_import.py": "from pyspark.pipelines import materialised_view\n",
+            "unknown_ps.py": "import penstock as ps\nps.expct\n",
+            "no_module.py": "import dlt\nimport nonexistent_thing\n",
+        },
+    )
+    assert registry.incomplete
+    assert [(e.condition, str(e.location)) for e in registry.errors] == [
+        ("UNKNOWN_PARAMETER", "pipeline.py:2"),
+        ("PIPELINE_FILE_FAILED", "pipeline.py:4"),
+        ("SYNTAX_ERROR_IN_PIPELINE_FILE", "syntax.py:2"),
+        ("SYNTAX_ERROR_IN_PIPELINE_FILE", "indented.py:2"),
+        ("PIPELINE_FILE_FAILED", "helper.py:2"),
+        ("PIPELINE_FILE_FAILED", "exits.py:3"),
+        ("UNKNOWN_DECLARATION", "unknown.py:2"),
+        ("UNKNOWN_DECLARATION", "unknown_import.py:1"),
+        ("UNKNOWN_DECLARATION", "unknown_ps.py:2"),
+        ("PIPELINE_FILE_FAILED", "no_module.py:2"),
+    ]
+    facts = [e.facts for e in registry.errors]
+    assert facts[1] == {"error": "ValueError", "reason": "first line"}
+    assert facts[4]["error"] == "ZeroDivisionError"
+    assert facts[5] == {"error": "SystemExit", "reason": "3"}
+    assert (facts[6]["module"], facts[6]["name"], facts[6]["suggestion"]) == ("dlt", "tabel", "Did you mean 'table'?")
+    assert facts[7]["suggestion"] == "Did you mean 'materialized_view'?"
+    assert facts[9]["error"] == "ModuleNotFoundError"
+    assert [d.identifier.name for d in registry.datasets] == ["good"], "what was declared before a failure stays"
+    assert all("\n" not in value for fact in facts for value in fact.values())
+
+
+def test_a_failing_module_fails_once(load: Load) -> None:
+    registry = load(
+        "import broken\n",
+        **{
+            "again.py": "import broken\n",
+            "broken.py": "import dlt\ndlt.create_streaming_table('t')\nraise RuntimeError('no')\n",
+        },
+    )
+    assert [(e.condition, str(e.location)) for e in registry.errors] == [("PIPELINE_FILE_FAILED", "broken.py:3")]
+    assert len(registry.datasets) == 1
+
+
+def test_exceptions_that_cannot_be_printed(load: Load) -> None:
+    registry = load("class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd\n")
+    assert registry.errors[0].facts == {"error": "Odd", "reason": "no message"}
+
+
+def test_long_messages_are_cut(load: Load) -> None:
+    registry = load("raise ValueError('x' * 5000)\n")
+    assert len(registry.errors[0].facts["reason"]) == 300
+
+
+def test_interrupt_is_not_swallowed(load: Load) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        load("raise KeyboardInterrupt\n")
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    (tmp_path / "latin.py").write_bytes(b"x = '\xe9'\n")
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "nul.py").write_bytes(b"x = 1\0\n")
+    names = ["latin.py", "folder.py", "missing.py", "nul.py"]
+    registry = load_pipeline([tmp_path / name for name in names], root=tmp_path)
+    assert [(e.condition, e.location.path if e.location else None) for e in registry.errors] == [
+        ("PIPELINE_FILE_UNREADABLE", "latin.py"),
+        ("PIPELINE_FILE_UNREADABLE", "folder.py"),
+        ("PIPELINE_FILE_UNREADABLE", "missing.py"),
+        ("SYNTAX_ERROR_IN_PIPELINE_FILE", "nul.py"),
+    ]
+    assert registry.errors[0].facts["reason"] == "it is not UTF-8 text"
+
+
+def test_the_process_is_restored(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    dlthub, dlthub_inner, old_config = ModuleType("dlt"), ModuleType("dlt.sources"), ModuleType("config")
+    for module in (dlthub, dlthub_inner, old_config):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    modules, path, finders = dict(sys.modules), list(sys.path), list(sys.meta_path)
+    registry = load(
+        """
+        import dlt, config, sub.inner
+        assert not hasattr(dlt, "sources")
+        @dlt.table
+        def t():
+            import config, dlt
+            from sub import inner
+            return config.NAME, inner.NAME, hasattr(dlt, "expect")
+        """,
+        **{"config.py": "NAME = 'mine'\n", "sub/inner.py": "NAME = 'inner'\n"},
+    )
+    assert registry.errors == ()
+
+    def check() -> None:
+        assert sys.path == path
+        assert sys.meta_path == finders
+        assert {name: sys.modules.get(name) for name in modules} == modules
+        assert not {"sub", "sub.inner", "config"} & (set(sys.modules) - set(modules))
+        assert not [name for name in sys.modules if name.startswith("pipeline_")]
+
+    check()
+    assert registry.flows[0].function() == ("mine", "inner", True)
+    check()
+
+
+def test_two_pipelines_with_modules_of_one_name(tmp_path: Path) -> None:
+    registries = []
+    for name in ("one", "two"):
+        root = tmp_path / name
+        (root / "lib").mkdir(parents=True)
+        (root / "settings.py").write_text(f"NAME = {name!r}\n")
+        (root / "lib" / "deep.py").write_text(f"NAME = {name!r}\n")
+        (root / "pipeline.py").write_text(
+            "import dlt, settings\nfrom lib import deep\n@dlt.table\n"
+            "def t():\n    from lib import deep as late\n    return settings.NAME, deep.NAME, late.NAME\n"
+        )
+        registries.append(load_pipeline([root / "pipeline.py"], root=root))
+    assert [registry.errors for registry in registries] == [(), ()]
+    assert registries[0].flows[0].function() == ("one",) * 3
+    assert registries[1].flows[0].function() == ("two",) * 3
+
+
+def test_the_real_pyspark_pipelines_is_put_back(load: Load) -> None:
+    import pyspark.pipelines as real
+
+    registry = load(
+        "import pyspark.pipelines\nfrom pyspark import pipelines as dp\nfrom pyspark.pipelines import table\n"
+        "assert pyspark.pipelines.table is dp.table is table\n@dp.table\n@dp.expect('a', '1')\ndef t(): ...\n"
+    )
+    assert registry.errors == ()
+    import pyspark
+
+    assert pyspark.pipelines is real
+    assert sys.modules["pyspark.pipelines"] is real
+    assert not hasattr(real, "expect")
+
+
+def test_a_users_file_does_not_replace_a_library(load: Load) -> None:
+    registry = load(
+        "import queue, pyspark, mine\nassert queue.SimpleQueue and pyspark.__version__\nassert mine.OK\n",
+        **{"queue.py": "", "pyspark/__init__.py": "", "mine.py": "OK = True\n", "pandas/data.csv.py": ""},
+    )
+    assert registry.errors == ()
+
+
+def test_functions_run_on_several_threads(load: Load) -> None:
+    registry = load(
+        "import dlt\n@dlt.table\ndef t():\n    import time, other\n    time.sleep(0.01)\n    import late\n"
+        "    return other.X + late.X\n",
+        **{"other.py": "X = 1\n", "late.py": "X = 2\n"},
+        libraries=["pipeline.py"],
+    )
+    results: list[Any] = []
+    threads = [threading.Thread(target=lambda: results.append(registry.flows[0].function())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [3] * 8
+    assert "other" not in sys.modules
+
+
+def test_functions_travel_by_value(load: Load) -> None:
+    from pyspark import cloudpickle
+
+    registry = load(
+        "import dlt, helper\nfrom pyspark import cloudpickle\n@dlt.table\n"
+        "def t():\n    return cloudpickle.dumps(lambda: helper.double(21))\n",
+        **{"helper.py": "def double(x): return 2 * x\n"},
+        libraries=["pipeline.py"],
+    )
+    sent = registry.flows[0].function()
+    program = "import sys, pickle; print(pickle.loads(sys.stdin.buffer.read())())"
+    done = subprocess.run([sys.executable, "-c", program], input=sent, capture_output=True, check=True, cwd="/")
+    assert done.stdout.strip() == b"42"
+    assert not [name for name in cloudpickle.list_registry_pickle_by_value() if name.startswith("pipeline")]  # type: ignore[no-untyped-call]
+
+
+def test_no_bytecode_is_left_in_the_users_folder(load: Load, tmp_path: Path) -> None:
+    load("import helper\n", **{"helper.py": ""})
+    assert not list(tmp_path.rglob("__pycache__"))
+
+
+def test_a_root_reached_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "p.py").write_text("import dlt\ndlt.create_streaming_table('t')\n")
+    os.symlink(tmp_path / "real", tmp_path / "link")
+    registry = load_pipeline([tmp_path / "real" / "p.py"], root=tmp_path / "link")
+    assert str(registry.datasets[0].location) == "p.py:2"
+
+
+def test_an_expectation_may_be_a_column(load: Load) -> None:
+    registry = load("""
+        import dlt
+        class Column:
+            __module__ = "pyspark.sql.column"
+            def __eq__(self, other): raise TypeError
+            __hash__ = None
+        @dlt.table
+        @dlt.expect("c", Column())
+        @dlt.expect_all({"d": Column()})
+        def t(): ...
+        """)
+    assert registry.errors == ()
+    assert len(registry.datasets[0].expectations) == 2
+
+
+def test_the_command_line_starts_without_spark_or_declarations() -> None:
+    program = textwrap.dedent("""
+        import sys
+        import penstock
+        from penstock import cli
+        assert "penstock.declare" not in sys.modules
+        import penstock.declare
+        penstock.table
+        assert not [name for name in sys.modules if name.split(".")[0] in {"pyspark", "py4j", "delta"}]
+        """)
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_errors_raised_by_reads_inside_functions_have_no_load(load: Load) -> None:
+    registry = load("import dlt\n@dlt.table\ndef t(): return dlt.read(None)\n")
+    with pytest.raises(DefinitionError) as raised:
+        registry.flows[0].function()
+    assert raised.value.condition == "INVALID_PARAMETER"
