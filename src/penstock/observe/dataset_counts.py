@@ -1,0 +1,155 @@
+"""The running totals behind a status: rows, drops and expectation counts per flow and dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from penstock.events import BatchProgress, Event, EventType, FlowStatus
+from penstock.observe.flow_facts import FlowFact, details_of, flow_key
+
+
+@dataclass(slots=True)
+class CheckCounts:
+    """Rows that met and broke one expectation."""
+
+    name: str
+    action: str
+    passed: int = 0
+    failed: int = 0
+
+
+@dataclass(slots=True)
+class FlowCounts:
+    """One flow's totals; `last` is its newest batch, `current` the same if this update made it."""
+
+    status: FlowStatus | None = None
+    rows: int = 0
+    dropped: int = 0
+    checks: dict[tuple[str, str], CheckCounts] = field(default_factory=dict)
+    last: BatchProgress | None = None
+    last_at: datetime | None = None
+    current: BatchProgress | None = None
+    error: Mapping[str, Any] | None = None
+
+    def reset(self) -> None:
+        """Forgets all batches, as a full refresh does."""
+        self.rows = self.dropped = 0
+        self.checks.clear()
+        self.last = self.current = self.last_at = None
+
+    def add(self, progress: BatchProgress, sign: int = 1) -> None:
+        """Adds a batch's numbers, or with `sign=-1` takes them back."""
+        self.rows += sign * progress.num_output_rows
+        self.dropped += sign * progress.dropped_records
+        for count in progress.expectations:
+            key = flow_key(count.dataset, count.name)
+            check = self.checks.setdefault(key, CheckCounts(count.name, count.action))
+            check.action = count.action
+            check.passed += sign * count.passed_records
+            check.failed += sign * count.failed_records
+
+
+class DatasetCounts:
+    """All datasets of a log. Names compare without regard to case; not thread-safe."""
+
+    def __init__(self) -> None:
+        self._definitions: dict[str, Mapping[str, Any]] = {}
+        self._flows: dict[tuple[str, str], FlowCounts] = {}
+        self._update_id: str | None = None
+        self._defined: dict[str, None] = {}
+        self._defined_by: str | None = None
+
+    def apply(self, event: Event, fact: FlowFact | None) -> None:
+        """Takes an event into account; `fact` is what `FlowFacts` made of it."""
+        if event.event_type is EventType.USER_ACTION:
+            return
+        if event.origin.update_id != self._update_id:
+            self._update_id = event.origin.update_id
+            for flow in self._flows.values():
+                flow.status = flow.error = flow.current = None
+        if event.event_type is EventType.DATASET_DEFINITION:
+            self._define(details_of(event))
+        elif fact is not None:
+            self._progress(event, fact)
+
+    def shown(self) -> tuple[str, ...]:
+        """Returns the keys of the datasets that the newest update with definitions defined."""
+        if self._defined:
+            return tuple(self._defined)
+        return tuple(dict.fromkeys(dataset for dataset, _ in self._flows))
+
+    def definition(self, dataset: str) -> Mapping[str, Any]:
+        """Returns the newest `dataset_definition` details; empty when the log has none."""
+        return self._definitions.get(dataset, {})
+
+    def flows(self, dataset: str) -> list[FlowCounts]:
+        """Returns the totals of the flows into `dataset`, in the order of their first event."""
+        return [flow for (target, _), flow in self._flows.items() if target == dataset]
+
+    def checks(self, dataset: str) -> list[CheckCounts]:
+        """Returns the dataset's expectations with the sums over all flows that check them.
+
+        Those of a view are checked by the flows that read the view. Expectations that are no
+        longer declared are left out.
+        """
+        totals: dict[str, CheckCounts] = {}
+        declared = self._definitions.get(dataset, {})
+        for expectation in _expectations(declared):
+            name = str(expectation.get("name"))
+            totals[name.casefold()] = CheckCounts(name, str(expectation.get("action") or "warn"))
+        for flow in self._flows.values():
+            for (owner, name), check in flow.checks.items():
+                if owner != dataset or ("expectations" in declared and name not in totals):
+                    continue
+                total = totals.setdefault(name, CheckCounts(check.name, check.action))
+                total.passed += check.passed
+                total.failed += check.failed
+        return list(totals.values())
+
+    def _define(self, definition: Mapping[str, Any]) -> None:
+        name = definition.get("dataset")
+        if not isinstance(name, str):
+            return
+        key = name.casefold()
+        if self._defined_by != self._update_id:
+            self._defined_by, self._defined = self._update_id, {}
+        self._defined[key] = None
+        before = {e.get("name"): e.get("constraint") for e in _expectations(self._definitions.get(key))}
+        self._definitions[key] = definition
+        for expectation in _expectations(definition):
+            rule = expectation.get("name")
+            if rule in before and before[rule] != expectation.get("constraint"):
+                for flow in self._flows.values():  # another rule under the same name: counts start again
+                    flow.checks.pop((key, str(rule).casefold()), None)
+
+    def _progress(self, event: Event, fact: FlowFact) -> None:
+        key = flow_key(fact.dataset, fact.flow)
+        if fact.begins_anew:
+            for other in self.flows(key[0]):
+                other.reset()
+        flow = self._flows.setdefault(key, FlowCounts())
+        if fact.dataset.casefold() not in self._definitions:
+            self._definitions[key[0]] = {"dataset": fact.dataset}
+        flow.status = fact.status or flow.status
+        if event.error is not None:
+            flow.error = event.error
+        elif fact.progress is not None or fact.status in {FlowStatus.COMPLETED, FlowStatus.IDLE}:
+            flow.error = None
+        if fact.progress is None:
+            return
+        if fact.replaces:
+            flow.rows = flow.dropped = 0
+            flow.checks.clear()
+        elif fact.repeats and flow.last is not None:
+            flow.add(flow.last, sign=-1)
+        flow.add(fact.progress)
+        flow.last = flow.current = fact.progress
+        flow.last_at = fact.timestamp
+
+
+def _expectations(definition: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    found = (definition or {}).get("expectations")
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []

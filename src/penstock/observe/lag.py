@@ -1,0 +1,60 @@
+"""Lag: how much the sources of a dataset still hold that its flows have not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.events import BatchProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What waits at the sources, as each of them counts: rows (Kafka, rate), files and bytes (files, Delta).
+
+    It is the backlog right after the newest batch was planned. None means that no source can tell;
+    0 means that nothing waits. It is not a time: `observe.throughput.drain_seconds` estimates one,
+    and the age of the newest batch is `DatasetStatus.last_batch_at`.
+    """
+
+    rows: int | None = None
+    files: int | None = None
+    bytes: int | None = None
+
+    @classmethod
+    def of(cls, batches: Iterable[BatchProgress]) -> Lag | None:
+        """Returns the sum over the newest batch of each flow, or None when none of them can tell."""
+        known = list(batches)
+        lag = cls(
+            rows=_sum(batch.backlog_records for batch in known),
+            files=_sum(batch.backlog_files for batch in known),
+            bytes=_sum(batch.backlog_bytes for batch in known),
+        )
+        return None if lag == cls() else lag
+
+    def to_json(self) -> dict[str, int | None]:
+        """Returns `{rows, files, bytes}`."""
+        return {"rows": self.rows, "files": self.files, "bytes": self.bytes}
+
+    def __str__(self) -> str:
+        """The most telling unit, for people: `1,204 rows`, `3 files (1.2 MB)`, `none`."""
+        if self.rows:
+            return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'}"
+        if self.files:
+            size = f" ({_size(self.bytes)})" if self.bytes else ""
+            return f"{self.files:,} {'file' if self.files == 1 else 'files'}{size}"
+        return _size(self.bytes) if self.bytes else "none"
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:,.1f} TB"

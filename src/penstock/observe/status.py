@@ -1,0 +1,222 @@
+"""The status of a pipeline: what `penstock status`, the live view of `run` and the dashboard show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from penstock.events import Event, FlowStatus
+from penstock.events.codec import format_timestamp
+from penstock.observe.dataset_counts import DatasetCounts, FlowCounts
+from penstock.observe.flow_facts import FlowFacts
+from penstock.observe.lag import Lag
+from penstock.observe.updates import UpdateHistory, UpdateStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectationStatus:
+    """How many rows met and broke an expectation, over the same batches as the dataset's `rows`."""
+
+    name: str
+    passed: int
+    failed: int
+    action: str
+    """One of warn, drop, fail, quarantine."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns `{name, passed, failed, action}`."""
+        return {"name": self.name, "passed": self.passed, "failed": self.failed, "action": self.action}
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetStatus:
+    """One dataset, all its flows together.
+
+    Attributes:
+        name: `schema.name`.
+        type: STREAMING_TABLE, MATERIALIZED_VIEW or VIEW; None when the log does not tell.
+        status: the state of its flows in the newest update, the one that matters most first; None
+            for a view, and before the update came to it.
+        rows: rows written by all updates since the last full refresh; for a materialized view and
+            a complete flow, those of the last refresh. None for a view.
+        dropped: rows that expectations kept out, over the same batches.
+        input_rows_per_second: arrival rate at the last batch of this update; 0 when idle.
+        processed_rows_per_second: processing rate of that batch; 0 when idle.
+        watermark: the earliest watermark of its flows, ISO 8601 in UTC.
+        lag: what the sources still hold, None when they cannot tell.
+        state_rows: rows in the flows' state stores.
+        last_batch_duration_ms: of the newest batch, over all updates.
+        last_batch_at: when that batch was reported.
+        error: the error of a failed or retrying flow, `{condition, message, fix, …}`; None once a
+            batch succeeds again.
+        expectations: in the order of their declaration.
+    """
+
+    name: str
+    type: str | None
+    status: FlowStatus | None
+    rows: int | None
+    dropped: int | None
+    input_rows_per_second: float | None = None
+    processed_rows_per_second: float | None = None
+    watermark: str | None = None
+    lag: Lag | None = None
+    state_rows: int | None = None
+    last_batch_duration_ms: int | None = None
+    last_batch_at: datetime | None = None
+    error: Mapping[str, Any] | None = None
+    expectations: tuple[ExpectationStatus, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns one element of `datasets` of `status --json`."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "status": None if self.status is None else self.status.value,
+            "rows": self.rows,
+            "dropped": self.dropped,
+            "input_rows_per_second": self.input_rows_per_second,
+            "processed_rows_per_second": self.processed_rows_per_second,
+            "watermark": self.watermark,
+            "lag": None if self.lag is None else self.lag.to_json(),
+            "state_rows": self.state_rows,
+            "last_batch_duration_ms": self.last_batch_duration_ms,
+            "last_batch_at": None if self.last_batch_at is None else format_timestamp(self.last_batch_at),
+            "error": None if self.error is None else dict(self.error),
+            "expectations": [expectation.to_json() for expectation in self.expectations],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStatus:
+    """The newest update, and the datasets in the order of their definition. Empty before the first run."""
+
+    update: UpdateStatus | None
+    datasets: tuple[DatasetStatus, ...]
+
+    def dataset(self, name: str) -> DatasetStatus | None:
+        """Returns the dataset called `name` (`schema.name`, any case), or None."""
+        return next((dataset for dataset in self.datasets if dataset.name.casefold() == name.casefold()), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the document of `status --json`."""
+        return {
+            "update": None if self.update is None else self.update.to_json(),
+            "datasets": [dataset.to_json() for dataset in self.datasets],
+        }
+
+
+class StatusProjection:
+    """The status, kept up to date event by event in the order of the log. Not thread-safe.
+
+    Shown are the datasets that the newest update defined; until it defines any (and when it failed
+    before), those of the update before it.
+    """
+
+    def __init__(self) -> None:
+        self._facts = FlowFacts()
+        self._history = UpdateHistory()
+        self._counts = DatasetCounts()
+
+    @property
+    def history(self) -> UpdateHistory:
+        """The updates that led here."""
+        return self._history
+
+    def apply(self, event: Event) -> None:
+        """Takes one event into account."""
+        fact = self._facts.apply(event)
+        self._history.apply(event, fact)
+        self._counts.apply(event, fact)
+
+    def status(self, *, writer_alive: bool | None = None) -> PipelineStatus:
+        """Returns the status as of the last event.
+
+        With `writer_alive=False` (nobody holds the storage's lock) an update that the log leaves
+        unfinished is shown as FAILED with UPDATE_INTERRUPTED; None and True believe the log.
+        """
+        update = self._history.current
+        if update is not None and writer_alive is False:
+            update = update.interrupted()
+        over = update is not None and update.state.terminal
+        return PipelineStatus(update, tuple(self._dataset(name, over=over) for name in self._counts.shown()))
+
+    def _dataset(self, name: str, *, over: bool) -> DatasetStatus:
+        definition = self._counts.definition(name)
+        kind = definition.get("dataset_type")
+        flows = self._counts.flows(name)
+        batches = [flow.last for flow in flows if flow.last is not None]
+        newest = max((flow for flow in flows if flow.last_at is not None), key=_batch_time, default=None)
+        stored = kind != "VIEW"
+        return DatasetStatus(
+            name=str(definition.get("dataset") or name),
+            type=None if kind is None else str(kind),
+            status=_most_telling(flows, over=over),
+            rows=sum(flow.rows for flow in flows) if stored else None,
+            dropped=sum(flow.dropped for flow in flows) if stored else None,
+            input_rows_per_second=_rate(flows, "input_rows_per_second"),
+            processed_rows_per_second=_rate(flows, "processed_rows_per_second"),
+            watermark=min((batch.watermark for batch in batches if batch.watermark is not None), default=None),
+            lag=Lag.of(batches),
+            state_rows=_sum(batch.state_rows for batch in batches),
+            last_batch_duration_ms=newest.last.batch_duration_ms if newest and newest.last else None,
+            last_batch_at=newest.last_at if newest else None,
+            error=next((flow.error for flow in flows if flow.error is not None), None),
+            expectations=tuple(
+                ExpectationStatus(check.name, check.passed, check.failed, check.action)
+                for check in self._counts.checks(name)
+            ),
+        )
+
+
+def project_status(events: Iterable[Event], *, writer_alive: bool | None = None) -> PipelineStatus:
+    """Returns the status that `events`, in the order of the log, tell; see `StatusProjection`."""
+    projection = StatusProjection()
+    for event in events:
+        projection.apply(event)
+    return projection.status(writer_alive=writer_alive)
+
+
+_TELLING = (
+    FlowStatus.FAILED,
+    FlowStatus.RUNNING,
+    FlowStatus.STARTING,
+    FlowStatus.PLANNING,
+    FlowStatus.QUEUED,
+    FlowStatus.IDLE,
+    FlowStatus.STOPPED,
+    FlowStatus.SKIPPED,
+    FlowStatus.COMPLETED,
+    FlowStatus.EXCLUDED,
+)
+
+
+def _most_telling(flows: Iterable[FlowCounts], *, over: bool) -> FlowStatus | None:
+    found = {
+        FlowStatus.STOPPED if over and not flow.status.terminal else flow.status
+        for flow in flows
+        if flow.status is not None
+    }
+    return next((status for status in _TELLING if status in found), None)
+
+
+def _rate(flows: Iterable[FlowCounts], field_name: str) -> float | None:
+    rates: list[float] = []
+    for flow in flows:
+        if flow.status is FlowStatus.IDLE:
+            rates.append(0.0)
+        elif flow.current is not None and (rate := getattr(flow.current, field_name)) is not None:
+            rates.append(rate)
+    return round(sum(rates), 3) if rates else None
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _batch_time(flow: FlowCounts) -> datetime:
+    assert flow.last_at is not None
+    return flow.last_at

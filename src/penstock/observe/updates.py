@@ -1,0 +1,135 @@
+"""The updates of a pipeline: when each began, what became of it, what it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from penstock.errors import StateError
+from penstock.events import Event, EventType, FlowStatus, UpdateState
+from penstock.events.codec import format_timestamp
+from penstock.observe.flow_facts import FlowFact, details_of
+
+_KEPT: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStatus:
+    """One update as its events tell it.
+
+    `ended` is None while it runs. `last_event_at` is the newest sign of it. `error` is that of the
+    update itself, `{condition, message, fix, …}`; those of flows stand with their datasets. `rows`
+    and `dropped` count what this update wrote and dropped over all flows.
+    """
+
+    id: str
+    pipeline: str
+    state: UpdateState
+    started: datetime
+    last_event_at: datetime
+    ended: datetime | None = None
+    cause: str | None = None
+    continuous: bool = False
+    error: Mapping[str, Any] | None = None
+    rows: int = 0
+    dropped: int = 0
+    failed_flows: tuple[str, ...] = ()
+
+    def interrupted(self) -> UpdateStatus:
+        """Returns what remains of an update whose process is gone; one that ended is unchanged."""
+        if self.state.terminal:
+            return self
+        error = StateError("UPDATE_INTERRUPTED", update_id=self.id)
+        return replace(self, state=UpdateState.FAILED, ended=self.last_event_at, error=error.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the `update` part of `status --json`."""
+        return {
+            "id": self.id,
+            "state": self.state.value,
+            "started": format_timestamp(self.started),
+            "ended": None if self.ended is None else format_timestamp(self.ended),
+            "cause": self.cause,
+            "pipeline": self.pipeline,
+            "error": None if self.error is None else dict(self.error),
+        }
+
+
+class UpdateHistory:
+    """The newest 500 updates, kept up to date event by event. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._updates: dict[str, UpdateStatus] = {}
+
+    @property
+    def current(self) -> UpdateStatus | None:
+        """The newest update."""
+        return next(reversed(self._updates.values()), None)
+
+    def updates(self) -> tuple[UpdateStatus, ...]:
+        """Returns the updates, newest first. One that was followed by another has ended."""
+        return tuple(reversed(self._updates.values()))
+
+    def apply(self, event: Event, fact: FlowFact | None = None) -> None:
+        """Takes an event into account; `fact` is what `FlowFacts` made of it."""
+        if event.event_type is EventType.USER_ACTION:
+            return  # may precede its update, or concern none
+        update = self._update_of(event)
+        match event.event_type:
+            case EventType.CREATE_UPDATE:
+                details = details_of(event)
+                cause = details.get("cause")
+                update = replace(
+                    update,
+                    cause=None if cause is None else str(cause),
+                    continuous=details.get("continuous") is True,
+                )
+            case EventType.UPDATE_PROGRESS:
+                update = _progressed(update, event)
+        if fact is not None:
+            update = _moved(update, fact)
+        self._updates[update.id] = replace(update, last_event_at=event.timestamp)
+
+    def _update_of(self, event: Event) -> UpdateStatus:
+        known = self._updates.get(event.origin.update_id)
+        if known is not None:
+            return known
+        previous = self.current
+        if previous is not None:  # the lock lets one run at a time, so this one's process is gone
+            self._updates[previous.id] = previous.interrupted()
+        if len(self._updates) >= _KEPT:
+            del self._updates[next(iter(self._updates))]
+        return UpdateStatus(
+            id=event.origin.update_id,
+            pipeline=event.origin.pipeline_name,
+            state=UpdateState.WAITING_FOR_RESOURCES,
+            started=event.timestamp,
+            last_event_at=event.timestamp,
+        )
+
+
+def _progressed(update: UpdateStatus, event: Event) -> UpdateStatus:
+    try:
+        state = UpdateState(details_of(event).get("state"))
+    except ValueError:
+        return update
+    return replace(
+        update,
+        state=state,
+        ended=event.timestamp if state.terminal else None,
+        error=event.error if event.error is not None else update.error,
+    )
+
+
+def _moved(update: UpdateStatus, fact: FlowFact) -> UpdateStatus:
+    if fact.status is FlowStatus.FAILED and fact.flow not in update.failed_flows:
+        update = replace(update, failed_flows=(*update.failed_flows, fact.flow))
+    if fact.progress is None or fact.repeats:
+        return update
+    return replace(
+        update,
+        rows=update.rows + fact.progress.num_output_rows,
+        dropped=update.dropped + fact.progress.dropped_records,
+    )
