@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -10,10 +9,9 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 from xml.sax.saxutils import quoteattr
 
-import pyspark
-
-from penstock.errors import ConfigError, ExternalError, InternalError
+from penstock.errors import ConfigError, ExternalError
 from penstock.spark.setup.cache import Progress
+from penstock.spark.setup.class_path import ivy_jar
 from penstock.spark.setup.jar_lock import LockedJar
 from penstock.spark.setup.java import Java, JavaOrigin
 from penstock.spark.setup.proxy import proxy_options
@@ -79,7 +77,7 @@ def _run_ivy(
     if java.origin is JavaOrigin.BUNDLED:
         network += trust_store_options(scratch)
     quoted = " ".join(f'"{option}"' for option in [*environ.get("JDK_JAVA_OPTIONS", "").split(), *network])
-    command = [str(java.executable), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", str(_ivy_jar())]
+    command = [str(java.executable), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", str(ivy_jar())]
     command += ["org.apache.ivy.Main", "-settings", str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
     command += ["-cache", str(scratch / "cache"), "-retrieve", str(target / "[artifact]-[revision].[ext]")]
     command += ["-types", "jar", "bundle"]
@@ -101,13 +99,6 @@ def _run_ivy(
                 started += 1
                 progress(f"Downloading {found.group(1)} ({started} of {len(jars)})")
     return "".join(lines)
-
-
-def _ivy_jar() -> Path:
-    folder = Path(os.path.dirname(pyspark.__file__)) / "jars"
-    for jar in folder.glob("ivy-*.jar"):
-        return jar
-    raise InternalError("INTERNAL_ERROR", detail=f"PySpark's folder {folder} holds no ivy jar")
 
 
 def _settings(mirror: str) -> str:

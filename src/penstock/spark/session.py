@@ -1,0 +1,251 @@
+"""Spark sessions: one factory, with Penstock's defaults under the user's settings."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from penstock.errors import ExternalError, StateError
+from penstock.spark.defaults import Machine, session_conf
+from penstock.spark.driver_process import DriverProcess, start_driver
+from penstock.spark.python_shipping import local_python_path, ship_python
+from penstock.spark.setup.cache import Progress, cache_directory, writable_folder
+from penstock.spark.setup.class_archive import (
+    archive_path,
+    make_in_background,
+    options_to_record,
+    options_to_use,
+)
+from penstock.spark.setup.class_path import spark_class_path
+from penstock.spark.setup.jars import ensure_jars
+from penstock.spark.setup.java import Java, find_java, java_home_for_spark
+
+
+@dataclass(frozen=True, slots=True)
+class SessionConfig:
+    """What a session is to be.
+
+    `spark_conf` holds the user's settings, secrets resolved; they win over every default of `spark/defaults.py`.
+    `python_roots` are folders whose Python files the executors can import. `jar_sets` names further locked sets.
+    `short_lived` compiles less: a start takes half the processor time, long work takes longer; for `validate` and
+    `plan`. `warehouse` is where tables without a path go that a user creates outside the pipeline; a temporary folder
+    when None. `class_archive_to_record` is for `class_archive_training` only.
+    """
+
+    name: str
+    master: str = "local[*]"
+    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    python_roots: Sequence[Path] = ()
+    jar_sets: Sequence[str] = ()
+    short_lived: bool = False
+    warehouse: str | None = None
+    class_archive_to_record: Path | None = None
+
+
+@dataclass(slots=True)
+class _Running:
+    """The one session of this process."""
+
+    driver: DriverProcess
+    after_stop: Callable[[], None]
+    seconds_to_stop: float = 10.0
+
+
+_running: _Running | None = None
+
+
+def start_session(config: SessionConfig, *, progress: Progress | None = None) -> SparkSession:
+    """Starts Spark and returns its session; the first start of a user fetches what is missing.
+
+    `progress` gets one line of text per step. One session per process; after `stop_session` another may follow, with
+    other settings. Python's handler of Ctrl-C stays what it was. If this process dies, however, the JVM ends too.
+
+    Raises:
+        ConfigError: JAVA_TOO_OLD, JAVA_HOME_INVALID, JAVA_NOT_FOUND, CACHE_NOT_WRITABLE, MAVEN_MIRROR_INVALID,
+            SPARK_SETTING_INVALID.
+        ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH, JVM_NOT_STARTED, SPARK_START_FAILED.
+        StateError: SPARK_ALREADY_RUNNING.
+    """
+    global _running  # noqa: PLW0603 - PySpark itself allows one context per process
+    if SparkContext._active_spark_context is not None:
+        raise StateError("SPARK_ALREADY_RUNNING", name=SparkContext._active_spark_context.appName)
+    report = progress or (lambda _line: None)
+    java = find_java()
+    jars = ensure_jars("core", java=java, progress=report)
+    for name in config.jar_sets:
+        jars += ensure_jars(name, java=java, progress=report)
+    archive = archive_path(java, spark_class_path(jars))
+    folder = Path(tempfile.mkdtemp(prefix="penstock-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    report(f"Starting Spark on {config.master}")
+    _running = _Running(
+        _start_jvm(config, java, jars, archive, folder),
+        after_stop=lambda: make_in_background(archive),
+    )
+    if config.class_archive_to_record:
+        _running.after_stop, _running.seconds_to_stop = _nothing, 300.0
+    try:
+        return _connect(_running.driver, config, folder)
+    except BaseException as error:
+        log = _running.driver.log
+        _end_session(None)
+        if isinstance(error, (Py4JError, OSError)):
+            raise ExternalError(
+                "SPARK_START_FAILED", master=config.master, reason=_first_line(error), log=log
+            ) from None
+        raise
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Stops `spark` and its JVM, and waits for the JVM's end: 10 seconds at most, then it is killed.
+
+    Safe to call when the JVM is gone already. Streaming queries that still run are interrupted; stop them first.
+    """
+    after_stop = _running.after_stop if _running else _nothing
+    _end_session(spark)
+    after_stop()
+
+
+def driver_log() -> Path | None:
+    """Returns the file with what Spark has to say in the running session, None when there is none."""
+    return _running.driver.log if _running else None
+
+
+def jvm_exit_code() -> int | None:
+    """Returns the exit code of a JVM that ended by itself, for instance -9 when it was killed; None while it runs."""
+    return _running.driver.exit_code if _running else None
+
+
+def _start_jvm(config: SessionConfig, java: Java, jars: Sequence[Path], archive: Path, folder: Path) -> DriverProcess:
+    machine = Machine.of(config.master)
+    conf = session_conf(machine, config.spark_conf, _structure(config, machine, jars, folder))
+    options = ["-XX:TieredStopAtLevel=1"] if config.short_lived else []
+    if config.class_archive_to_record:
+        options += options_to_record(config.class_archive_to_record)
+    else:
+        options += options_to_use(archive)
+    cache = cache_directory()
+    environ = dict(os.environ)
+    environ["JAVA_HOME"] = str(java_home_for_spark(java, cache))
+    environ["PYSPARK_PYTHON"] = _worker_python(config, machine)
+    environ["PYTHONPATH"] = local_python_path(config.python_roots, environ.get("PYTHONPATH", ""))
+    return start_driver(
+        java,
+        conf,
+        spark_class_path(jars),
+        folder=folder,
+        logs=writable_folder(cache / "logs"),
+        java_options=options,
+        environ=environ,
+    )
+
+
+def _structure(
+    config: SessionConfig, machine: Machine, jars: Sequence[Path], folder: Path
+) -> Iterator[tuple[str, str]]:
+    """Yields the settings that follow from where the session runs, not from taste."""
+    yield "spark.app.name", config.name
+    yield "spark.master", config.master
+    yield "spark.submit.deployMode", "client"
+    yield "spark.sql.warehouse.dir", config.warehouse or (folder / "warehouse").as_uri()
+    if not machine.local:
+        yield "spark.jars", ",".join(jar.as_uri() for jar in jars)
+
+
+def _worker_python(config: SessionConfig, machine: Machine) -> str:
+    chosen = config.spark_conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+    # Another machine need not have this one's virtual environment.
+    return chosen or (sys.executable if machine.loopback else "python3")
+
+
+def _connect(driver: DriverProcess, config: SessionConfig, folder: Path) -> SparkSession:
+    machine = Machine.of(config.master)
+    connection = {
+        "PYSPARK_GATEWAY_PORT": str(driver.port),
+        "PYSPARK_GATEWAY_SECRET": driver.secret,
+        "PYSPARK_PYTHON": _worker_python(config, machine),
+    }
+    with _environment(connection), _interrupt_handler_kept():
+        gateway = launch_gateway()  # with the two variables above it connects and launches nothing
+        gateway.proc = driver.process
+        context = SparkContext(gateway=gateway)
+        session = SparkSession.builder.getOrCreate()
+    for key, value in config.spark_conf.items():
+        if not key.startswith("spark."):  # Spark's submit takes only its own keys; pipelines.* and the like go here
+            session.conf.set(key, value)
+    if not machine.local:
+        ship_python(context, config.python_roots, folder)
+    return session
+
+
+def _end_session(spark: SparkSession | None) -> None:
+    global _running
+    ended, _running = _running, None
+    gateway: Any = SparkContext._gateway
+    with warnings.catch_warnings(), suppress(Py4JError, OSError):
+        warnings.simplefilter("ignore")  # PySpark warns when the JVM is gone, which is no news here
+        if spark is not None:
+            spark.stop()
+    if gateway is not None:
+        with suppress(Py4JError, OSError):
+            gateway.shutdown()
+    # What PySpark forgets to reset when the JVM is gone; another session may follow in this process.
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    if ended is not None:
+        ended.driver.stop(ended.seconds_to_stop)
+        shutil.rmtree(ended.driver.folder, ignore_errors=True)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _interrupt_handler_kept() -> Iterator[None]:
+    """PySpark's handler cancels all jobs; a run wants to finish its batch instead."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _first_line(error: BaseException) -> str:
+    java: Any = getattr(error, "java_exception", None)
+    text = str(java.getMessage()) if java is not None else str(error)
+    return (text.strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _nothing() -> None:
+    """After a session for which nothing is left to do."""

@@ -1,0 +1,19 @@
+"""The one Spark session of a test process, started as Penstock starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.spark.session import SessionConfig, start_session, stop_session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A local session with Delta and Kafka, 1 GB of heap and two shuffle partitions."""
+    conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+    session = start_session(SessionConfig(name="tests", master="local[2]", spark_conf=conf))
+    yield session
+    stop_session(session)
