@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Protocol
+from urllib.parse import unquote
 
 _UNSAFE = re.compile(r"[^a-z0-9_-]")
 
@@ -32,7 +33,8 @@ class StorageLayout:
     <uri>/lock.json
 
     Names that are equal without regard to case give the same path; characters outside
-    `[a-z0-9_-]` are percent-encoded, so a name can never climb out of its folder.
+    `[a-z0-9_-]` are written as `~` and two hexadecimal digits a byte, so a name can never climb out of its folder. (Not
+    `%`: delta-rs decodes a percent sign in a path and then does not find the folder.)
     """
 
     def __init__(self, uri: str) -> None:
@@ -73,5 +75,10 @@ class StorageLayout:
 
 
 def encode_part(part: str) -> str:
-    """Returns `part` as one path component: case-folded, everything unusual percent-encoded."""
-    return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), part.casefold())
+    """Returns `part` as one path component: case-folded, every unusual byte as `~` and two hexadecimal digits."""
+    return _UNSAFE.sub(lambda match: "".join(f"~{byte:02X}" for byte in match.group().encode()), part.casefold())
+
+
+def decode_part(component: str) -> str:
+    """Returns the name that `encode_part` turned into `component`, in lower case."""
+    return unquote(component.replace("%", "%25").replace("~", "%"))
