@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import unquote
 
 from penstock.errors import ConfigError, StateError, did_you_mean
 from penstock.events.types import Event, EventType
 from penstock.graph.identifier import Identifier
 from penstock.storage import Storage, StorageLayout
+from penstock.storage.layout import decode_part
 
 _STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
 
@@ -48,7 +48,7 @@ def list_tables(storage_uri: str, events: Iterable[Event] = ()) -> tuple[StoredT
         if not schema.is_directory:
             continue
         for table in storage.list(f"{tables}/{schema.name}"):
-            identifier = Identifier(unquote(schema.name), unquote(table.name))
+            identifier = Identifier(decode_part(schema.name), decode_part(table.name))
             if table.is_directory and storage.exists(f"{layout.table(identifier)}/_delta_log"):
                 found[identifier] = StoredTable(identifier, layout.table(identifier))
     for event in events:
