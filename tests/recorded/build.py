@@ -334,7 +334,7 @@ def second_update(storage: str, *, finished: bool = True) -> None:
     for batch_id in range(4, 12):
         rows = update.bronze(batch_id, backlog_files=max(0, 14 - batch_id))
         rows = update.silver(batch_id, rows)
-        update.hourly(batch_id - 2, rows, hours=1, watermark=START + timedelta(minutes=10 * batch_id))
+        update.hourly(batch_id - 2, rows, hours=1, watermark=START + timedelta(minutes=7 * batch_id))
         total += 1
         if not finished and batch_id == 7:
             update.log.close()

@@ -181,6 +181,12 @@ def planning_information(stages: Sequence[tuple[str, str | None, str | None, str
     }
 
 
+def planning_warning(warning: str, *, name: str | None = None) -> Built:
+    """Analysis found something that does not stop the run; append it with Level.WARN and the error."""
+    message = clean(warning, limit=_REASON_LIMIT)
+    return f"{_name(name)}: {message}" if name else message, {"planning_information": {"stages": []}}
+
+
 def flow_status(name: str, status: FlowStatus, *, reason: str | None = None) -> Built:
     """A flow enters a state. `reason`: why it failed, is skipped, or is started again."""
     words = {

@@ -59,31 +59,34 @@ class EventReader:
     def poll(self, *, limit: int | None = None) -> list[Event]:
         """Returns the events written since the last poll, oldest first, at most `limit` of them.
 
-        A line without its newline waits for the next poll. A missing log gives an empty list.
+        A line without its newline waits for the next poll. A missing log gives an empty list. A
+        poll that raises has taken nothing: the next one returns the same events.
 
         Raises:
             ConfigError: STORAGE_NOT_READABLE.
         """
         segments = list_segments(self.storage)
         self._notice_new_log({segment.uri: segment.size for _, segment in segments})
-        events: list[Event] = []
+        offsets, skipped, events = dict(self._offsets), self.skipped, list[Event]()
         for _, segment in segments:
-            offset = self._offsets.get(segment.uri, 0)
+            offset = offsets.setdefault(segment.uri, 0)
             if segment.size <= offset:
-                self._offsets.setdefault(segment.uri, 0)
                 continue
             try:
                 for line, after in read_lines(self.storage, segment.uri, offset):
                     if limit is not None and len(events) >= limit:
-                        return events
-                    self._offsets[segment.uri] = after
+                        break
+                    offsets[segment.uri] = after
                     event = try_decode(line)
                     if event is None:
-                        self.skipped += 1
+                        skipped += 1
                     else:
                         events.append(event)
             except FileNotFoundError:
                 continue  # deleted between the listing and the reading; the next poll sees it
+            if limit is not None and len(events) >= limit:
+                break
+        self._offsets, self.skipped = offsets, skipped
         return events
 
     def follow(self, *, stop: threading.Event | None = None, interval: float = 0.25) -> Iterator[Event]:

@@ -2,7 +2,7 @@
 
 from penstock.storage.filesystem import Storage, StoredFile
 from penstock.storage.layout import QualifiedName, StorageLayout
-from penstock.storage.lock import LockHolder, LockOwner, StorageLock, read_holder
+from penstock.storage.lock import LockHolder, LockOwner, StorageLock, is_locked, read_holder
 
 __all__ = [
     "LockHolder",
@@ -12,5 +12,6 @@ __all__ = [
     "StorageLayout",
     "StorageLock",
     "StoredFile",
+    "is_locked",
     "read_holder",
 ]

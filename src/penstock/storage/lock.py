@@ -106,6 +106,12 @@ def read_holder(storage: Storage) -> LockHolder | None:
         return None
 
 
+def is_locked(storage: Storage) -> bool:
+    """Whether a live run holds the storage's lock, as far as this machine can tell; takes nothing."""
+    holder = read_holder(storage)
+    return holder is not None and holder.alive()
+
+
 class StorageLock:
     """The right to write to one storage; a context manager.
 

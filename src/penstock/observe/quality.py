@@ -1,0 +1,135 @@
+"""Data quality over time: which expectations fail, since when, and how often."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from penstock.events import Event, ExpectationCount
+from penstock.observe.flow_facts import FlowFact, FlowFacts, flow_key
+
+_KEPT: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class QualityPoint:
+    """One expectation in one batch."""
+
+    timestamp: datetime
+    update_id: str
+    batch_id: int
+    passed: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectationQuality:
+    """One expectation of one dataset.
+
+    `passed` and `failed` cover the same batches as the dataset's `rows` in `DatasetStatus`.
+    `first_failure_at` and `last_failure_at` are the times of batches with failures among them.
+    `points` are the newest 500 batches per flow, oldest first.
+    """
+
+    dataset: str
+    name: str
+    action: str
+    passed: int
+    failed: int
+    first_failure_at: datetime | None
+    last_failure_at: datetime | None
+    points: tuple[QualityPoint, ...]
+
+    @property
+    def pass_rate(self) -> float | None:
+        """The share of rows that met the expectation, from 0 to 1; None before any row."""
+        total = self.passed + self.failed
+        return self.passed / total if total else None
+
+
+@dataclass(slots=True)
+class _Track:
+    dataset: str
+    name: str
+    action: str
+    passed: int = 0
+    failed: int = 0
+    first_failure_at: datetime | None = None
+    last_failure_at: datetime | None = None
+    points: deque[QualityPoint] = field(default_factory=lambda: deque(maxlen=_KEPT))
+
+    def add(self, fact: FlowFact, count: ExpectationCount, batch_id: int) -> None:
+        self.action = count.action
+        if fact.repeats and self.points and self.points[-1].batch_id == batch_id:
+            before = self.points.pop()
+            self.passed -= before.passed
+            self.failed -= before.failed
+        if fact.replaces:
+            self.passed = self.failed = 0
+        self.passed += count.passed_records
+        self.failed += count.failed_records
+        if count.failed_records:
+            self.first_failure_at = self.first_failure_at or fact.timestamp
+            self.last_failure_at = fact.timestamp
+        self.points.append(
+            QualityPoint(fact.timestamp, fact.update_id, batch_id, count.passed_records, count.failed_records)
+        )
+
+
+class QualityProjection:
+    """The quality of all datasets, kept up to date event by event. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._facts = FlowFacts()
+        self._tracks: dict[tuple[str, str], dict[tuple[str, str], _Track]] = {}
+
+    def apply(self, event: Event) -> None:
+        """Takes one event into account; only a batch with expectations, or a full refresh, changes anything."""
+        fact = self._facts.apply(event)
+        if fact is None:
+            return
+        flow = flow_key(fact.dataset, fact.flow)
+        if fact.begins_anew:
+            for tracks in self._tracks.values():
+                for other in [other for other in tracks if other[0] == flow[0]]:
+                    del tracks[other]
+        if fact.progress is None:
+            return
+        for count in fact.progress.expectations:
+            tracks = self._tracks.setdefault(flow_key(count.dataset, count.name), {})
+            track = tracks.setdefault(flow, _Track(count.dataset, count.name, count.action))
+            track.add(fact, count, fact.progress.batch_id)
+
+    def of(self, dataset: str) -> tuple[ExpectationQuality, ...]:
+        """Returns the expectations of `dataset` (`schema.name`) that were checked, in the order of the log."""
+        return tuple(
+            _merged(list(tracks.values()))
+            for (owner, _), tracks in self._tracks.items()
+            if owner == dataset.casefold() and tracks
+        )
+
+
+def project_quality(events: Iterable[Event], dataset: str) -> tuple[ExpectationQuality, ...]:
+    """Returns the quality of `dataset` (`schema.name`) that `events` tell."""
+    projection = QualityProjection()
+    for event in events:
+        projection.apply(event)
+    return projection.of(dataset)
+
+
+def _merged(tracks: list[_Track]) -> ExpectationQuality:
+    """One expectation of a table that several flows fill, or of a view that several flows read."""
+    points = sorted((point for track in tracks for point in track.points), key=lambda point: point.timestamp)
+    return ExpectationQuality(
+        dataset=tracks[0].dataset,
+        name=tracks[0].name,
+        action=tracks[-1].action,
+        passed=sum(track.passed for track in tracks),
+        failed=sum(track.failed for track in tracks),
+        first_failure_at=min((t.first_failure_at for t in tracks if t.first_failure_at), default=None),
+        last_failure_at=max((t.last_failure_at for t in tracks if t.last_failure_at), default=None),
+        points=tuple(points),
+    )
