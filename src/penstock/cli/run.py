@@ -41,6 +41,7 @@ def run(
             "--trigger", metavar="INTERVAL", help='Start a batch this often, e.g. "10 seconds"; or available_now.'
         ),
     ] = None,
+    ui: Annotated[bool, typer.Option("--ui", help="Serve the dashboard while the run lasts.")] = False,
     environment: Environment = None,
     storage: StorageUri = None,
     set_: Settings = None,
@@ -53,6 +54,10 @@ def run(
     chosen = selection(refresh, full_refresh, full_refresh_all)
     config = open_project(directory, environment=environment, storage=storage, set_=set_)
     config = config.with_run_options(continuous=continuous, trigger=trigger)
+    if ui:
+        from penstock.dashboard.server import start_in_background
+
+        note(f"Dashboard: {start_in_background(config.storage).url}")
     enter(config)
     outcome, view = _run(config, chosen)
 
@@ -65,7 +70,7 @@ def run(
     if as_json:
         errors = errors_json(tuple(one for error in outcome.errors for one in errors_of(error)))
         print_json({**total.to_json(), "errors": errors})
-    print_summary(outcome, this_run=view.status(), total=total)
+    print_summary(outcome.state, outcome.errors, this_run=view.status(), total=total)
     if failed:
         codes = {error.exit_code for error in outcome.errors}
         raise typer.Exit(codes.pop() if len(codes) == 1 else 1)

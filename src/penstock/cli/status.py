@@ -19,12 +19,15 @@ def status(
 
     Reads the event log only, so it works during a run, after a crash and on a copy, in half a second.
     """
-    from penstock.cli.status_view import errors_of_datasets, quality_table, status_table, update_line
+    from penstock.cli.status_view import error_lines, quality_table, status_table, update_line
     from penstock.events.reader import read_events
     from penstock.observe.status import project_status
+    from penstock.storage import Storage, read_holder
 
     config = open_project(directory, environment=environment, storage=storage)
-    current = project_status(read_events(config.storage))
+    holder = read_holder(Storage(config.storage))
+    alive = holder is not None and holder.alive()
+    current = project_status(read_events(config.storage), writer_alive=alive)
     if as_json:
         print_json(current.to_json())
         return
@@ -37,5 +40,5 @@ def status(
     quality = quality_table(current)
     if quality is not None:
         out.print(quality)
-    for dataset, message, fix in errors_of_datasets(current):
-        say(f"{dataset}: {message}" + (f"\n  Fix: {fix}" if fix else ""))
+    for line in error_lines(current):
+        say(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ def status_table(status: PipelineStatus, *, title: str = "") -> Any:
     for heading in ("rows", "dropped", "in", "done", "batch", "passed"):
         built.add_column(heading, justify="right")
     for dataset in _visible(status.datasets):
-        word = _word(dataset.status)
+        word = "" if dataset.status is None else dataset.status.value
         built.add_row(
             Text(short_name(dataset.name, status.datasets)),
             Text(word.lower(), style=_STYLES.get(word, "")),
@@ -69,12 +69,10 @@ def update_line(status: PipelineStatus) -> str:
     update = status.update
     if update is None:
         return "No update yet."
-    state = _word(update.state).lower().replace("_", " ")
-    line = f"{update.pipeline}: {state}"
-    if update.started is not None:
-        ended = update.ended or datetime.now(UTC)
-        line += f", started {update.started.astimezone().strftime('%Y-%m-%d %H:%M:%S')}"
-        line += f", {duration_ms(1000 * (ended - update.started).total_seconds())}"
+    state = update.state.value.lower().replace("_", " ")
+    ended = update.ended or datetime.now(UTC)
+    line = f"{update.pipeline}: {state}, started {update.started.astimezone().strftime('%Y-%m-%d %H:%M:%S')}"
+    line += f", {duration_ms(1000 * (ended - update.started).total_seconds())}"
     return clean(line)
 
 
@@ -91,21 +89,26 @@ def passed(dataset: DatasetStatus) -> str:
     return percent(good, good + bad)
 
 
-def errors_of_datasets(status: PipelineStatus) -> list[tuple[str, str, str]]:
-    """Returns (dataset, condition and message, fix) of each dataset that failed."""
-    found = []
-    for dataset in status.datasets:
-        if dataset.error:
-            message = f"[{dataset.error.get('condition')}] {dataset.error.get('message')}"
-            found.append((clean(dataset.name), clean(message), clean(dataset.error.get("fix") or "")))
-    return found
+def error_lines(status: PipelineStatus) -> list[str]:
+    """Returns the errors of the newest update and of each dataset that failed in it, as `render` shows an error."""
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    if status.update is not None and status.update.error is not None:
+        found.append(("", status.update.error))
+    found += [(dataset.name, dataset.error) for dataset in status.datasets if dataset.error is not None]
+    return [line for name, error in found for line in _error_lines(name, error)]
+
+
+def _error_lines(name: str, error: Mapping[str, Any]) -> Iterator[str]:
+    yield clean(f"[{error.get('condition')}] {error.get('message')}")
+    if error.get("file"):
+        line = f":{error['line']}" if error.get("line") else ""
+        yield "  " + clean(f"at {error['file']}{line}" + (f" ({name})" if name else ""))
+    elif name:
+        yield "  " + clean(f"in {name}")
+    if error.get("fix"):
+        yield "  " + clean(f"Fix: {error['fix']}")
 
 
 def _visible(datasets: Iterable[DatasetStatus]) -> list[DatasetStatus]:
     """Leaves out views: they are part of the flows that read them and have no numbers of their own."""
-    return [dataset for dataset in datasets if _word(dataset.type) != "VIEW"]
-
-
-def _word(value: Any) -> str:
-    """Returns the word of an enum member, a string or None."""
-    return "" if value is None else str(getattr(value, "value", value))
+    return [dataset for dataset in datasets if dataset.type != "VIEW"]

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from penstock.cli.console import note, plural, stderr, table
 from penstock.cli.status_view import quality_table, short_name
-from penstock.errors import render
+from penstock.errors import PenstockError, render
+from penstock.events import UpdateState
 from penstock.observe.numbers import count, duration_ms
-
-if TYPE_CHECKING:
-    from penstock.observe.status import PipelineStatus
-    from penstock.runtime import UpdateOutcome
+from penstock.observe.status import PipelineStatus
 
 
-def print_summary(outcome: UpdateOutcome, *, this_run: PipelineStatus, total: PipelineStatus) -> None:
+def print_summary(
+    state: UpdateState, errors: Sequence[PenstockError], *, this_run: PipelineStatus, total: PipelineStatus
+) -> None:
     """Writes the summary to stderr. `this_run` holds this update's numbers, `total` those of the whole log."""
     added = {dataset.name: dataset.rows for dataset in this_run.datasets}
-    stored = [dataset for dataset in total.datasets if dataset.name in added and _word(dataset.type) != "VIEW"]
+    stored = [dataset for dataset in total.datasets if dataset.name in added and dataset.type != "VIEW"]
     out = stderr()
     if stored:
         rows = [
             (
                 short_name(dataset.name, total.datasets),
-                _word(dataset.type).replace("_", " ").lower(),
+                (dataset.type or "").replace("_", " ").lower(),
                 count(added[dataset.name] or 0),
                 count(dataset.rows or 0),
                 count(dataset.dropped),
@@ -35,28 +35,26 @@ def print_summary(outcome: UpdateOutcome, *, this_run: PipelineStatus, total: Pi
         quality = quality_table(total)
         if quality is not None:
             out.print(quality)
-    for error in outcome.errors:
+    for error in errors:
         note(render(error) + "\n")
-    note(_last_line(outcome, this_run))
+    note(_last_line(state, errors, this_run))
     if stored:
-        note(_what_next(outcome, short_name(stored[-1].name, total.datasets)))
+        note(_what_next(errors, short_name(stored[-1].name, total.datasets)))
 
 
-def _last_line(outcome: UpdateOutcome, this_run: PipelineStatus) -> str:
-    word = {"COMPLETED": "Done", "CANCELED": "Stopped", "FAILED": "Failed"}.get(
-        outcome.state.value, outcome.state.value
-    )
-    if outcome.errors:
-        word = f"Failed with {plural(len(outcome.errors), 'error')}"
+def _last_line(state: UpdateState, errors: Sequence[PenstockError], this_run: PipelineStatus) -> str:
+    word = {UpdateState.COMPLETED: "Done", UpdateState.CANCELED: "Stopped"}.get(state, "Failed")
+    if errors:
+        word = f"Failed with {plural(len(errors), 'error')}"
     update = this_run.update
-    if update is None or update.started is None or update.ended is None:
+    if update is None or update.ended is None:
         return f"{word}."
     return f"{word} in {duration_ms(1000 * (update.ended - update.started).total_seconds())}."
 
 
-def _what_next(outcome: UpdateOutcome, last_table: str) -> str:
+def _what_next(errors: Sequence[PenstockError], last_table: str) -> str:
     quoted = f'"{last_table}"' if " " in last_table else last_table
-    if outcome.errors:
+    if errors:
         return (
             "Next: correct the error and run again; a run continues after the last committed batch.\n"
             "  penstock events --level error     what happened, in order"
@@ -67,7 +65,3 @@ def _what_next(outcome: UpdateOutcome, last_table: str) -> str:
         "  penstock status                    this again, any time\n"
         "  penstock ui                        the dashboard"
     )
-
-
-def _word(value: object) -> str:
-    return str(getattr(value, "value", value) or "")

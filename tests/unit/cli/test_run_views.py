@@ -1,0 +1,139 @@
+"""What `run` shows, on a recorded log: lines for a pipe, a table for a terminal, a summary at the end."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.recorded.build import FIRST_UPDATE, RECORDED, recorded_orders
+
+from penstock.cli import progress_view, summary
+from penstock.cli.progress_view import LiveTable, PlainLines, event_line
+from penstock.cli.status_view import error_lines, quality_table, status_table, update_line
+from penstock.cli.summary import print_summary
+from penstock.errors import DataError
+from penstock.events import Event, EventType, Level, UpdateState, read_events
+from penstock.observe.status import project_status
+
+
+@pytest.fixture(scope="module")
+def recorded() -> list[Event]:
+    return list(read_events(str(RECORDED)))
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=True, width=120, markup=False, highlight=False)
+    monkeypatch.setattr(progress_view, "stderr", lambda: console)
+    monkeypatch.setattr(summary, "stderr", lambda: console)
+    return iter([written])
+
+
+def drawn(renderable: object) -> str:
+    written = io.StringIO()
+    Console(file=written, width=160, markup=False).print(renderable)
+    return written.getvalue()
+
+
+def test_plain_lines_tell_transitions_and_batches(recorded: list[Event]) -> None:
+    lines: list[str] = []
+    view = PlainLines(lines.append)
+    for event in recorded:
+        view.on_event(event)
+    text = "\n".join(lines)
+    assert "update running" in text
+    assert "shop.silver_orders completed" in text
+    batches = [event for event in recorded if (event.details.get("flow_progress") or {}).get("metrics") is not None]
+    assert sum(" rows in, " in line for line in lines) == len(batches) > 0
+    assert any("dropped" in line and "/s" in line for line in lines)
+    assert not any("queued" in line for line in lines)
+
+
+def test_plain_lines_hold_no_control_characters(recorded: list[Event]) -> None:
+    from dataclasses import replace
+
+    bad = replace(recorded[0], level=Level.ERROR, event_type=EventType.USER_ACTION, message="\x1b[2J\nboom\x07")
+    assert event_line(bad) is not None
+    assert str(event_line(bad)).endswith(" boom")
+
+
+def test_progress_is_said_once(recorded: list[Event]) -> None:
+    lines: list[str] = []
+    view = PlainLines(lines.append)
+    view.progress("Starting Spark")
+    view.progress("Starting Spark")
+    view.announce("Stopping")
+    assert [line[9:] for line in lines] == ["Starting Spark", "Stopping"]
+
+
+def test_the_live_table_shows_datasets_rates_and_what_went_wrong(
+    recorded: list[Event], terminal: Iterator[io.StringIO]
+) -> None:
+    written = next(terminal)
+    first = [event for event in recorded if event.origin.update_id == FIRST_UPDATE]
+    with LiveTable() as view:
+        view.progress("Starting Spark")
+        view.refresh()
+        writers = [threading.Thread(target=view.on_event, args=(event,)) for event in first]
+        for writer in writers:  # events come from any thread, one after the other
+            writer.start()
+            writer.join()
+        view.refresh()
+    text = written.getvalue()
+    assert "Starting Spark" in text
+    for word in ("bronze_orders", "silver_orders", "failed", "skipped", "/s"):
+        assert word in text
+    assert any(event.level is Level.ERROR and event.message[:40] in text for event in first)
+
+
+def test_numbers_shown_are_those_of_the_status(recorded: list[Event]) -> None:
+    status = project_status(recorded)
+    shown = drawn(status_table(status))
+    for dataset in status.datasets:
+        if dataset.rows is not None:
+            assert f"{dataset.rows:,}" in shown
+    quality = drawn(quality_table(status))
+    for dataset in status.datasets:
+        for check in dataset.expectations:
+            assert check.name in quality
+            assert f"{check.failed:,}" in quality
+
+
+def test_an_update_whose_process_is_gone_is_told_as_failed(tmp_path: Path) -> None:
+    recorded_orders(str(tmp_path), finished=False)
+    status = project_status(read_events(str(tmp_path)), writer_alive=False)
+    assert "failed" in update_line(status)
+    assert any("UPDATE_INTERRUPTED" in line for line in error_lines(status))
+
+
+def test_summary_of_a_failed_run_shows_the_error_and_the_way_on(
+    recorded: list[Event], terminal: Iterator[io.StringIO], capsys: pytest.CaptureFixture[str]
+) -> None:
+    next(terminal)
+    first = project_status(event for event in recorded if event.origin.update_id == FIRST_UPDATE)
+    error = DataError("UNKNOWN_CONDITION", name="x", hint="")
+    print_summary(UpdateState.FAILED, (error,), this_run=first, total=first)
+    said = capsys.readouterr().err
+    assert "UNKNOWN_CONDITION" in said
+    assert "Failed with 1 error" in said
+    assert "penstock events" in said
+
+
+def test_summary_of_a_good_run_tells_what_is_new_and_what_there_is(
+    recorded: list[Event], terminal: Iterator[io.StringIO], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = next(terminal)
+    second = project_status(event for event in recorded if event.origin.update_id != FIRST_UPDATE)
+    total = project_status(recorded)
+    print_summary(UpdateState.COMPLETED, (), this_run=second, total=total)
+    text = written.getvalue()
+    for status in (second, total):
+        bronze = status.dataset("shop.bronze_orders")
+        assert bronze is not None
+        assert f"{bronze.rows:,}" in text
+    assert "Done" in capsys.readouterr().err
