@@ -62,15 +62,20 @@ class Lineage:
     def of(cls, nodes: Iterable[LineageNode], edges: Iterable[LineageEdge]) -> Lineage:
         """Returns the lineage of distinct nodes and edges, in the order given.
 
-        An edge to itself or to a name without a node is left out: a log that was cut short can
-        hold one, and a drawing must not fail for it.
+        Edges name datasets in any case, as flows read them. An edge to itself or to a name without
+        a node is left out: a log that was cut short can hold one, and a drawing must not fail for it.
         """
         by_name = {node.name: node for node in nodes}
-        kept = {
-            edge: None
-            for edge in edges
-            if edge.upstream != edge.downstream and edge.upstream in by_name and edge.downstream in by_name
-        }
+        spelt = {node.name.casefold(): node.name for node in by_name.values() if node.kind is not NodeKind.SOURCE}
+
+        def known(name: str) -> str | None:
+            return name if name in by_name else spelt.get(name.casefold())
+
+        kept: dict[LineageEdge, None] = {}
+        for edge in edges:
+            upstream, downstream = known(edge.upstream), known(edge.downstream)
+            if upstream is not None and downstream is not None and upstream != downstream:
+                kept[LineageEdge(upstream, downstream)] = None
         return cls(tuple(by_name.values()), tuple(kept))
 
     def node(self, name: str) -> LineageNode | None:

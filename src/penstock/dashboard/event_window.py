@@ -1,0 +1,83 @@
+"""The newest events in memory, for the events page; the whole log stays on disk."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from enum import Enum
+from heapq import merge
+from itertools import islice
+
+from penstock.events.types import Event, Level
+
+_CAPACITY = 5000
+
+
+class Shown(Enum):
+    """Which events a reader asked for; the value stands in the page's address."""
+
+    NOTABLE = ""
+    WARNINGS = "warnings"
+    ERRORS = "errors"
+    BATCHES = "batches"
+    ALL = "all"
+
+    @property
+    def words(self) -> str:
+        """What the filter calls it."""
+        return {
+            Shown.NOTABLE: "All but batch metrics",
+            Shown.WARNINGS: "Warnings and errors",
+            Shown.ERRORS: "Errors",
+            Shown.BATCHES: "Batch metrics",
+            Shown.ALL: "Everything",
+        }[self]
+
+    @classmethod
+    def of(cls, value: str) -> Shown:
+        """Returns the filter with this value; NOTABLE for a value that is none."""
+        return next((each for each in cls if each.value == value), cls.NOTABLE)
+
+    def admits(self, event: Event) -> bool:
+        """Whether the filter lets `event` through."""
+        match self:
+            case Shown.NOTABLE:
+                return event.level is not Level.METRICS
+            case Shown.WARNINGS:
+                return event.level in {Level.WARN, Level.ERROR}
+            case Shown.ERRORS:
+                return event.level is Level.ERROR
+            case Shown.BATCHES:
+                return event.level is Level.METRICS
+            case Shown.ALL:
+                return True
+
+
+class EventWindow:
+    """Keeps 5,000 events apart from 5,000 batch metrics, so that busy batches never push an error out."""
+
+    def __init__(self) -> None:
+        self._notable: deque[Event] = deque(maxlen=_CAPACITY)
+        self._metrics: deque[Event] = deque(maxlen=_CAPACITY)
+
+    def add(self, event: Event) -> None:
+        """Takes the next event of the log."""
+        (self._metrics if event.level is Level.METRICS else self._notable).append(event)
+
+    def newest(
+        self, count: int, *, shown: Shown = Shown.NOTABLE, dataset: str | None = None
+    ) -> tuple[list[Event], bool]:
+        """Returns up to `count` events, newest first, and whether there are more of them."""
+
+        def wanted(event: Event) -> bool:
+            return shown.admits(event) and (dataset is None or event.origin.dataset_name == dataset)
+
+        found = list(islice(filter(wanted, self._newest_first()), count + 1))
+        return found[:count], len(found) > count or len(self._notable) == _CAPACITY
+
+    def __len__(self) -> int:
+        return len(self._notable) + len(self._metrics)
+
+    def _newest_first(self) -> Iterator[Event]:
+        age: Callable[[Event], int] = lambda event: -event.sequence  # noqa: E731 - a key, typed
+        return merge(reversed(self._notable), reversed(self._metrics), key=age)

@@ -1,0 +1,93 @@
+"""Templates: autoescaped, strict about unknown names, with the filters that put numbers into words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
+
+from penstock.events import FlowStatus, UpdateState
+from penstock.observe import numbers
+from penstock.observe.drawing.tone import tone as tone_of
+
+_UPDATE_TONES = {
+    UpdateState.RUNNING: "active",
+    UpdateState.COMPLETED: "good",
+    UpdateState.FAILED: "bad",
+    UpdateState.CANCELED: "stopped",
+}
+
+
+def render(template: str, /, **context: Any) -> str:
+    """Returns one page of HTML; every value of `context` is escaped unless it is `Markup`."""
+    return _environment().get_template(template).render(**context)
+
+
+def safe_json(value: Any) -> str:
+    """Returns JSON in which no text can end a script or start an element, wherever a browser may sniff it."""
+    return str(htmlsafe_json_dumps(value))
+
+
+def dataset_path(name: str) -> str:
+    """Returns the address of a dataset's page; the name is one quoted piece, whatever is in it."""
+    return f"/datasets/{quote(name, safe='')}"
+
+
+def moment(value: datetime | str | None) -> datetime | None:
+    """Returns the moment in UTC, also from ISO text; None for nothing and for text that is no moment."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if value is None:
+        return None
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("penstock.dashboard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        count=numbers.count,
+        rate=numbers.rate,
+        duration=numbers.duration_ms,
+        percent=numbers.percent,
+        dataset_path=dataset_path,
+        tone=_tone,
+        word=_word,
+        iso=_iso,
+        utc=_utc,
+    )
+    return environment
+
+
+def _tone(status: FlowStatus | UpdateState) -> str:
+    if isinstance(status, UpdateState):
+        return _UPDATE_TONES.get(status, "waiting")
+    return tone_of(status).value
+
+
+def _word(status: FlowStatus | UpdateState | str) -> str:
+    value = status if isinstance(status, str) else status.value
+    return value.replace("_", " ").capitalize()
+
+
+def _iso(value: datetime | str) -> str:
+    found = moment(value)
+    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z") if found else str(value)
+
+
+def _utc(value: datetime | str) -> str:
+    found = moment(value)
+    return f"{found:%Y-%m-%d %H:%M:%S} UTC" if found else str(value)
