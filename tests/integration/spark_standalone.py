@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from tests.integration.java import java_executable, spark_home
+from tests.integration.java import java_executable, java_home, spark_home
 from tests.processes import Server, accepts_connections, free_ports
 
 # What spark-class adds: Spark reaches into the JDK, which modules forbid unless told otherwise.
@@ -78,7 +77,7 @@ class SparkStandalone:
             "SPARK_HOME": str(spark_home()),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_SCALA_VERSION": "2.13",
-            "JAVA_HOME": str(Path(os.path.realpath(java_executable())).parent.parent),
+            "JAVA_HOME": java_home(),
         }
         server = Server(f"Spark {name}", [*java, *command], self._folder / f"{name}.log", environ)
         self._servers.append(server)

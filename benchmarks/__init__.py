@@ -1,0 +1,1 @@
+"""Benchmarks: each writes JSON into `results/`; `compare.py` prints it as a table."""

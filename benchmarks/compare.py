@@ -1,0 +1,106 @@
+"""Prints benchmark results as a table: `python -m benchmarks.compare [FILE…]`, by default the newest of each kind.
+
+Several runs of one system are shown by their median, with the fastest and the slowest.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+_FOLDER = Path(__file__).parent / "results"
+_BASELINE = "hand-written-tuned"
+
+
+def main() -> int:
+    files = [Path(name) for name in sys.argv[1:]] or _newest(_FOLDER)
+    if not files:
+        print(f"no results in {_FOLDER}; 'make bench' writes some")
+        return 1
+    print(render(files))
+    return 0
+
+
+def render(files: Iterable[Path]) -> str:
+    """Returns the tables of these result files as Markdown."""
+    return "\n\n".join(_render(json.loads(path.read_text()), path.name) for path in files)
+
+
+def _render(result: dict[str, Any], name: str) -> str:
+    host, versions = result["host"], result["versions"]
+    run = f"**{result['benchmark']}**, {result['date']}, commit {result['commit']}, `{result['command']}` ({name})"
+    machine = f"{host['processor']}, {host['cores']} cores, {host['memory_gb']} GB; Python {versions['python']}, "
+    machine += f"Java {versions['java']}, PySpark {versions['pyspark']}, Delta {versions['delta-spark']}"
+    table = _orders_table(result["runs"]) if result["benchmark"] == "orders" else _startup_table(result["runs"])
+    return "\n\n".join([run, machine, table])
+
+
+def _orders_table(runs: list[dict[str, Any]]) -> str:
+    of: dict[str, list[dict[str, Any]]] = {}
+    for run in runs:
+        of.setdefault(run["system"], []).append(run)
+    good = {system: [run for run in those if run["correct"]] for system, those in of.items()}
+    base = _median(good.get(_BASELINE, []), "seconds")
+    rows = []
+    for system, those in of.items():
+        right = good[system]
+        if not right:
+            rows.append([system, "failed", "", "", "", "", f"0 of {len(those)}"])
+            continue
+        seconds = _median(right, "seconds")
+        assert seconds is not None
+        rows.append(
+            [
+                system,
+                _spread(right, "seconds"),
+                f"{seconds / base:.2f}" if base else "",
+                f"{_median(right, 'rows_per_second'):,.0f}",
+                f"{_median(right, 'peak_memory_mb'):,.0f}",
+                f"{_median(right, 'cpu_seconds'):.0f}",
+                f"{len(right)} of {len(those)}",
+            ]
+        )
+    return _markdown(["system", "seconds", "of tuned", "rows/s", "peak MB", "CPU s", "tables right"], rows)
+
+
+def _startup_table(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["what"],
+            f"{statistics.median(run['seconds']):.2f} ({min(run['seconds']):.2f} to {max(run['seconds']):.2f})",
+            f"{run['goal']:.1f}",
+            "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no",
+        ]
+        for run in runs
+    ]
+    return _markdown(["what", "seconds", "goal", "met"], rows)
+
+
+def _median(runs: list[dict[str, Any]], key: str) -> float | None:
+    return statistics.median(run[key] for run in runs) if runs else None
+
+
+def _spread(runs: list[dict[str, Any]], key: str) -> str:
+    values = [run[key] for run in runs]
+    middle = f"{statistics.median(values):.1f}"
+    return middle if len(values) == 1 else f"{middle} ({min(values):.1f} to {max(values):.1f})"
+
+
+def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in [headings, *rows]) for column in range(len(headings))]
+    lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in [headings, *rows]]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _newest(folder: Path) -> list[Path]:
+    latest = {path.stem.rpartition("-")[0]: path for path in sorted(folder.glob("*-*.json"))}
+    return [latest[kind] for kind in sorted(latest)]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

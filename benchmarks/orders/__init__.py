@@ -1,0 +1,1 @@
+"""A million orders through bronze, silver and gold: hand-written twice, `spark-pipelines`, and Penstock."""

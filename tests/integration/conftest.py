@@ -1,0 +1,15 @@
+"""The servers that several integration tests share: started once, on loopback, and stopped at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.integration.kafka_broker import KafkaBroker
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A running broker; each test uses a topic of its own and leaves the broker up."""
+    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker

@@ -1,0 +1,114 @@
+"""The first hour with Penstock, command by command, on the project that `penstock init` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli_runner import penstock
+from tests.oracle import orders
+from tests.oracle.tables import assert_table, read_table
+from tests.projects import TABLES, OrdersProject, orders_project
+
+
+def _by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {dataset["name"].rpartition(".")[2]: dataset for dataset in document["datasets"]}
+
+
+def _metrics(project: OrdersProject) -> list[dict[str, Any]]:
+    told = penstock("events", project.directory, "--json", "--count", "0").expect(0).lines
+    return [event for event in told if event["level"] == "METRICS"]
+
+
+@pytest.mark.timeout(600)
+def test_from_init_to_new_files(tmp_path: Path) -> None:
+    project = orders_project(tmp_path / "orders")
+    where = project.directory
+
+    valid = penstock("validate", where, "--json").expect(0).document
+    assert valid["valid"] is True
+    assert valid["errors"] == []
+    datasets = _by_name(valid)
+    assert {name: dataset["type"] for name, dataset in datasets.items()} == {
+        "bronze_orders": "STREAMING_TABLE",
+        "silver_orders": "STREAMING_TABLE",
+        "hourly_revenue": "STREAMING_TABLE",
+        "top_products": "MATERIALIZED_VIEW",
+    }
+    assert [name.rpartition(".")[2] for name in datasets["top_products"]["inputs"]] == ["silver_orders"]
+    assert [column["name"] for column in datasets["hourly_revenue"]["schema"]] == ["hour", "orders", "revenue"]
+    assert not list(project.storage.glob("tables/**/*.parquet"))
+
+    planned = penstock("plan", where, "--json").expect(0).document
+    assert "bronze_orders" in str(planned)
+    assert not list(project.storage.glob("tables/**/*.parquet"))
+
+    status = penstock("run", where, "--json").expect(0).document
+    expected = project.assert_tables()
+    assert status["update"]["state"] == "COMPLETED"
+    run = _by_name(status)
+    assert run["bronze_orders"]["rows"] == len(expected.bronze_orders)
+    assert run["silver_orders"]["rows"] == len(expected.silver_orders)
+    assert run["silver_orders"]["dropped"] == expected.dropped
+    counted = {each["name"]: (each["passed"], each["failed"]) for each in run["silver_orders"]["expectations"]}
+    total = len(expected.bronze_orders)
+    assert counted == {name: (total - failed, failed) for name, failed in expected.failed.items()}
+    rescued = [row for row in read_table(project.table("bronze_orders")) if row["_rescued_data"] is not None]
+    assert len(rescued) == expected.broken_lines > 0
+
+    before = project.versions()
+    batches = len(_metrics(project))
+    penstock("run", where, "--json").expect(0)
+    assert {name: version for name, version in project.versions().items() if name != "top_products"} == {
+        name: version for name, version in before.items() if name != "top_products"
+    }
+    project.assert_tables()
+
+    project.drop_files(4)
+    penstock("run", where, "--json").expect(0)
+    expected = project.assert_tables()
+    new = [event for event in _metrics(project)[batches:] if event["origin"]["dataset_name"].endswith("bronze_orders")]
+    assert new, "the batch of the new files is in the log"
+    told = _by_name(penstock("status", where, "--json").expect(0).document)
+    assert told["bronze_orders"]["rows"] == len(expected.bronze_orders) == total + 200
+
+    shown = penstock("show", "hourly_revenue", where, "--json", "--limit", "1000").expect(0).document
+    assert_table(shown, expected.hourly_revenue, ("orders", "revenue"))
+    assert penstock("show", "shop.top_products", where, "--json").expect(0).document[0].keys() == {
+        "product",
+        "orders",
+        "revenue",
+    }
+    graph = penstock("graph", where, "--json").expect(0).document
+    edges = {(edge["from"].rpartition(".")[2], edge["to"].rpartition(".")[2]) for edge in graph["edges"]}
+    assert {("bronze_orders", "silver_orders"), ("silver_orders", "top_products")} <= edges
+    drawing = penstock("graph", where).expect(0).stdout
+    assert all(name in drawing for name in TABLES)
+    assert "bronze_orders" in penstock("graph", where, "--mermaid").expect(0).stdout
+    penstock("graph", where, "--svg", tmp_path / "graph.svg").expect(0)
+    assert (tmp_path / "graph.svg").read_text().lstrip().startswith(("<svg", "<?xml"))
+
+
+@pytest.mark.timeout(600)
+def test_the_log_tells_each_batch_and_the_end(tmp_path: Path) -> None:
+    project = orders_project(tmp_path / "orders", files=4)
+    penstock("run", project.directory).expect(0)
+    told = penstock("events", project.directory, "--json", "--count", "0").expect(0).lines
+    assert [event["sequence"] for event in told] == list(range(told[0]["sequence"], told[0]["sequence"] + len(told)))
+    types = [event["event_type"] for event in told]
+    assert types[0] == "create_update"
+    assert {"dataset_definition", "flow_definition", "flow_progress", "update_progress"} <= set(types)
+    assert "COMPLETED" in [event for event in told if event["event_type"] == "update_progress"][-1]["details"]
+    expected = orders.quickstart(orders.lines_of(project.data))
+    assert penstock("status", project.directory, "--json").expect(0).document["update"]["state"] == "COMPLETED"
+    assert len(expected.bronze_orders) == 200
+
+
+@pytest.mark.timeout(600)
+def test_a_full_refresh_computes_the_same_again(tmp_path: Path) -> None:
+    project = orders_project(tmp_path / "orders", files=4)
+    penstock("run", project.directory).expect(0)
+    project.assert_tables()
+    penstock("run", project.directory, "--full-refresh-all").expect(0)
+    project.assert_tables()

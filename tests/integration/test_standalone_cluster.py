@@ -1,0 +1,23 @@
+"""The quickstart on a real cluster: nothing changes but the master's address, and the tables are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli_runner import penstock
+from tests.integration.spark_standalone import SparkStandalone
+from tests.projects import orders_project
+
+
+@pytest.mark.timeout(600)
+def test_the_quickstart_gives_the_same_tables_on_two_workers(tmp_path: Path) -> None:
+    project = orders_project(tmp_path / "orders")
+    with SparkStandalone(tmp_path / "cluster") as cluster:
+        project.add_settings(f"  spark.executor.memory: 512m\nmaster: {cluster.url}")
+        penstock("run", project.directory).expect(0)
+        assert cluster.executors_started() >= 2
+        project.assert_tables()
+        project.drop_files(2)
+        penstock("run", project.directory).expect(0)
+        project.assert_tables()
