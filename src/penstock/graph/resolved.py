@@ -90,7 +90,8 @@ class ResolvedView:
 class ResolvedGraph:
     """A whole pipeline after analysis.
 
-    `order` lists every dataset after all that it reads. `warnings` are conditions that do not stop
+    `order` lists every dataset after all that it reads. `stored_schemas` holds what a reader of each
+    dataset sees: a table's declared schema, else the columns of all its flows. `warnings` are conditions that do not stop
     a run (e.g. a streaming aggregation without a watermark).
     """
 
@@ -98,6 +99,7 @@ class ResolvedGraph:
     views: Mapping[Identifier, ResolvedView]
     flows: tuple[ResolvedFlow, ...]
     order: tuple[Identifier, ...]
+    stored_schemas: Mapping[Identifier, Schema]
     warnings: tuple[PenstockError, ...] = field(default=())
 
     def flows_to(self, target: Identifier) -> tuple[ResolvedFlow, ...]:
@@ -109,12 +111,6 @@ class ResolvedGraph:
         if identifier in self.views:
             return self.views[identifier].view
         return self.tables[identifier]
-
-    def schema(self, identifier: Identifier) -> Schema:
-        """Returns the schema of the query that defines `identifier`."""
-        if identifier in self.views:
-            return self.views[identifier].schema
-        return self.flows_to(identifier)[0].schema
 
     def upstream(self, identifier: Identifier) -> tuple[Identifier, ...]:
         """Returns the datasets that `identifier` reads directly, views included."""

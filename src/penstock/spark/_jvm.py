@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pyspark.sql import SparkSession
+from py4j.java_gateway import is_instance_of
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 
 def jvm(spark: SparkSession) -> Any:
@@ -29,3 +32,95 @@ def java_list(spark: SparkSession, items: Iterable[object]) -> Any:
 def hadoop_configuration(spark: SparkSession) -> Any:
     """Returns a new Hadoop `Configuration` with the session's settings applied."""
     return java_session(spark).sessionState().newHadoopConf()
+
+
+def scala_seq(sequence: Any) -> list[Any]:
+    """Returns the elements of a `scala.collection.Seq` as a Python list."""
+    return [sequence.apply(position) for position in range(sequence.size())]
+
+
+def analyzed_plan(frame: DataFrame) -> Any:
+    """Returns the analysed `LogicalPlan` of `frame`."""
+    return frame._jdf.queryExecution().analyzed()
+
+
+def local_relation(spark: SparkSession, schema: StructType, *, streaming: bool) -> DataFrame:
+    """Returns a DataFrame over an empty `LocalRelation`, marked as streaming or not."""
+    java = jvm(spark)
+    struct = java_session(spark).parseDataType(schema.json())
+    attributes = java.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(struct)
+    nothing = getattr(java.scala.collection.immutable, "Nil$")
+    relation = java.org.apache.spark.sql.catalyst.plans.logical.LocalRelation(
+        attributes, getattr(nothing, "MODULE$"), streaming, java.scala.Option.empty()
+    )
+    return DataFrame(java.org.apache.spark.sql.classic.Dataset.ofRows(java_session(spark), relation), spark)
+
+
+def check_streaming(frame: DataFrame, mode: str) -> None:
+    """Runs Spark's own check of a streaming plan against an output mode (`Append`, …)."""
+    java = jvm(frame.sparkSession)
+    output_mode = getattr(java.org.apache.spark.sql.streaming.OutputMode, mode)()
+    checker = java.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    checker.checkForStreaming(analyzed_plan(frame), output_mode)
+
+
+def parse_plan(spark: SparkSession, statement: str) -> Any:
+    """Returns the unresolved `LogicalPlan` of a SQL statement."""
+    return java_session(spark).sessionState().sqlParser().parsePlan(statement)
+
+
+def on_cloned_session(frame: DataFrame, conf: Mapping[str, str]) -> DataFrame:
+    """Returns `frame` bound to a clone of its session, so that `conf` touches no other query."""
+    spark = frame.sparkSession
+    clone = java_session(spark).cloneSession()
+    for key, value in conf.items():
+        clone.conf().set(key, value)
+    dataset = jvm(spark).org.apache.spark.sql.classic.Dataset.ofRows(clone, analyzed_plan(frame))
+    return DataFrame(dataset, SparkSession(spark.sparkContext, clone))
+
+
+def dataset_id(frame: DataFrame) -> int:
+    """Returns the id under which Spark files the observed metrics of `frame.observe(name, …)`."""
+    return int(frame._jdf.id())
+
+
+def observation(frame: DataFrame, name: str, observed_dataset_id: int) -> Any:
+    """Registers and returns a Java `Observation` for metrics `name` in the session of `frame`."""
+    spark = frame.sparkSession
+    java_observation = jvm(spark).org.apache.spark.sql.Observation(name)
+    java_session(spark).observationManager().register(java_observation, observed_dataset_id)
+    return java_observation
+
+
+def observed_values(java_observation: Any) -> dict[str, int] | None:
+    """Returns the counters of a Java `Observation`, or None while its query has not reported."""
+    if not java_observation.future().isCompleted():
+        return None
+    return {str(name): int(value) for name, value in java_observation.getAsJava().items()}
+
+
+def is_logical_plan(node: Any) -> bool:
+    """Tells whether a JVM object is a Catalyst `LogicalPlan`."""
+    return _is_instance(node, "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan")
+
+
+def is_command(spark: SparkSession, plan: Any) -> bool:
+    """Tells whether a parsed statement does something other than answer a query."""
+    names = ("Command", "ParsedStatement", "UnaryCommand", "V2WriteCommand")
+    return any(_is_instance(plan, f"org.apache.spark.sql.catalyst.plans.logical.{name}") for name in names)
+
+
+def _is_instance(node: Any, class_name: str) -> bool:
+    return bool(is_instance_of(SparkContext._gateway, node, class_name))
+
+
+def case_sensitive_clone(spark: SparkSession) -> SparkSession:
+    """Returns a clone of the session in which names that differ only in case are different names."""
+    clone = java_session(spark).cloneSession()
+    clone.conf().set("spark.sql.caseSensitive", "true")
+    return SparkSession(spark.sparkContext, clone)
+
+
+def activate(spark: SparkSession) -> None:
+    """Makes `spark` the active session of this thread, so that `SparkSession.getActiveSession()` finds it."""
+    jvm(spark).org.apache.spark.sql.SparkSession.setActiveSession(java_session(spark))

@@ -1,1 +1,35 @@
-"""Rules over the resolved graph, one file each."""
+"""Semantic rules: what can be wrong with a pipeline once each query was analysed.
+
+Each rule is one file with one function, `ResolvedGraph -> conditions`; `RULES` stop a run,
+`WARNINGS` do not. What concerns one query alone (an unknown table, an expectation that does not
+resolve, a cycle) is found while the query is analysed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from penstock.analysis.rules.append_flow_of_materialized_view import append_flow_of_materialized_view
+from penstock.analysis.rules.complete_flow_shares_table import complete_flow_shares_table
+from penstock.analysis.rules.declared_schema_misses_column import declared_schema_misses_column
+from penstock.analysis.rules.query_type import query_type
+from penstock.analysis.rules.streaming_aggregation_without_watermark import streaming_aggregation_without_watermark
+from penstock.errors import PenstockError
+from penstock.graph.resolved import ResolvedGraph
+
+Rule = Callable[[ResolvedGraph], Iterator[PenstockError]]
+
+RULES: tuple[Rule, ...] = (
+    query_type,
+    append_flow_of_materialized_view,
+    complete_flow_shares_table,
+    declared_schema_misses_column,
+)
+WARNINGS: tuple[Rule, ...] = (streaming_aggregation_without_watermark,)
+
+
+def check(graph: ResolvedGraph) -> tuple[tuple[PenstockError, ...], tuple[PenstockError, ...]]:
+    """Returns the errors and the warnings of `graph`."""
+    errors = tuple(error for rule in RULES for error in rule(graph))
+    warnings = tuple(warning for rule in WARNINGS for warning in rule(graph))
+    return errors, warnings

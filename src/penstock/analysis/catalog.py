@@ -1,0 +1,134 @@
+"""Reads during analysis: an empty relation of the upstream's schema, before any table exists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from penstock.errors import DefinitionError
+from penstock.graph.dataflow_graph import DataflowGraph
+from penstock.graph.elements import TemporaryView
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import Input
+from penstock.graph.schema import Schema
+from penstock.spark.evaluation import Evaluation
+from penstock.spark.plans import empty_relation
+
+
+class NotYetResolved(BaseException):
+    """Leaves a dataset function because a dataset that it reads must be analysed first.
+
+    Not an Exception, so that a user's `except Exception` does not swallow it. The resolver calls the
+    function again; analysis so needs no recursion, however deep the graph is.
+    """
+
+    def __init__(self, identifier: Identifier) -> None:
+        self.identifier = identifier
+        super().__init__(str(identifier))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a dataset that was analysed. `rewritten` tells that its rows get replaced."""
+
+    schema: Schema
+    streaming: bool
+    rewritten: bool
+
+
+class UpstreamFailed(Exception):
+    """A dataset that the function reads has failed itself; reported there, not here."""
+
+    def __init__(self, identifier: Identifier) -> None:
+        self.identifier = identifier
+        super().__init__(str(identifier))
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisCatalog:
+    """Answers reads from what was analysed so far.
+
+    `known` returns what is known of a dataset, None when it was not analysed yet, and raises
+    UpstreamFailed when its analysis failed. `stored_table` returns the path of an existing table.
+    """
+
+    graph: DataflowGraph
+    default_schema: str
+    known: Callable[[Identifier], Known | None]
+    stored_table: Callable[[Identifier], str | None]
+
+    def find(self, name: str) -> Identifier | None:
+        """Returns the pipeline's dataset of that name."""
+        dataset = self.graph.find(name, default_schema=self.default_schema)
+        if dataset is not None:
+            return dataset.identifier
+        identifier = Identifier.parse(name, default_schema=self.default_schema)
+        if identifier in self.graph.refused:
+            raise UpstreamFailed(identifier)
+        return None
+
+    def stored(self, name: str) -> str | None:
+        """Returns the path of a table of the storage that the pipeline does not declare."""
+        return self.stored_table(Identifier.parse(name, default_schema=self.default_schema))
+
+    def open(
+        self, identifier: Identifier, evaluation: Evaluation, *, streaming: bool, options: Mapping[str, str]
+    ) -> DataFrame:
+        """Returns an empty relation, or the inlined plan of a view."""
+        known = self.known(identifier)
+        if known is None:
+            raise NotYetResolved(identifier)
+        dataset = self.graph.datasets[identifier]
+        if isinstance(dataset, TemporaryView):
+            check_view_read(identifier, view_streaming=known.streaming, read_streaming=streaming)
+            evaluation.inputs.append(Input("view", str(identifier), streaming, dataset=identifier))
+            return evaluation.inline(dataset, dataset.function)
+        name = evaluation.source_name(identifier.name) if streaming else None
+        evaluation.inputs.append(Input("delta", str(identifier), streaming, dataset=identifier, name=name))
+        if streaming and known.rewritten and not _accepts_rewrites(options):
+            raise DefinitionError("STREAMING_READ_OF_REWRITTEN_TABLE", name=identifier)
+        return empty_relation(evaluation.spark, spark_schema(known.schema), streaming=streaming)
+
+
+def check_view_read(identifier: Identifier, *, view_streaming: bool, read_streaming: bool) -> None:
+    """A view is inlined as it is, so it must be read the way it reads.
+
+    Raises:
+        DefinitionError: VIEW_READ_MISMATCH.
+    """
+    if view_streaming != read_streaming:
+        words = {True: "streaming", False: "batch"}
+        raise DefinitionError(
+            "VIEW_READ_MISMATCH",
+            name=identifier,
+            kind=words[view_streaming],
+            read=words[read_streaming],
+            call="spark.readStream.table" if view_streaming else "spark.read.table",
+        )
+
+
+def spark_schema(schema: Schema) -> StructType:
+    """Returns the StructType of a schema."""
+    return StructType.fromJson(json.loads(schema.json))
+
+
+def plain_schema(schema: StructType) -> Schema:
+    """Returns `schema` as a reader of the stored table would see it.
+
+    Column metadata goes, but for comments: a watermark's mark, for one, is not stored.
+    """
+    document = json.loads(schema.json())
+    for field in document["fields"]:
+        comment = field.get("metadata", {}).get("comment")
+        field["metadata"] = {} if comment is None else {"comment": comment}
+        field["nullable"] = True
+    return Schema(json.dumps(document))
+
+
+def _accepts_rewrites(options: Mapping[str, str]) -> bool:
+    wanted = {"skipchangecommits", "ignorechanges", "readchangefeed", "readchangedata"}
+    return any(key.casefold() in wanted and value.casefold() == "true" for key, value in options.items())

@@ -1,0 +1,112 @@
+"""Analyses one dataset function: its schema, inputs, output mode and stateful operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.analysis.catalog import AnalysisCatalog, UpstreamFailed, plain_schema
+from penstock.declare.user_frames import failure_location
+from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, SourceLocation, did_you_mean
+from penstock.graph.elements import Dataset, FlowFunction
+from penstock.graph.resolved import Input
+from penstock.graph.schema import Schema
+from penstock.spark.evaluation import Evaluation, EvaluationSettings
+from penstock.spark.expectations import condition
+from penstock.spark.plans import OutputMode, check_output_mode, stateful_operators, supported_output_mode, watermark
+from penstock.spark.translate import translate_analysis
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedQuery:
+    """What analysis found out about one dataset function."""
+
+    schema: Schema
+    streaming: bool
+    inputs: tuple[Input, ...]
+    output_mode: OutputMode
+    stateful: tuple[str, ...]
+    watermark: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnalyser:
+    """Calls dataset functions under an analysis catalog; writes nothing."""
+
+    spark: SparkSession
+    catalog: AnalysisCatalog
+    settings: EvaluationSettings
+    known_names: tuple[str, ...]
+
+    def analyse(
+        self,
+        function: FlowFunction,
+        dataset: Dataset,
+        *,
+        location: SourceLocation,
+        schemas: Callable[[str], str],
+        is_view: bool,
+    ) -> AnalysedQuery:
+        """Calls `function` once and analyses what it returns.
+
+        Raises:
+            PenstockError: whatever is wrong with it, with its place; PipelineInvalid for several.
+            UpstreamFailed, NotYetResolved: see the catalog.
+        """
+        name = str(dataset.identifier)
+        evaluation = Evaluation(self.spark, self.catalog, self.settings, schemas, name)
+        try:
+            frame = evaluation.call(function)
+            self._check_expectations(frame, dataset)
+            frame = evaluation.expect(dataset, frame)
+            mode = OutputMode.APPEND if is_view or not frame.isStreaming else supported_output_mode(frame)
+            if frame.isStreaming and not is_view and mode is OutputMode.APPEND:
+                check_output_mode(frame, mode)
+        except (UpstreamFailed, PipelineInvalid):
+            raise
+        except Exception as error:
+            place = failure_location(error.__traceback__, self.settings.directory) or location
+            raise translate_analysis(error, known=self.known_names, location=place, dataset=name) from error
+        mark = watermark(frame) if frame.isStreaming else None
+        return AnalysedQuery(
+            schema=plain_schema(frame.schema),
+            streaming=frame.isStreaming,
+            inputs=tuple(dict.fromkeys(evaluation.inputs)),
+            output_mode=mode,
+            stateful=stateful_operators(frame),
+            watermark=None if mark is None else (mark.column, mark.delay),
+        )
+
+    def _check_expectations(self, frame: DataFrame, dataset: Dataset) -> None:
+        """Checks each expectation by itself, so that each bad one is reported at its own line."""
+        errors: list[PenstockError] = []
+        for expectation in dataset.expectations:
+            try:
+                frame.select(condition(expectation))
+            except PySparkException as error:
+                errors.append(
+                    DefinitionError(
+                        "EXPECTATION_NOT_RESOLVED",
+                        location=expectation.location,
+                        dataset=str(dataset.identifier),
+                        expectation=expectation.name,
+                        constraint=expectation.constraint,
+                        reason=_reason(error, frame.columns),
+                    )
+                )
+        if errors:
+            raise PipelineInvalid(errors)
+
+
+def _reason(error: PySparkException, columns: Iterable[str]) -> str:
+    parameters = error.getMessageParameters() or {}
+    missing = str(parameters.get("objectName", "")).replace("`", "")
+    if not missing:
+        return str(error).partition("\n")[0]
+    names = list(columns)
+    return f"there is no column '{missing}'. " + did_you_mean(
+        missing, names, also=f"The columns are {', '.join(names)}."
+    )

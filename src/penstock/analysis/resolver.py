@@ -1,0 +1,207 @@
+"""Turns the declared graph into the resolved graph: each dataset after those that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, replace
+from typing import cast
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema, spark_schema
+from penstock.analysis.query import AnalysedQuery, QueryAnalyser
+from penstock.analysis.rules import check
+from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
+from penstock.graph.dataflow_graph import DataflowGraph
+from penstock.graph.elements import (
+    MaterializedView,
+    StreamingTable,
+    Table,
+    TemporaryView,
+    UnresolvedFlow,
+)
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, ResolvedGraph, ResolvedView
+from penstock.graph.schema import Schema
+from penstock.spark.evaluation import EvaluationSettings
+from penstock.spark.plans import OutputMode
+from penstock.storage import StorageLayout
+
+Progress = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Resolver:
+    """Analyses a whole pipeline; one instance per analysis.
+
+    Functions run one after the other in this thread. Nothing is written.
+    """
+
+    spark: SparkSession
+    graph: DataflowGraph
+    layout: StorageLayout
+    settings: EvaluationSettings
+    default_schema: str
+    stored_table: Callable[[Identifier], str | None]
+    _known: dict[Identifier, Known] = field(default_factory=dict)
+    _tables: dict[Identifier, StreamingTable | MaterializedView] = field(default_factory=dict)
+    _views: dict[Identifier, ResolvedView] = field(default_factory=dict)
+    _flows: list[ResolvedFlow] = field(default_factory=list)
+    _failed: dict[Identifier, list[FailedFlow]] = field(default_factory=dict)
+
+    def resolve(self) -> ResolvedGraph:
+        """Returns the resolved graph.
+
+        Raises:
+            PipelineInvalid: everything that is wrong, direct causes first.
+        """
+        for identifier in self.graph.datasets:
+            self._resolve_with_upstream(identifier)
+        errors = [flow.error for failures in self._failed.values() for flow in failures if flow.because_of is None]
+        downstream = [
+            str(identifier)
+            for identifier, failures in self._failed.items()
+            if all(flow.because_of is not None for flow in failures)
+        ]
+        if errors or downstream:
+            raise PipelineInvalid(_flattened(errors), downstream)
+        schemas = {identifier: known.schema for identifier, known in self._known.items()}
+        resolved = ResolvedGraph(self._tables, self._views, tuple(self._flows), tuple(self._known), schemas)
+        broken, warnings = check(resolved)
+        if broken:
+            raise PipelineInvalid(broken)
+        return replace(resolved, warnings=warnings)
+
+    def _resolve_with_upstream(self, identifier: Identifier) -> None:
+        """Resolves a dataset and, first, all that it reads; `path` is the way there."""
+        path = [identifier]
+        while path:
+            current = path[-1]
+            if current in self._known or current in self._failed:
+                path.pop()
+                continue
+            try:
+                self._resolve(current)
+            except NotYetResolved as needed:
+                if needed.identifier in path:
+                    self._fail_cycle(path[path.index(needed.identifier) :])
+                else:
+                    path.append(needed.identifier)
+            else:
+                path.pop()
+
+    def _resolve(self, identifier: Identifier) -> None:
+        dataset = self.graph.datasets[identifier]
+        if isinstance(dataset, TemporaryView):
+            self._resolve_view(dataset)
+        else:
+            assert isinstance(dataset, Table)
+            self._resolve_table(dataset)
+
+    def _resolve_view(self, view: TemporaryView) -> None:
+        flow = UnresolvedFlow(
+            name=view.identifier.name, target=view.identifier, function=view.function, location=view.location
+        )
+        query = self._analyse(flow, view, is_view=True)
+        if query is not None:
+            self._views[view.identifier] = ResolvedView(view, query.schema, query.streaming, query.inputs)
+            self._known[view.identifier] = Known(query.schema, query.streaming, rewritten=False)
+
+    def _resolve_table(self, table: Table) -> None:
+        flows = [(flow, self._analyse(flow, table, is_view=False)) for flow in self.graph.flows_to(table.identifier)]
+        resolved = [_resolved_flow(flow, query) for flow, query in flows if query is not None]
+        if len(resolved) < len(flows) or not flows:
+            self._failed.setdefault(table.identifier, [])
+            return
+        decided = _decide(table, resolved)
+        self._tables[table.identifier] = decided
+        self._flows.extend(resolved)
+        rewritten = isinstance(decided, MaterializedView) or any(flow.type is FlowType.COMPLETE for flow in resolved)
+        schema = self._stored_schema(table, [flow.schema for flow in resolved])
+        self._known[table.identifier] = Known(schema, isinstance(decided, StreamingTable), rewritten)
+
+    def _analyse(self, flow: UnresolvedFlow, dataset: Table | TemporaryView, *, is_view: bool) -> AnalysedQuery | None:
+        analyser = QueryAnalyser(
+            self.spark,
+            AnalysisCatalog(self.graph, self.default_schema, self._lookup, self.stored_table),
+            self.settings,
+            tuple(identifier.name for identifier in self.graph.datasets),
+        )
+        try:
+            return analyser.analyse(
+                flow.function,
+                dataset,
+                location=flow.location,
+                schemas=lambda source: self.layout.schemas(flow.target, flow.name, source),
+                is_view=is_view,
+            )
+        except UpstreamFailed as upstream:
+            reason = DefinitionError("UPSTREAM_FAILED", dataset=str(dataset.identifier), name=upstream.identifier)
+            self._fail(FailedFlow(flow, reason, because_of=upstream.identifier))
+        except PenstockError as error:
+            self._fail(FailedFlow(flow, error))
+        return None
+
+    def _lookup(self, identifier: Identifier) -> Known | None:
+        if identifier in self._failed:
+            raise UpstreamFailed(identifier)
+        return self._known.get(identifier)
+
+    def _stored_schema(self, table: Table, queries: Iterable[Schema]) -> Schema:
+        """The declared schema, else the columns of all flows by name, in order of appearance."""
+        if table.schema is not None:
+            return declared_schema(table.schema)
+        merged = StructType()
+        for query in queries:
+            for column in spark_schema(query):
+                if column.name.casefold() not in {name.casefold() for name in merged.fieldNames()}:
+                    merged.add(column)
+        return plain_schema(merged)
+
+    def _fail(self, flow: FailedFlow) -> None:
+        self._failed.setdefault(flow.flow.target, []).append(flow)
+
+    def _fail_cycle(self, cycle: list[Identifier]) -> None:
+        path = " -> ".join(str(each) for each in [*cycle, cycle[0]])
+        first = min(cycle)
+        for identifier in cycle:
+            dataset = self.graph.datasets[identifier]
+            error = DefinitionError(
+                "FLOW_CYCLE", location=dataset.location, dataset=str(identifier), path=path, name=identifier
+            )
+            flow = UnresolvedFlow(
+                name=identifier.name, target=identifier, function=lambda: None, location=dataset.location
+            )
+            self._fail(FailedFlow(flow, error, because_of=None if identifier == first else first))
+
+
+def declared_schema(schema: object) -> Schema:
+    """Returns a declared `schema=` (StructType or DDL) as plain data."""
+    struct = schema if isinstance(schema, StructType) else cast("StructType", StructType.fromDDL(str(schema)))
+    return Schema(struct.json())
+
+
+def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
+    if flow.once:
+        kind = FlowType.APPEND_ONCE
+    elif not query.streaming:
+        kind = FlowType.MATERIALIZED_VIEW
+    elif query.output_mode is OutputMode.COMPLETE:
+        kind = FlowType.COMPLETE
+    else:
+        kind = FlowType.APPEND
+    return ResolvedFlow(flow, kind, query.schema, query.streaming, query.inputs, query.stateful, query.watermark)
+
+
+def _decide(table: Table, flows: list[ResolvedFlow]) -> StreamingTable | MaterializedView:
+    """A `@table` over a streaming query is a streaming table, over a batch one a materialized view."""
+    if isinstance(table, (StreamingTable, MaterializedView)):
+        return table
+    own = next((flow for flow in flows if flow.flow.name.casefold() == table.identifier.name.casefold()), flows[0])
+    kind = StreamingTable if own.streaming or own.flow.once else MaterializedView
+    return kind(**{each.name: getattr(table, each.name) for each in fields(table)})
+
+
+def _flattened(errors: list[PenstockError]) -> list[PenstockError]:
+    return [one for error in errors for one in (error.errors if isinstance(error, PipelineInvalid) else (error,))]

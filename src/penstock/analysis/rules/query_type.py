@@ -1,0 +1,33 @@
+"""A streaming table is filled by streaming queries, a materialized view by a batch query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.errors import DefinitionError, PenstockError
+from penstock.graph.elements import MaterializedView
+from penstock.graph.resolved import FlowType, ResolvedGraph
+
+
+def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
+    """Refuses a batch query for a streaming table (but for `once` flows) and the other way round."""
+    for flow in graph.flows:
+        table = graph.tables[flow.flow.target]
+        wants_batch = isinstance(table, MaterializedView) or flow.type is FlowType.APPEND_ONCE
+        if flow.streaming != wants_batch:
+            continue
+        if isinstance(table, MaterializedView):
+            target, fix = "a materialized view", "Read with spark.read, or declare a streaming table"
+        elif flow.type is FlowType.APPEND_ONCE:
+            target, fix = "a flow with once=True", "Read with spark.read, or remove once=True"
+        else:
+            target, fix = "a streaming table", "Read with spark.readStream, or declare a materialized view"
+        yield DefinitionError(
+            "INVALID_FLOW_QUERY_TYPE",
+            location=flow.flow.location,
+            dataset=str(flow.flow.target),
+            flow=flow.flow.name,
+            got="streaming" if flow.streaming else "batch",
+            target=target,
+            way_out=fix,
+        )

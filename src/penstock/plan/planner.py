@@ -1,0 +1,218 @@
+"""From a resolved graph and the storage's state to the steps of an update. A pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from penstock.errors import StateError
+from penstock.graph.elements import MaterializedView, StreamingTable
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import FlowType, Input, ResolvedFlow, ResolvedGraph
+from penstock.plan.selection import ResolvedSelection
+from penstock.plan.stages import (
+    AlterTable,
+    CreateTable,
+    ExcludeDataset,
+    FlowStage,
+    RefreshMaterializedView,
+    ResetTable,
+    RunOnceFlow,
+    RunStreamingFlow,
+    Stage,
+    UpdatePlan,
+    describe,
+)
+from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot, TableState
+
+RESET_ALLOWED = "pipelines.reset.allowed"
+_TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
+
+
+def plan_update(graph: ResolvedGraph, state: StateSnapshot, selection: ResolvedSelection) -> UpdatePlan:
+    """Returns the steps that bring the selected datasets up to date.
+
+    Raises:
+        StateError: RESET_NOT_ALLOWED, DATASET_TYPE_CHANGED; nothing was written.
+    """
+    return UpdatePlan(graph, tuple(_Planner(graph, state, selection).stages()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    graph: ResolvedGraph
+    state: StateSnapshot
+    selection: ResolvedSelection
+
+    def stages(self) -> Iterator[Stage]:
+        for identifier in self.graph.order:
+            table = self.graph.tables.get(identifier)
+            if table is None:
+                continue
+            if identifier not in self.selection.refreshed:
+                yield ExcludeDataset(dataset=identifier, explanation="not selected; stays as it is")
+                continue
+            existing = self.state.tables.get(identifier)
+            if existing is not None:
+                self._check_type(table, existing)
+            reset = self._resets(table, existing)
+            generation = self._generation(identifier, existing, reset=reset)
+            yield from self._table_stages(table, existing, generation, reset=reset)
+            for flow in self.graph.flows_to(identifier):
+                yield from self._flow_stages(table, flow, generation, reset=reset)
+
+    def _check_type(self, table: StreamingTable | MaterializedView, existing: TableState) -> None:
+        wanted = _TYPES[type(table)]
+        if existing.dataset_type not in {None, wanted}:
+            raise StateError(
+                "DATASET_TYPE_CHANGED",
+                location=table.location,
+                dataset=str(table.identifier),
+                name=table.identifier,
+                was=_words(existing.dataset_type or ""),
+                wanted=_words(wanted),
+                path=existing.path,
+            )
+
+    def _resets(self, table: StreamingTable | MaterializedView, existing: TableState | None) -> bool:
+        if table.identifier not in self.selection.full_refreshed or existing is None:
+            return False
+        if str(table.table_properties.get(RESET_ALLOWED, "true")).casefold() != "false":
+            return True
+        if table.identifier in self.selection.full_refreshed_by_name:
+            raise StateError(
+                "RESET_NOT_ALLOWED", location=table.location, dataset=str(table.identifier), name=table.identifier
+            )
+        return False
+
+    def _generation(self, identifier: Identifier, existing: TableState | None, *, reset: bool) -> int:
+        if existing is None:
+            # The table was never there, or somebody deleted it: its old checkpoints must not be used.
+            return self.state.highest_generation.get(identifier, -1) + 1
+        if reset:
+            return max(existing.generation, self.state.highest_generation.get(identifier, 0)) + 1
+        return existing.generation
+
+    def _table_stages(
+        self,
+        table: StreamingTable | MaterializedView,
+        existing: TableState | None,
+        generation: int,
+        *,
+        reset: bool,
+    ) -> Iterator[Stage]:
+        path = self.state.paths[table.identifier]
+        properties = {
+            **table.table_properties,
+            DATASET_TYPE: _TYPES[type(table)],
+            GENERATION: str(generation),
+        }
+        schema = self.graph.stored_schemas[table.identifier]
+        if existing is None:
+            why = "does not exist yet"
+            yield CreateTable(
+                dataset=table.identifier, explanation=why, table=table, schema=schema, path=path, properties=properties
+            )
+        elif reset and isinstance(table, StreamingTable):
+            yield ResetTable(
+                dataset=table.identifier,
+                explanation=f"full refresh: emptied, then computed again from its sources (generation {generation})",
+                table=table,
+                schema=schema,
+                path=path,
+                properties=properties,
+            )
+        elif changed := _changed(properties, existing.properties):
+            yield AlterTable(
+                dataset=table.identifier,
+                explanation=f"changed properties: {', '.join(changed)}",
+                table=table,
+                path=path,
+                properties={name: properties[name] for name in changed},
+            )
+
+    def _flow_stages(
+        self, table: StreamingTable | MaterializedView, flow: ResolvedFlow, generation: int, *, reset: bool
+    ) -> Iterator[FlowStage | ExcludeDataset]:
+        identifier = table.identifier
+        path = self.state.paths[identifier]
+        after = tuple(
+            upstream
+            for upstream in self._tables_read_by(flow)
+            if upstream in self.selection.refreshed and upstream != identifier
+        )
+        match flow.type:
+            case FlowType.APPEND_ONCE:
+                if (identifier, flow.flow.name) in self.state.done_once and not reset:
+                    yield ExcludeDataset(dataset=identifier, explanation=f"once-flow {flow.flow.name} already ran")
+                    return
+                yield RunOnceFlow(
+                    dataset=identifier,
+                    explanation=f"{describe(flow)}: {flow.flow.name}",
+                    flow=flow,
+                    path=path,
+                    after=after,
+                    generation=generation,
+                )
+            case FlowType.MATERIALIZED_VIEW:
+                yield RefreshMaterializedView(
+                    dataset=identifier,
+                    explanation="recomputed and replaced in one commit",
+                    flow=flow,
+                    path=path,
+                    after=after,
+                )
+            case _:
+                yield RunStreamingFlow(
+                    dataset=identifier,
+                    explanation=_streaming_explanation(flow),
+                    flow=flow,
+                    path=path,
+                    after=after,
+                    generation=generation,
+                    overlap=self._can_overlap(flow),
+                )
+
+    def _can_overlap(self, flow: ResolvedFlow) -> bool:
+        """A stateless flow over tables of this pipeline alone may run while they are being filled.
+
+        A stateful one waits: its result can depend on how the input is cut into batches, and one
+        large batch is cheaper than many small ones.
+        """
+        if flow.stateful or flow.type is FlowType.COMPLETE:
+            return False
+        inputs = tuple(self._inputs_through_views(flow.inputs))
+        return all(read.streaming and read.dataset is not None for read in inputs)
+
+    def _inputs_through_views(self, inputs: tuple[Input, ...]) -> Iterator[Input]:
+        for read in inputs:
+            if read.dataset is not None and read.dataset in self.graph.views:
+                yield from self._inputs_through_views(self.graph.views[read.dataset].inputs)
+            else:
+                yield read
+
+    def _tables_read_by(self, flow: ResolvedFlow) -> tuple[Identifier, ...]:
+        found: dict[Identifier, None] = {}
+        for upstream in flow.upstream:
+            if upstream in self.graph.views:
+                found.update(dict.fromkeys(self.graph.upstream_tables(upstream)))
+            else:
+                found[upstream] = None
+        return tuple(found)
+
+
+def _streaming_explanation(flow: ResolvedFlow) -> str:
+    reads = ", ".join(
+        str(read.dataset) if read.dataset else f"{read.format} {read.description}" for read in flow.inputs
+    )
+    state = f"; keeps state: {', '.join(flow.stateful)}" if flow.stateful else ""
+    mark = f"; watermark {flow.watermark[1]} on {flow.watermark[0]}" if flow.watermark else ""
+    return f"{describe(flow)}: reads {reads}{state}{mark}"
+
+
+def _changed(wanted: Mapping[str, str], existing: Mapping[str, str]) -> list[str]:
+    return sorted(name for name, value in wanted.items() if existing.get(name) != value)
+
+
+def _words(dataset_type: str) -> str:
+    return dataset_type.replace("_", " ").lower()

@@ -1,0 +1,154 @@
+"""The steps of an update, as data: `penstock plan` prints exactly what `penstock run` executes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from penstock.graph.elements import MaterializedView, StreamingTable
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One step. `explanation` says to a person what it does and why."""
+
+    dataset: Identifier
+    explanation: str
+    kind: ClassVar[str] = ""
+
+    @property
+    def flow_name(self) -> str | None:
+        """The flow that the step runs, None for a step about a table."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns `{stage, dataset, flow, explanation}`, as in the event log."""
+        return {
+            "stage": self.kind,
+            "dataset": str(self.dataset),
+            "flow": self.flow_name,
+            "explanation": self.explanation,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable(Stage):
+    """Creates an empty table with its schema, so that every reader finds it from the start."""
+
+    table: StreamingTable | MaterializedView
+    schema: Schema
+    path: str
+    properties: Mapping[str, str]
+    kind: ClassVar[str] = "create_table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetTable(Stage):
+    """Empties a table and moves it to the next generation of checkpoints, in one commit."""
+
+    table: StreamingTable
+    schema: Schema
+    path: str
+    properties: Mapping[str, str]
+    kind: ClassVar[str] = "reset_table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable(Stage):
+    """Brings comment and properties of an existing table up to date; no rows are touched."""
+
+    table: StreamingTable | MaterializedView
+    path: str
+    properties: Mapping[str, str]
+    kind: ClassVar[str] = "alter_table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowStage(Stage):
+    """Runs one flow. `after` are the tables whose flows must have ended before it may end."""
+
+    flow: ResolvedFlow
+    path: str
+    after: tuple[Identifier, ...]
+
+    @property
+    def flow_name(self) -> str | None:
+        """The flow's name."""
+        return self.flow.flow.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStreamingFlow(FlowStage):
+    """Takes new data of the sources into a streaming table.
+
+    `overlap` allows the flow to run while the tables that it reads are still being filled.
+    """
+
+    generation: int
+    overlap: bool
+    kind: ClassVar[str] = "run_streaming_flow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOnceFlow(FlowStage):
+    """Appends a batch query's rows one single time per generation of its table."""
+
+    generation: int
+    kind: ClassVar[str] = "run_once_flow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshMaterializedView(FlowStage):
+    """Replaces a materialized view by its query's result, in one commit."""
+
+    kind: ClassVar[str] = "refresh_materialized_view"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcludeDataset(Stage):
+    """Leaves a dataset as it is, because the selection does not name it."""
+
+    kind: ClassVar[str] = "exclude"
+
+
+StageT = TypeVar("StageT", bound=Stage)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePlan:
+    """All steps of one update in an order in which they could run one by one."""
+
+    graph: ResolvedGraph
+    stages: tuple[Stage, ...]
+
+    def of_type(self, kind: type[StageT]) -> tuple[StageT, ...]:
+        """Returns the stages of one type, in order."""
+        return tuple(stage for stage in self.stages if isinstance(stage, kind))
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns `{stages: [{stage, dataset, flow, explanation}], warnings}`."""
+        return {
+            "stages": [stage.to_json() for stage in self.stages],
+            "warnings": [warning.to_json() for warning in self.graph.warnings],
+        }
+
+
+def flow_label(flow: ResolvedFlow) -> str:
+    """Returns how a flow is called towards people: its dataset, and its own name when that differs."""
+    same = flow.flow.name.casefold() == flow.flow.target.name.casefold()
+    return str(flow.flow.target) if same else f"{flow.flow.target} ({flow.flow.name})"
+
+
+def describe(flow: ResolvedFlow) -> str:
+    """Returns what kind of flow it is, in words."""
+    return {
+        FlowType.APPEND: "append",
+        FlowType.COMPLETE: "complete (the table is rewritten in each batch)",
+        FlowType.APPEND_ONCE: "append once",
+        FlowType.MATERIALIZED_VIEW: "refresh",
+        FlowType.VIEW: "view",
+    }[flow.type]

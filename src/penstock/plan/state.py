@@ -1,0 +1,49 @@
+"""What the storage looked like when the plan was made. Plain data, gathered by the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.graph.identifier import Identifier
+from penstock.graph.schema import Schema
+
+DATASET_TYPE = "penstock.dataset_type"
+GENERATION = "penstock.generation"
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """An existing table: its schema, its properties and where it lies.
+
+    `generation` counts full refreshes: it stands in the table's own properties, so that emptying a
+    table and leaving its old checkpoints behind is one atomic commit.
+    """
+
+    path: str
+    schema: Schema
+    version: int
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def generation(self) -> int:
+        """The generation of checkpoints that belongs to the table's present rows."""
+        return int(self.properties.get(GENERATION, "0"))
+
+    @property
+    def dataset_type(self) -> str | None:
+        """STREAMING_TABLE, MATERIALIZED_VIEW, or None for a table that Penstock did not make."""
+        return self.properties.get(DATASET_TYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class StateSnapshot:
+    """The tables that exist, and the once-flows (`(target, flow)`) that already ran in this generation.
+
+    `highest_generation` is that of the newest checkpoint on disk, for tables that were deleted by hand.
+    """
+
+    tables: Mapping[Identifier, TableState] = field(default_factory=dict)
+    paths: Mapping[Identifier, str] = field(default_factory=dict)
+    done_once: frozenset[tuple[Identifier, str]] = frozenset()
+    highest_generation: Mapping[Identifier, int] = field(default_factory=dict)

@@ -1,0 +1,73 @@
+"""One batch flow: the refresh of a materialized view, or a once-flow."""
+
+from __future__ import annotations
+
+import time
+
+from penstock.errors import PenstockError
+from penstock.events import FlowStatus, Level
+from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow
+from penstock.runtime.retry import Stopped, run_with_retries
+from penstock.runtime.services import FlowServices
+from penstock.runtime.state import once_transaction
+from penstock.spark.progress import refresh_progress
+from penstock.spark.translate import translate_failure
+from penstock.spark.writes import append_rows, replace_rows
+
+
+class BatchFlow:
+    """Runs one batch stage; in a continuous update, a materialized view's again and again."""
+
+    def __init__(self, stage: RefreshMaterializedView | RunOnceFlow, services: FlowServices) -> None:
+        self._stage = stage
+        self._flow = stage.flow
+        self._services = services
+        self._refreshes = 0
+
+    def run(self) -> None:
+        """Blocks until the rows are committed.
+
+        Raises:
+            PenstockError: it failed for good; the table is as it was.
+            Stopped: the update was asked to stop before it began.
+        """
+        run_with_retries(
+            self._run_once, settings=self._services.retries, stop=self._services.stop, on_retry=self._say_retry
+        )
+
+    def _run_once(self) -> None:
+        services = self._services
+        if services.stop.is_set():
+            raise Stopped
+        try:
+            services.reporter.flow(self._flow, FlowStatus.RUNNING)
+            started = time.monotonic()
+            query = services.query(self._flow)
+            pool = f"{services.pipeline}/{self._stage.dataset}/{self._flow.flow.name}"
+            services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+            conf = services.spark_conf(self._flow)
+            if isinstance(self._stage, RunOnceFlow):
+                target = self._stage.dataset
+                app_id = once_transaction(services.pipeline, target, self._flow.flow.name, self._stage.generation)
+                counters = append_rows(
+                    query.frame, query.observed, path=self._stage.path, transaction=(app_id, 0), conf=conf
+                )
+            else:
+                counters = replace_rows(
+                    query.frame,
+                    query.observed,
+                    path=self._stage.path,
+                    partition_columns=services.graph.tables[self._stage.dataset].partition_columns,
+                    conf=conf,
+                )
+        except Exception as error:
+            raise translate_failure(error, dataset=str(self._stage.dataset), flow=self._flow.flow.name) from error
+        seconds = time.monotonic() - started
+        progress = refresh_progress(counters, query.observed, batch_id=self._refreshes, seconds=seconds)
+        self._refreshes += 1
+        services.board.table(self._stage.dataset).committed()
+        services.reporter.batch(self._flow, progress)
+
+    def _say_retry(self, error: PenstockError, pause: float) -> None:
+        reason = f"tries again in {pause:g} s: {error.message}"
+        self._services.reporter.flow(self._flow, FlowStatus.QUEUED, reason=reason, level=Level.WARN)

@@ -1,0 +1,81 @@
+"""What the flows of one update know of each other: which tables have new rows, which are done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+
+from penstock.errors import PenstockError
+from penstock.events import FlowStatus
+from penstock.graph.identifier import Identifier
+
+
+class TableProgress:
+    """How far the flows into one table are in this update. Thread-safe."""
+
+    def __init__(self, flows: int) -> None:
+        self.first_batch = threading.Event()
+        """Set after the first batch of this update, and at the end even without one."""
+        self.ended = threading.Event()
+        """Set when no flow will write to the table any more."""
+        self._lock = threading.Lock()
+        self._running = flows
+        self._commits = 0
+        self._failed = False
+        if flows == 0:
+            self.first_batch.set()
+            self.ended.set()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a flow into the table did not complete."""
+        return self._failed
+
+    @property
+    def commits(self) -> int:
+        """How many batches were committed in this update."""
+        return self._commits
+
+    def committed(self) -> None:
+        """A flow has committed a batch."""
+        with self._lock:
+            self._commits += 1
+        self.first_batch.set()
+
+    def flow_ended(self, status: FlowStatus) -> None:
+        """A flow has ended for good."""
+        with self._lock:
+            self._running -= 1
+            self._failed = self._failed or status is not FlowStatus.COMPLETED
+            done = self._running == 0
+        if done:
+            self.ended.set()
+            self.first_batch.set()
+
+
+class UpdateBoard:
+    """The tables of one update by name, and the errors of their flows."""
+
+    def __init__(self, flows_per_table: dict[Identifier, int]) -> None:
+        self._tables = {identifier: TableProgress(flows) for identifier, flows in flows_per_table.items()}
+        self._lock = threading.Lock()
+        self._errors: list[PenstockError] = []
+
+    @property
+    def errors(self) -> tuple[PenstockError, ...]:
+        """The errors that ended flows, in the order of time."""
+        with self._lock:
+            return tuple(self._errors)
+
+    def table(self, identifier: Identifier) -> TableProgress:
+        """Returns the progress of a table; one that this update does not run counts as done."""
+        return self._tables.setdefault(identifier, TableProgress(0))
+
+    def tables(self, identifiers: Iterable[Identifier]) -> tuple[TableProgress, ...]:
+        """Returns the progress of several tables."""
+        return tuple(self.table(identifier) for identifier in identifiers)
+
+    def failed(self, error: PenstockError) -> None:
+        """A flow has failed for good."""
+        with self._lock:
+            self._errors.append(error)

@@ -1,0 +1,54 @@
+"""Spark SQL over a pipeline's tables, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.errors import PySparkException
+
+from penstock.config import PipelineConfig
+from penstock.events.codec import SQL_COLUMNS
+from penstock.graph.identifier import Identifier
+from penstock.runtime.module_reads import ModuleCatalog
+from penstock.runtime.workspace import Workspace
+from penstock.spark.evaluation import Evaluation
+from penstock.spark.read_hooks import handling_reads
+from penstock.spark.translate import translate_analysis
+from penstock.storage import Storage
+
+
+def run_sql(
+    config: PipelineConfig, statement: str, *, progress: Callable[[str], None] | None = None
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Runs one query and returns its column names and all of its rows.
+
+    Names resolve against the tables of the storage, then against Spark's catalog; `event_log` is the
+    pipeline's event log.
+
+    Raises:
+        DefinitionError: the query cannot be parsed or analysed.
+    """
+    workspace = Workspace.open(config, progress or (lambda _: None), short=True)
+    reads = Evaluation(
+        workspace.spark,
+        ModuleCatalog(workspace.layout, config.schema),
+        workspace.settings(persist=False),
+        lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
+        dataset=None,
+    )
+    events = workspace.spark.read.schema(SQL_COLUMNS).json(workspace.layout.events)
+    events.createOrReplaceTempView("event_log")
+    try:
+        with handling_reads(reads):
+            frame = workspace.spark.sql(statement)
+        rows = [tuple(row) for row in frame.collect()]
+    except PySparkException as error:
+        known = _stored_names(workspace)
+        raise translate_analysis(error, known=known, location=None, dataset=None) from error
+    return frame.columns, rows
+
+
+def _stored_names(workspace: Workspace) -> tuple[str, ...]:
+    storage, tables = Storage(workspace.layout.uri), f"{workspace.layout.uri}/tables"
+    return tuple(table.name for schema in storage.list(tables) for table in storage.list(f"{tables}/{schema.name}"))

@@ -1,0 +1,143 @@
+"""Says in the event log what an update does."""
+
+from __future__ import annotations
+
+from penstock.errors import PenstockError
+from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, Level, UpdateState, builders
+from penstock.graph.elements import MaterializedView
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph
+from penstock.graph.schema import Schema
+from penstock.plan.stages import UpdatePlan, flow_label
+
+
+class Reporter:
+    """Writes one update's events; every method may be called from any thread."""
+
+    def __init__(self, log: EventLog, pipeline: str) -> None:
+        self._log = log
+        self._pipeline = pipeline
+
+    def update(self, state: UpdateState, *, error: PenstockError | None = None, reason: str | None = None) -> None:
+        """The update enters a state."""
+        said = reason or (error.message if error is not None else None)
+        self._log.append(
+            EventType.UPDATE_PROGRESS,
+            *builders.update_progress(state, pipeline=self._pipeline, reason=said),
+            error=error,
+        )
+
+    def definitions(self, graph: ResolvedGraph, paths: dict[Identifier, str]) -> None:
+        """What the pipeline's datasets and flows are, in this update."""
+        for identifier in graph.order:
+            dataset = graph.dataset(identifier)
+            if identifier in graph.views:
+                dataset_type: builders.DatasetType = "VIEW"
+            elif isinstance(dataset, MaterializedView):
+                dataset_type = "MATERIALIZED_VIEW"
+            else:
+                dataset_type = "STREAMING_TABLE"
+            self._log.append(
+                EventType.DATASET_DEFINITION,
+                *builders.dataset_definition(
+                    str(identifier),
+                    dataset_type=dataset_type,
+                    schema=_columns(graph.stored_schemas[identifier]),
+                    comment=dataset.comment,
+                    path=paths.get(identifier),
+                    inputs=[str(upstream) for upstream in graph.upstream(identifier)],
+                    expectations=[
+                        (each.name, str(each.constraint), each.on_violation.value) for each in dataset.expectations
+                    ],
+                    location=str(dataset.location),
+                ),
+                dataset=str(identifier),
+            )
+        for identifier, view in graph.views.items():
+            self._flow_definition(identifier.name, str(identifier), "view", view.inputs, view.schema, None)
+        for flow in graph.flows:
+            self._flow_definition(
+                flow.flow.name, str(flow.flow.target), flow.type.value, flow.inputs, flow.schema, flow
+            )
+        for warning in graph.warnings:
+            self._log.append(
+                EventType.PLANNING_INFORMATION,
+                *builders.planning_information([]),
+                level=Level.WARN,
+                dataset=warning.dataset,
+                error=warning,
+            )
+
+    def plan(self, plan: UpdatePlan) -> None:
+        """What the update is going to do."""
+        steps = [(stage.kind, str(stage.dataset), stage.flow_name, stage.explanation) for stage in plan.stages]
+        self._log.append(EventType.PLANNING_INFORMATION, *builders.planning_information(steps))
+
+    def excluded(self, dataset: Identifier, reason: str) -> None:
+        """A dataset is left as it is."""
+        self._log.append(
+            EventType.FLOW_PROGRESS,
+            *builders.flow_status(str(dataset), FlowStatus.EXCLUDED, reason=reason),
+            dataset=str(dataset),
+        )
+
+    def flow(
+        self,
+        flow: ResolvedFlow,
+        status: FlowStatus,
+        *,
+        reason: str | None = None,
+        error: PenstockError | None = None,
+        level: Level | None = None,
+    ) -> None:
+        """A flow enters a state."""
+        said = reason or (error.message if error is not None else None)
+        self._log.append(
+            EventType.FLOW_PROGRESS,
+            *builders.flow_status(flow_label(flow), status, reason=said),
+            level=level,
+            dataset=str(flow.flow.target),
+            flow=flow.flow.name,
+            error=error,
+        )
+
+    def batch(self, flow: ResolvedFlow, progress: BatchProgress) -> None:
+        """A flow has committed a batch."""
+        self._log.append(
+            EventType.FLOW_PROGRESS,
+            *builders.flow_batch(flow_label(flow), progress),
+            dataset=str(flow.flow.target),
+            flow=flow.flow.name,
+            batch_id=progress.batch_id,
+        )
+
+    def _flow_definition(
+        self,
+        name: str,
+        output: str,
+        flow_type: str,
+        inputs: tuple[Input, ...],
+        schema: Schema,
+        flow: ResolvedFlow | None,
+    ) -> None:
+        self._log.append(
+            EventType.FLOW_DEFINITION,
+            *builders.flow_definition(
+                name,
+                output_dataset=output,
+                flow_type=flow_type,
+                input_datasets=list(dict.fromkeys(str(each.dataset) for each in inputs if each.dataset is not None)),
+                schema=_columns(schema),
+                sources=[(each.format, each.description, each.name) for each in inputs if each.dataset is None],
+                stateful=() if flow is None else flow.stateful,
+                watermark=None if flow is None else flow.watermark,
+                once=flow is not None and flow.flow.once,
+                location=None if flow is None else str(flow.flow.location),
+            ),
+            dataset=output,
+            flow=name,
+        )
+
+
+def _columns(schema: Schema) -> list[tuple[str, str, str | None]]:
+    return [(column.name, column.type, column.comment) for column in schema.columns]

@@ -1,0 +1,124 @@
+"""Runs the flows of an update side by side, each as soon as what it reads allows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+
+from pyspark import InheritableThread
+
+from penstock.config import parse_interval
+from penstock.errors import InternalError, PenstockError
+from penstock.events import FlowStatus
+from penstock.plan.stages import FlowStage, RefreshMaterializedView, RunOnceFlow, RunStreamingFlow
+from penstock.runtime.batch_flow import BatchFlow
+from penstock.runtime.board import TableProgress
+from penstock.runtime.retry import Stopped
+from penstock.runtime.services import FlowServices
+from penstock.runtime.streaming_flow import StreamingFlow
+
+MAX_CONCURRENT_FLOWS = 16
+_DEFAULT_REFRESH_INTERVAL = "1 minute"
+_POLL_SECONDS = 0.2
+
+
+def run_flows(stages: Iterable[FlowStage], services: FlowServices) -> None:
+    """Runs all flows and returns when each has ended; errors are on the board.
+
+    A triggered flow waits for the tables that it reads: until they are complete, or, where the plan
+    allows overlap, until their first batch. When one of them fails, it is SKIPPED; flows that do
+    not read a failed table go on.
+    """
+    slots = threading.BoundedSemaphore(MAX_CONCURRENT_FLOWS) if services.trigger.stops else None
+    threads = [
+        InheritableThread(
+            target=_FlowThread(stage, services, slots).run, name=f"flow {stage.dataset}", session=services.spark
+        )
+        for stage in stages
+    ]
+    for thread in threads:
+        thread.daemon = True
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+class _FlowThread:
+    """Takes one flow through its states."""
+
+    def __init__(self, stage: FlowStage, services: FlowServices, slots: threading.Semaphore | None) -> None:
+        self._stage = stage
+        self._services = services
+        self._slots = slots
+        self._upstream = services.board.tables(stage.after)
+
+    def run(self) -> None:
+        status, error, reason = FlowStatus.COMPLETED, None, None
+        try:
+            self._services.reporter.flow(self._stage.flow, FlowStatus.QUEUED)
+            if failed := self._await_upstream():
+                status, reason = FlowStatus.SKIPPED, f"{failed} did not complete"
+            else:
+                self._run_in_slot()
+                if any(table.failed for table in self._upstream):
+                    status, reason = FlowStatus.SKIPPED, "what it reads did not complete; the rows so far were taken"
+        except Stopped:
+            status = FlowStatus.STOPPED
+        except PenstockError as failure:
+            status, error = FlowStatus.FAILED, failure
+        except BaseException as failure:  # noqa: BLE001 - a thread's bug must end the update, not hang it
+            status = FlowStatus.FAILED
+            error = InternalError("FLOW_CRASHED", dataset=str(self._stage.dataset), error=repr(failure))
+            error.__cause__ = failure
+        if error is not None:
+            self._services.board.failed(error)
+        self._services.reporter.flow(self._stage.flow, status, reason=reason, error=error)
+        self._services.board.table(self._stage.dataset).flow_ended(status)
+
+    def _await_upstream(self) -> str | None:
+        """Waits for the inputs; returns the name of one that failed."""
+        if not self._services.trigger.stops and isinstance(self._stage, RunStreamingFlow):
+            return None
+        overlap = isinstance(self._stage, RunStreamingFlow) and self._stage.overlap
+        for name, table in zip(self._stage.after, self._upstream, strict=True):
+            ready = table.first_batch if overlap or not self._services.trigger.stops else table.ended
+            while not ready.wait(_POLL_SECONDS):
+                if self._services.stop.is_set():
+                    raise Stopped
+            if table.failed and table.ended.is_set():
+                return str(name)
+        return None
+
+    def _run_in_slot(self) -> None:
+        if self._slots is None:
+            self._run_stage()
+            return
+        with self._slots:
+            self._run_stage()
+
+    def _run_stage(self) -> None:
+        match self._stage:
+            case RunStreamingFlow():
+                StreamingFlow(self._stage, self._services, self._upstream).run()
+            case RunOnceFlow():
+                BatchFlow(self._stage, self._services).run()
+            case RefreshMaterializedView():
+                flow = BatchFlow(self._stage, self._services)
+                flow.run()
+                if not self._services.trigger.stops:
+                    self._refresh_again(flow.run)
+
+    def _refresh_again(self, refresh: Callable[[], None]) -> None:
+        """Refreshes a materialized view whenever a table that it reads has changed, not too often."""
+        trigger = self._services.trigger_of(self._stage.flow)
+        pause = parse_interval(trigger.interval or _DEFAULT_REFRESH_INTERVAL)
+        seen = _commits(self._upstream)
+        while not self._services.stop.wait(max(pause, _POLL_SECONDS)):
+            if (now := _commits(self._upstream)) != seen:
+                seen = now
+                refresh()
+        raise Stopped
+
+
+def _commits(tables: Iterable[TableProgress]) -> int:
+    return sum(table.commits for table in tables)

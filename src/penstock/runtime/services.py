@@ -1,0 +1,115 @@
+"""What all flows of one update share, and how a flow's query is built."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.config import RetrySettings, Trigger
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
+from penstock.runtime.board import UpdateBoard
+from penstock.runtime.catalog import StoredCatalog
+from penstock.runtime.reporter import Reporter
+from penstock.spark.evaluation import Evaluation, EvaluationSettings
+from penstock.spark.expectations import ObservedExpectations, count_output
+from penstock.spark.listener import ProgressListener
+from penstock.spark.sources.auto_loader import AutoLoaderSource
+from penstock.spark.sources.kafka import check_brokers
+from penstock.storage import StorageLayout
+
+
+@dataclass(frozen=True, slots=True)
+class FlowQuery:
+    """A flow's query, ready to be written: expectations applied, counters in place."""
+
+    frame: DataFrame
+    observed: tuple[ObservedExpectations, ...]
+    auto_loader_sources: tuple[AutoLoaderSource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowServices:
+    """What all flows of one update share.
+
+    `stop` is set when the update shall end after the current batches. `trigger` is the pipeline's;
+    `evaluation` guards the session's settings while a dataset function runs and its query starts.
+    """
+
+    pipeline: str
+    spark: SparkSession
+    graph: ResolvedGraph
+    paths: Mapping[Identifier, str]
+    catalog: StoredCatalog
+    settings: EvaluationSettings
+    layout: StorageLayout
+    listener: ProgressListener
+    reporter: Reporter
+    board: UpdateBoard
+    retries: RetrySettings
+    trigger: Trigger
+    stop: threading.Event
+    evaluation: threading.RLock = field(default_factory=threading.RLock)
+
+    def query(self, flow: ResolvedFlow) -> FlowQuery:
+        """Calls the flow's function against the stored tables.
+
+        Called for each start of the flow, so a restart sees new columns of its sources.
+
+        Raises:
+            ExternalError: KAFKA_UNREACHABLE.
+            Exception: what the user's function or Spark raises.
+        """
+        target = flow.flow.target
+        evaluation = Evaluation(
+            self.spark,
+            self.catalog,
+            self.settings,
+            lambda source: self.layout.schemas(target, flow.flow.name, source),
+            str(target),
+        )
+        with self.configured(flow):
+            frame = evaluation.call(flow.flow.function)
+            table = self.graph.tables[target]
+            if table.expectations:
+                frame = evaluation.expect(table, frame)
+            else:
+                frame, counted = count_output(frame, target)
+                evaluation.observed.append(counted)
+        check_brokers(evaluation.brokers)
+        return FlowQuery(frame, tuple(evaluation.observed), tuple(evaluation.auto_loader_sources))
+
+    @contextmanager
+    def configured(self, flow: ResolvedFlow) -> Iterator[None]:
+        """Sets the flow's `spark_conf` on the session; a query keeps what was set when it started."""
+        with self.evaluation:
+            conf = self.spark_conf(flow)
+            before = {key: self.spark.conf.get(key, None) for key in conf}
+            try:
+                for key, value in conf.items():
+                    self.spark.conf.set(key, value)
+                yield
+            finally:
+                for key, old in before.items():
+                    if old is None:
+                        self.spark.conf.unset(key)
+                    else:
+                        self.spark.conf.set(key, old)
+
+    def spark_conf(self, flow: ResolvedFlow) -> dict[str, str]:
+        """Returns the Spark settings of the flow and its table; `pipelines.*` are Penstock's, not Spark's."""
+        both = {**self.graph.tables[flow.flow.target].spark_conf, **flow.flow.spark_conf}
+        return {key: str(value) for key, value in both.items() if not key.startswith("pipelines.")}
+
+    def trigger_of(self, flow: ResolvedFlow) -> Trigger:
+        """Returns the flow's trigger: its own interval in a continuous run, else the pipeline's."""
+        own = {**self.graph.tables[flow.flow.target].spark_conf, **flow.flow.spark_conf}
+        table = self.graph.tables[flow.flow.target].table_properties
+        interval = own.get("pipelines.trigger.interval") or table.get("pipelines.trigger.interval")
+        if interval is None or self.trigger.stops:
+            return self.trigger
+        return Trigger.parse(str(interval))

@@ -1,0 +1,60 @@
+"""Looks at a storage without Spark: which tables exist, in which generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deltalake import DeltaTable
+
+from penstock.graph.elements import Table, UnresolvedFlow
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import FlowType, ResolvedGraph
+from penstock.graph.schema import Schema
+from penstock.plan.state import StateSnapshot, TableState
+from penstock.spark.evaluation import EvaluationSettings, map_path
+from penstock.storage import Storage, StorageLayout
+
+
+def table_paths(graph: ResolvedGraph, layout: StorageLayout, settings: EvaluationSettings) -> dict[Identifier, str]:
+    """Returns where each table of the pipeline lies: its own `path`, else its place in the storage."""
+    return {identifier: _path(table, layout, settings) for identifier, table in graph.tables.items()}
+
+
+def snapshot(
+    graph: ResolvedGraph, layout: StorageLayout, paths: Mapping[Identifier, str], *, pipeline: str
+) -> StateSnapshot:
+    """Returns the state of all tables of the pipeline; reads only their logs."""
+    storage = Storage(layout.uri)
+    tables: dict[Identifier, TableState] = {}
+    done: set[tuple[Identifier, str]] = set()
+    highest: dict[Identifier, int] = {}
+    for identifier, path in paths.items():
+        flows = graph.flows_to(identifier)
+        highest[identifier] = max((_newest_checkpoint(storage, layout, flow.flow) for flow in flows), default=-1)
+        if not DeltaTable.is_deltatable(path):
+            continue
+        stored = DeltaTable(path)
+        metadata = stored.metadata()
+        state = TableState(path, Schema(stored.schema().to_json()), stored.version(), dict(metadata.configuration))
+        tables[identifier] = state
+        for flow in flows:
+            if flow.type is FlowType.APPEND_ONCE:
+                app_id = once_transaction(pipeline, identifier, flow.flow.name, state.generation)
+                if stored.transaction_version(app_id) is not None:
+                    done.add((identifier, flow.flow.name))
+    return StateSnapshot(tables, dict(paths), frozenset(done), highest)
+
+
+def once_transaction(pipeline: str, target: Identifier, flow: str, generation: int) -> str:
+    """Returns the Delta transaction id under which a once-flow writes; a full refresh changes it."""
+    return f"{pipeline}/{target}/{flow}/{generation}"
+
+
+def _path(table: Table, layout: StorageLayout, settings: EvaluationSettings) -> str:
+    return layout.table(table.identifier) if table.path is None else map_path(table.path, settings)
+
+
+def _newest_checkpoint(storage: Storage, layout: StorageLayout, flow: UnresolvedFlow) -> int:
+    folder = layout.checkpoints(flow.target, flow.name)
+    names = [entry.name for entry in storage.list(folder)] if storage.exists(folder) else []
+    return max((int(name) for name in names if name.isdigit()), default=-1)

@@ -1,0 +1,163 @@
+"""One streaming flow: one Spark query and its checkpoint, restarted when that helps."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.config import Trigger, TriggerKind
+from penstock.errors import PenstockError
+from penstock.events import FlowStatus, Level
+from penstock.graph.resolved import FlowType
+from penstock.plan.stages import RunStreamingFlow
+from penstock.runtime.board import TableProgress
+from penstock.runtime.retry import Stopped, run_with_retries
+from penstock.runtime.services import FlowQuery, FlowServices
+from penstock.spark.progress import batch_progress
+from penstock.spark.translate import is_upstream_schema_change, translate_failure
+from penstock.spark.writes import start_stream
+
+_POLL_SECONDS = 0.5
+_DRAIN_POLL_SECONDS = 0.1
+_LISTENER_SECONDS = 10.0
+_LAST_BATCH_SECONDS = 120.0
+_AS_FAST_AS_POSSIBLE = Trigger(TriggerKind.PROCESSING_TIME)
+
+
+class _Restart(Exception):
+    """The query shall start again at once: its input has a new schema."""
+
+
+class StreamingFlow:
+    """Runs one `RunStreamingFlow` stage to its end.
+
+    `upstream` are the tables that other flows of this update still fill: while they do, the query
+    takes their rows as they come, and it ends when they have ended and everything is read.
+    """
+
+    def __init__(self, stage: RunStreamingFlow, services: FlowServices, upstream: tuple[TableProgress, ...]) -> None:
+        self._stage = stage
+        self._flow = stage.flow
+        self._services = services
+        self._upstream = upstream
+        self._query_name = f"{services.pipeline}/{stage.dataset}/{stage.flow.flow.name}"
+        self._checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.flow.name, stage.generation)
+
+    def run(self) -> None:
+        """Blocks until the flow has ended.
+
+        Raises:
+            PenstockError: the flow failed for good; what its batches committed stays.
+            Stopped: the update was asked to stop; the current batch was finished.
+        """
+        run_with_retries(
+            self._run_through_schema_changes,
+            settings=self._services.retries,
+            stop=self._services.stop,
+            on_retry=self._say_retry,
+        )
+
+    def _run_through_schema_changes(self) -> None:
+        while True:
+            try:
+                self._run_query()
+            except _Restart:
+                continue
+            return
+
+    def _run_query(self) -> None:
+        services = self._services
+        if services.stop.is_set():
+            raise Stopped
+        built: FlowQuery | None = None
+        query: StreamingQuery | None = None
+        try:
+            services.reporter.flow(self._flow, FlowStatus.STARTING)
+            built = services.query(self._flow)
+            query = self._start(built)
+            services.reporter.flow(self._flow, FlowStatus.RUNNING)
+            self._await_end(query)
+        except Exception as error:
+            if built is not None and self._evolves(built, error):
+                raise _Restart from error
+            raise translate_failure(error, dataset=str(self._stage.dataset), flow=self._flow.flow.name) from error
+        finally:
+            if query is not None:
+                services.listener.await_end(str(query.runId), _LISTENER_SECONDS)
+
+    def _start(self, built: FlowQuery) -> StreamingQuery:
+        services = self._services
+        services.listener.handle(self._query_name, lambda progress: self._on_progress(built, progress))
+        with services.configured(self._flow):
+            services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._query_name)
+            return start_stream(
+                built.frame,
+                query_name=self._query_name,
+                path=self._stage.path,
+                checkpoint=self._checkpoint,
+                complete=self._flow.type is FlowType.COMPLETE,
+                trigger=_AS_FAST_AS_POSSIBLE if self._follows else services.trigger_of(self._flow),
+            )
+
+    @property
+    def _follows(self) -> bool:
+        """Whether the query shall wait for rows that other flows are still writing."""
+        return self._services.trigger.stops and not all(table.ended.is_set() for table in self._upstream)
+
+    def _await_end(self, query: StreamingQuery) -> None:
+        follows = self._follows
+        pause = _DRAIN_POLL_SECONDS if follows else _POLL_SECONDS
+        while not query.awaitTermination(pause):  # type: ignore[arg-type]  # PySpark takes fractions
+            if self._services.stop.is_set():
+                self._stop_after_batch(query)
+                raise Stopped
+            if follows and all(table.ended.is_set() for table in self._upstream):
+                query.processAllAvailable()
+                query.stop()
+                return
+
+    def _stop_after_batch(self, query: StreamingQuery) -> None:
+        """Lets the current batch commit; the next one, if it has just begun, is replayed later."""
+        last = _batch_of(query)
+        deadline = time.monotonic() + _LAST_BATCH_SECONDS
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+            if _batch_of(query) != last:
+                break
+            time.sleep(_DRAIN_POLL_SECONDS)
+        query.stop()
+
+    def _on_progress(self, built: FlowQuery, progress: dict[str, Any]) -> None:
+        if "addBatch" not in (progress.get("durationMs") or {}):
+            return
+        self._services.board.table(self._stage.dataset).committed()
+        self._services.reporter.batch(self._flow, batch_progress(progress, built.observed))
+
+    def _evolves(self, built: FlowQuery, error: Exception) -> bool:
+        """Whether the failure only says that the input has new columns, which the next start reads."""
+        if is_upstream_schema_change(error):
+            self._say("a table that it reads has new columns")
+            return True
+        for source in built.auto_loader_sources:
+            evolution = source.evolve(
+                self._services.spark, error, checkpoint_location=self._checkpoint, source_name=source.source_name
+            )
+            if evolution is not None:
+                self._say(str(evolution))
+                return True
+        return False
+
+    def _say(self, reason: str) -> None:
+        self._services.reporter.flow(
+            self._flow, FlowStatus.STARTING, reason=f"starts again: {reason}", level=Level.WARN
+        )
+
+    def _say_retry(self, error: PenstockError, pause: float) -> None:
+        reason = f"tries again in {pause:g} s: {error.message}"
+        self._services.reporter.flow(self._flow, FlowStatus.QUEUED, reason=reason, level=Level.WARN)
+
+
+def _batch_of(query: StreamingQuery) -> int | None:
+    last = query.lastProgress
+    return None if last is None else int(last["batchId"])

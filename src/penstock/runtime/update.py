@@ -1,0 +1,181 @@
+"""One update: from the lock to the last event."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import metadata
+
+from pyspark.sql import SparkSession
+
+from penstock.config import PipelineConfig
+from penstock.errors import PenstockError
+from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
+from penstock.plan.selection import RefreshSelection
+from penstock.plan.stages import (
+    AlterTable,
+    CreateTable,
+    ExcludeDataset,
+    FlowStage,
+    ResetTable,
+    Stage,
+    UpdatePlan,
+)
+from penstock.runtime.board import UpdateBoard
+from penstock.runtime.catalog import StoredCatalog
+from penstock.runtime.reporter import Reporter
+from penstock.runtime.schedule import run_flows
+from penstock.runtime.services import FlowServices
+from penstock.runtime.workspace import Workspace
+from penstock.spark.listener import ProgressListener
+from penstock.spark.tables import alter_table, create_table, reset_table
+from penstock.spark.translate import translate_failure
+from penstock.storage import LockOwner, StorageLock
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateOutcome:
+    """How an update ended. `errors` are those of its flows, in the order of time."""
+
+    state: UpdateState
+    update_id: str
+    errors: tuple[PenstockError, ...] = ()
+
+
+def run_update(
+    config: PipelineConfig,
+    selection: RefreshSelection,
+    *,
+    cause: str = "USER_ACTION",
+    on_event: Callable[[Event], None] | None = None,
+    stop: threading.Event | None = None,
+    progress: Progress | None = None,
+    spark: SparkSession | None = None,
+) -> UpdateOutcome:
+    """Brings the selected tables up to date; blocks until that is done, or `stop` is set.
+
+    The storage is locked meanwhile. `on_event` is called with each event, from any thread, and must
+    be quick; `progress` with a line before each slow step of the start. `spark` is a session to run
+    on; without one Spark is started, and goes on until this process ends.
+
+    Raises:
+        ConfigError, DefinitionError, StateError: before anything was written to a table.
+        ExternalError: Spark did not start or ended.
+    """
+    say = progress or _say_nothing
+    update_id = new_update_id()
+    with (
+        StorageLock(config.storage, LockOwner.current()),
+        EventLog.open(config.storage, pipeline_name=config.name, update_id=update_id) as log,
+    ):
+        if on_event is not None:
+            log.subscribe(on_event)
+        log.append(
+            EventType.CREATE_UPDATE,
+            *builders.create_update(
+                pipeline=config.name,
+                cause=cause,
+                version=metadata.version("penstock"),
+                full_refresh="all" if selection.full_refresh_all else selection.full_refresh,
+                refresh=selection.refresh,
+                continuous=config.keeps_running,
+            ),
+        )
+        reporter = Reporter(log, config.name)
+        try:
+            state, errors = _run(config, selection, reporter, stop or threading.Event(), say, spark)
+        except PenstockError as error:
+            reporter.update(UpdateState.FAILED, error=error)
+            raise
+        except BaseException as error:
+            reporter.update(UpdateState.FAILED, reason=f"{type(error).__name__}: {error}")
+            raise
+        return UpdateOutcome(state, update_id, errors)
+
+
+def _run(
+    config: PipelineConfig,
+    selection: RefreshSelection,
+    reporter: Reporter,
+    stop: threading.Event,
+    say: Progress,
+    spark: SparkSession | None,
+) -> tuple[UpdateState, tuple[PenstockError, ...]]:
+    reporter.update(UpdateState.WAITING_FOR_RESOURCES)
+    workspace = Workspace.open(config, say, spark=spark)
+    reporter.update(UpdateState.INITIALIZING)
+    graph = workspace.resolve(say, persist=True)
+    plan = workspace.plan(graph, selection)
+    paths = workspace.paths(graph)
+    reporter.definitions(graph, paths)
+    reporter.plan(plan)
+    reporter.update(UpdateState.SETTING_UP_TABLES)
+    _set_up_tables(plan, workspace)
+    flows = tuple(stage for stage in plan.stages if isinstance(stage, FlowStage))
+    for stage in plan.of_type(ExcludeDataset):
+        reporter.excluded(stage.dataset, stage.explanation)
+    board = UpdateBoard(dict(Counter(stage.dataset for stage in flows)))
+    listener = ProgressListener()
+    services = FlowServices(
+        pipeline=config.name,
+        spark=workspace.spark,
+        graph=graph,
+        paths=paths,
+        catalog=StoredCatalog(graph, paths, workspace.layout, config.schema),
+        settings=workspace.settings(persist=True),
+        layout=workspace.layout,
+        listener=listener,
+        reporter=reporter,
+        board=board,
+        retries=config.retries,
+        trigger=config.trigger,
+        stop=stop,
+    )
+    listener.attach(workspace.spark)
+    try:
+        reporter.update(UpdateState.RUNNING)
+        run_flows(flows, services)
+    finally:
+        listener.detach(workspace.spark)
+    state = _final_state(board, stop)
+    reporter.update(state, reason=board.errors[0].message if board.errors else None)
+    return state, board.errors
+
+
+def _set_up_tables(plan: UpdatePlan, workspace: Workspace) -> None:
+    """Creates, empties and alters tables side by side: a commit is mostly waiting."""
+    stages = [stage for stage in plan.stages if isinstance(stage, (CreateTable, ResetTable, AlterTable))]
+    if not stages:
+        return
+    with ThreadPoolExecutor(max_workers=min(4, len(stages)), thread_name_prefix="table") as pool:
+        for done in [pool.submit(_set_up_table, stage, workspace) for stage in stages]:
+            done.result()
+
+
+def _set_up_table(stage: Stage, workspace: Workspace) -> None:
+    spark = workspace.spark
+    try:
+        match stage:
+            case CreateTable():
+                create_table(spark, stage.table, path=stage.path, schema=stage.schema, properties=stage.properties)
+            case ResetTable():
+                reset_table(spark, stage.table, path=stage.path, schema=stage.schema, properties=stage.properties)
+            case AlterTable():
+                alter_table(spark, path=stage.path, properties=stage.properties)
+    except Exception as error:
+        raise translate_failure(error, dataset=str(stage.dataset), flow=stage.kind) from error
+
+
+def _final_state(board: UpdateBoard, stop: threading.Event) -> UpdateState:
+    if board.errors:
+        return UpdateState.FAILED
+    return UpdateState.CANCELED if stop.is_set() else UpdateState.COMPLETED
+
+
+def _say_nothing(_: str) -> None:
+    """The default progress."""

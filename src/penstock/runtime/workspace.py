@@ -1,0 +1,120 @@
+"""A pipeline on a Spark session: files loaded, queries analysed, state looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from penstock.analysis import Resolver
+from penstock.config import PipelineConfig
+from penstock.declare import load_pipeline
+from penstock.errors import PipelineInvalid
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import ResolvedGraph
+from penstock.graph.rules import check
+from penstock.plan.planner import plan_update
+from penstock.plan.selection import RefreshSelection
+from penstock.plan.stages import UpdatePlan
+from penstock.runtime.catalog import stored_table
+from penstock.runtime.module_reads import ModuleCatalog
+from penstock.runtime.state import snapshot, table_paths
+from penstock.spark.evaluation import Evaluation, EvaluationSettings
+from penstock.spark.read_hooks import handling_reads, install_read_hooks
+from penstock.spark.session import SessionConfig, start_session
+from penstock.storage import StorageLayout
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A pipeline's configuration together with the session that it runs on."""
+
+    config: PipelineConfig
+    spark: SparkSession
+    layout: StorageLayout
+
+    @classmethod
+    def open(
+        cls, config: PipelineConfig, progress: Progress, *, spark: SparkSession | None = None, short: bool = False
+    ) -> Workspace:
+        """Starts Spark, unless the caller has a session; `short` work runs no batches.
+
+        Raises:
+            ConfigError, ExternalError: what keeps Spark from starting.
+        """
+        if spark is None:
+            wanted = SessionConfig(
+                name=config.name,
+                master=config.master,
+                spark_conf=config.resolve_spark_conf(),
+                python_roots=(config.directory,),
+                short_lived=short,
+            )
+            spark = start_session(wanted, progress=progress)
+        install_read_hooks()
+        return cls(config, spark, StorageLayout(config.storage))
+
+    def settings(self, *, persist: bool) -> EvaluationSettings:
+        """Returns what all evaluations share; without `persist` nothing is written."""
+        return EvaluationSettings(self.config.directory, self.config.paths, persist)
+
+    def resolve(self, progress: Progress, *, persist: bool) -> ResolvedGraph:
+        """Loads the pipeline's files and analyses every query; runs nothing.
+
+        Raises:
+            PipelineInvalid: everything that is wrong, together.
+            ConfigError: there are no files.
+        """
+        config = self.config
+        files = config.source_files()
+        progress(f"Reading {len(files)} file{'s' if len(files) != 1 else ''}")
+        reads = Evaluation(
+            self.spark,
+            ModuleCatalog(self.layout, config.schema),
+            self.settings(persist=False),
+            lambda source: self.layout.schemas(Identifier("", ""), "module", source),
+            dataset=None,
+        )
+        with handling_reads(reads):
+            registry = load_pipeline(
+                files,
+                root=config.directory,
+                spark=self.spark,
+                configuration=config.configuration,
+                default_schema=config.schema,
+            )
+        graph = registry.graph()
+        errors = [*registry.errors, *check(graph)]
+        resolver = Resolver(
+            spark=self.spark,
+            graph=graph,
+            layout=self.layout,
+            settings=self.settings(persist=persist),
+            default_schema=config.schema,
+            stored_table=lambda identifier: stored_table(self.layout, identifier),
+        )
+        progress(f"Analysing {len(graph.datasets)} dataset{'s' if len(graph.datasets) != 1 else ''}")
+        try:
+            resolved = resolver.resolve()
+        except PipelineInvalid as invalid:
+            raise PipelineInvalid([*errors, *invalid.errors], invalid.downstream) from None
+        if errors:
+            raise PipelineInvalid(errors)
+        return resolved
+
+    def plan(self, graph: ResolvedGraph, selection: RefreshSelection) -> UpdatePlan:
+        """Compares the graph with the storage and returns the steps of an update.
+
+        Raises:
+            ConfigError, StateError: the selection or the storage does not allow it.
+        """
+        chosen = selection.resolve(graph, default_schema=self.config.schema)
+        state = snapshot(graph, self.layout, self.paths(graph), pipeline=self.config.name)
+        return plan_update(graph, state, chosen)
+
+    def paths(self, graph: ResolvedGraph) -> dict[Identifier, str]:
+        """Returns where each table of the pipeline lies."""
+        return table_paths(graph, self.layout, self.settings(persist=False))

@@ -1,0 +1,236 @@
+"""One call of a user's function: answers its reads and remembers what it read."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.errors import DefinitionError
+from penstock.graph.elements import Dataset, FlowFunction
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import Input
+from penstock.spark import _jvm
+from penstock.spark.expectations import ObservedExpectations, observe_expectations
+from penstock.spark.read_hooks import handling_reads
+from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader
+from penstock.spark.sources.kafka import broker_addresses
+from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.sql_references import TableReference, parse_statement, replace_references
+
+
+class DatasetCatalog(Protocol):
+    """Where an evaluation finds tables by name."""
+
+    def find(self, name: str) -> Identifier | None:
+        """Returns the pipeline's dataset of that name, or None."""
+
+    def open(
+        self, identifier: Identifier, evaluation: Evaluation, *, streaming: bool, options: Mapping[str, str]
+    ) -> DataFrame:
+        """Returns the pipeline's dataset as a DataFrame; inlines a view through `evaluation.inline`."""
+
+    def stored(self, name: str) -> str | None:
+        """Returns the path of a table of the storage that the pipeline does not declare, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSettings:
+    """What all evaluations of one run share.
+
+    `persist` False promises that nothing is written (validate); `schemas` gives the place where
+    Auto Loader keeps the schema of a source.
+    """
+
+    directory: Path
+    paths: Mapping[str, str] = field(default_factory=dict)
+    persist: bool = False
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """One call of a dataset function, or (`dataset` None) of a pipeline file's module-level code.
+
+    It is the `ReadHandler` while the function runs; its lists tell afterwards what was read.
+    """
+
+    spark: SparkSession
+    catalog: DatasetCatalog
+    settings: EvaluationSettings
+    schemas: Callable[[str], str]
+    dataset: str | None
+    inputs: list[Input] = field(default_factory=list)
+    auto_loader_sources: list[AutoLoaderSource] = field(default_factory=list)
+    observed: list[ObservedExpectations] = field(default_factory=list)
+    brokers: list[str] = field(default_factory=list)
+    _names: set[str] = field(default_factory=set)
+    _views: list[str] = field(default_factory=list)
+
+    def call(self, function: FlowFunction) -> DataFrame:
+        """Calls a dataset function under this handler.
+
+        Raises:
+            DefinitionError: DATASET_FUNCTION_RETURNED_NO_DATAFRAME; what a hook refuses.
+            Exception: whatever the user's code raises.
+        """
+        _jvm.activate(self.spark)
+        with handling_reads(self):
+            try:
+                frame = function()
+            finally:
+                for view in self._views:
+                    self.spark.catalog.dropTempView(view)
+                self._views.clear()
+        if not isinstance(frame, DataFrame):
+            raise DefinitionError(
+                "DATASET_FUNCTION_RETURNED_NO_DATAFRAME", dataset=self.dataset, returned=type(frame).__name__
+            )
+        return frame
+
+    def inline(self, view: Dataset, function: FlowFunction) -> DataFrame:
+        """Evaluates a view inside this evaluation; its reads stay the view's, not this flow's."""
+        nested = Evaluation(
+            self.spark,
+            self.catalog,
+            self.settings,
+            self.schemas,
+            str(view.identifier),
+            auto_loader_sources=self.auto_loader_sources,
+            observed=self.observed,
+            brokers=self.brokers,
+            _names=self._names,
+        )
+        return nested.expect(view, nested.call(function))
+
+    def expect(self, dataset: Dataset, frame: DataFrame) -> DataFrame:
+        """Applies a dataset's expectations and remembers how to read their counters."""
+        if not dataset.expectations:
+            return frame
+        frame, observed = observe_expectations(
+            frame, dataset.expectations, dataset=dataset.identifier, occurrence=len(self.observed)
+        )
+        self.observed.append(observed)
+        return frame
+
+    def source_name(self, suggestion: str) -> str:
+        """Returns a name for a source in the checkpoint: readable, stable, unique within the flow.
+
+        It depends on what is read, not on where it stands in the query, so that a source keeps its
+        progress when others are added, removed or reordered.
+        """
+        base = re.sub(r"[^A-Za-z0-9_]+", "_", suggestion).strip("_") or "source"
+        for ordinal in itertools.count(1):
+            name = base if ordinal == 1 else f"{base}_{ordinal}"
+            if name.casefold() not in self._names:
+                self._names.add(name.casefold())
+                return name
+        raise AssertionError  # pragma: no cover - count() does not end
+
+    # ---- ReadHandler ----
+
+    def table(self, spark: SparkSession, name: str, *, streaming: bool, options: Mapping[str, str]) -> DataFrame | None:
+        """Answers a read by name: the pipeline's datasets first, then the storage's tables."""
+        identifier = self.catalog.find(name)
+        if identifier is not None:
+            return self.catalog.open(identifier, self, streaming=streaming, options=options)
+        stored = self.catalog.stored(name)
+        if stored is None:
+            if not streaming:
+                self.inputs.append(Input("table", name, streaming=False))
+            return None
+        with handling_reads(None):
+            if not streaming:
+                self.inputs.append(Input("delta", name, streaming=False))
+                return spark.read.format("delta").load(stored)
+            source = self.source_name(name)
+            self.inputs.append(Input("delta", name, streaming=True, name=source))
+            return spark.readStream.format("delta").options(**options).name(source).load(stored)
+
+    def stream(self, spark: SparkSession, read: StreamRead, load: Callable[[str], DataFrame]) -> DataFrame:
+        """Answers a streaming read of something outside the pipeline."""
+        description = describe_source(read)
+        name = self.source_name(read.name or f"{read.format}_{description.rstrip('/').rpartition('/')[2]}")
+        self.inputs.append(Input(read.format, description, streaming=True, name=name))
+        with handling_reads(None):
+            if read.format.casefold() == "cloudfiles":
+                frame, source = load_auto_loader(
+                    spark,
+                    read,
+                    schema_location=read.option("cloudFiles.schemaLocation") or self.schemas(name),
+                    source_name=name,
+                    persist=self.settings.persist,
+                )
+                self.auto_loader_sources.append(source)
+                return frame
+            if read.format.casefold() == "kafka":
+                self.brokers.extend(broker_addresses(read))
+            return load(name)
+
+    def path(self, path: str, *, batch: bool) -> str:
+        """Maps a path of another platform to a local one and a relative one to the pipeline's folder."""
+        where = map_path(path, self.settings)
+        if batch:
+            self.inputs.append(Input("files", path, streaming=False))
+        return where
+
+    def statement(self, spark: SparkSession, statement: str) -> str:
+        """Replaces the pipeline's dataset names in a SQL statement by views over what they mean."""
+        parsed = parse_statement(spark, statement)
+        if parsed.command is not None:
+            self.action(f"spark.sql({parsed.command})")
+        return replace_references(statement, self._view_of, parsed)
+
+    def action(self, method: str) -> None:
+        """Refuses to run a job inside a dataset function; module-level code may."""
+        if self.dataset is not None:
+            raise DefinitionError("ACTION_IN_DATASET_FUNCTION", dataset=self.dataset, method=method)
+
+    def _view_of(self, reference: TableReference) -> str | None:
+        if len(reference.parts) == 2 and reference.parts[0].casefold() in _FORMATS:
+            return None
+        frame = self.table(self.spark, reference.name, streaming=reference.streaming, options={})
+        if frame is None:
+            if not reference.streaming:
+                return None
+            read = StreamRead("table", {}, path=reference.name)
+            frame = self.stream(self.spark, read, lambda name: self.spark.readStream.name(name).table(reference.name))
+        view = f"__penstock_{next(_view_numbers)}"
+        frame.createOrReplaceTempView(view)
+        self._views.append(view)
+        return view
+
+
+_view_numbers = itertools.count(1)
+_FORMATS = {"delta", "parquet", "json", "csv", "text", "orc", "avro", "binaryfile"}
+
+
+def describe_source(read: StreamRead) -> str:
+    """Returns what a person calls the source: its path, its topics; never a credential."""
+    if read.path:
+        return read.path
+    for key in ("path", "subscribe", "subscribePattern", "assign", "streamName"):
+        if value := read.option(key):
+            return value
+    return read.format
+
+
+def map_path(path: str, settings: EvaluationSettings) -> str:
+    """Applies the `paths` mapping of the configuration, then the pipeline's folder to a relative path."""
+    for prefix, target in sorted(settings.paths.items(), key=lambda item: -len(item[0])):
+        if path == prefix or path.startswith(prefix.rstrip("/") + "/"):
+            path = target.rstrip("/") + path[len(prefix.rstrip("/")) :]
+            break
+    if re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", path) or path.startswith("/"):
+        return path
+    return str(settings.directory / path)
+
+
+def input_names(inputs: Sequence[Input]) -> list[str]:
+    """Returns how the inputs are shown in the event log: dataset names, else `format:description`."""
+    names = [str(each.dataset) if each.dataset else f"{each.format}:{each.description}" for each in inputs]
+    return list(dict.fromkeys(names))

@@ -1,0 +1,71 @@
+"""What Spark tells about running queries, handed on to whoever runs them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+Progress = dict[str, Any]
+
+
+class ProgressListener(StreamingQueryListener):
+    """Routes each micro-batch's progress to the flow whose query it is.
+
+    Spark calls it on its listener thread, in order, a moment after the batch; `await_end` tells when
+    everything about one run of a query has been handed on. One instance serves one session.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._handlers: dict[str, Callable[[Progress], None]] = {}
+        self._ended: dict[str, threading.Event] = {}
+
+    def attach(self, spark: SparkSession) -> None:
+        """Starts listening to all queries of the session."""
+        spark.streams.addListener(self)
+
+    def detach(self, spark: SparkSession) -> None:
+        """Stops listening."""
+        spark.streams.removeListener(self)
+
+    def handle(self, query_name: str, handler: Callable[[Progress], None]) -> None:
+        """Calls `handler` with each progress (Spark's JSON document) of the query of that name."""
+        with self._lock:
+            self._handlers[query_name] = handler
+
+    def await_end(self, run_id: str, timeout: float) -> bool:
+        """Waits until Spark has said that the run ended, after its last progress."""
+        return self._end_of(run_id).wait(timeout)
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Called by Spark; nothing to do."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+        """Called by Spark after each micro-batch."""
+        progress: Progress = json.loads(event.progress.json)
+        with self._lock:
+            handler = self._handlers.get(progress.get("name") or "")
+        if handler is not None:
+            handler(progress)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
+        """Called by Spark when a query has had nothing to do; nothing to do."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        """Called by Spark when a run of a query ended."""
+        self._end_of(str(event.runId)).set()
+
+    def _end_of(self, run_id: str) -> threading.Event:
+        with self._lock:
+            return self._ended.setdefault(run_id, threading.Event())

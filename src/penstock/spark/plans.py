@@ -1,0 +1,107 @@
+"""Questions about a query's plan that only Spark can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.spark import _jvm
+
+
+class OutputMode(Enum):
+    """The output modes of Structured Streaming."""
+
+    APPEND = "append"
+    COMPLETE = "complete"
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """An event-time column and the delay after which its rows count as late."""
+
+    column: str
+    delay: str
+
+
+_STATEFUL = {
+    "Aggregate": "aggregate",
+    "Distinct": "deduplicate",
+    "Deduplicate": "deduplicate",
+    "DeduplicateWithinWatermark": "deduplicate within watermark",
+    "FlatMapGroupsWithState": "flatMapGroupsWithState",
+    "FlatMapGroupsInPandasWithState": "applyInPandasWithState",
+    "TransformWithState": "transformWithState",
+    "TransformWithStateInPandas": "transformWithState",
+    "TransformWithStateInPySpark": "transformWithState",
+}
+
+
+def empty_relation(spark: SparkSession, schema: StructType, *, streaming: bool) -> DataFrame:
+    """Returns a DataFrame of `schema` with no rows, streaming or batch, that reads no storage.
+
+    It can be analysed and planned but, when streaming, never started.
+    """
+    return _jvm.local_relation(spark, schema, streaming=streaming)
+
+
+def check_output_mode(frame: DataFrame, mode: OutputMode) -> None:
+    """Asks Spark whether the streaming `frame` can be written in `mode`.
+
+    Raises:
+        AnalysisException: what Spark would say when the query starts.
+    """
+    _jvm.check_streaming(frame, mode.value.capitalize())
+
+
+def supported_output_mode(frame: DataFrame) -> OutputMode:
+    """Returns append where Spark allows it, else complete (an aggregation that no watermark bounds).
+
+    Raises:
+        AnalysisException: the query cannot be streamed in either mode; the append complaint.
+    """
+    try:
+        check_output_mode(frame, OutputMode.APPEND)
+    except AnalysisException as refused:
+        try:
+            check_output_mode(frame, OutputMode.COMPLETE)
+        except AnalysisException:
+            raise refused from None
+        return OutputMode.COMPLETE
+    return OutputMode.APPEND
+
+
+def stateful_operators(frame: DataFrame) -> tuple[str, ...]:
+    """Returns the names of the stateful operators of a streaming query, outermost first."""
+    if not frame.isStreaming:
+        return ()
+    found: list[str] = []
+    for node in _walk(_jvm.analyzed_plan(frame)):
+        if not node.isStreaming():
+            continue
+        name = node.getClass().getSimpleName()
+        if name in _STATEFUL:
+            found.append(_STATEFUL[name])
+        elif name == "Join" and node.left().isStreaming() and node.right().isStreaming():
+            found.append("stream-stream join")
+    return tuple(found)
+
+
+def watermark(frame: DataFrame) -> Watermark | None:
+    """Returns the outermost watermark of a streaming query, or None."""
+    for node in _walk(_jvm.analyzed_plan(frame)):
+        if node.getClass().getSimpleName() == "EventTimeWatermark":
+            return Watermark(node.eventTime().sql().strip("`"), node.delay().toString())
+    return None
+
+
+def _walk(plan: Any) -> Iterator[Any]:
+    yield plan
+    for child in _jvm.scala_seq(plan.children()):
+        yield from _walk(child)

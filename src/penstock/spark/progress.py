@@ -1,0 +1,108 @@
+"""From Spark's progress document to the numbers of one batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.events.types import BatchProgress, ExpectationCount
+from penstock.spark.expectations import ObservedExpectations
+
+
+def batch_progress(progress: Mapping[str, Any], observed: Sequence[ObservedExpectations]) -> BatchProgress:
+    """Returns what a micro-batch did.
+
+    `observed` lists the flow's counters, the target's own last: it gives the rows written.
+    """
+    counters = progress.get("observedMetrics") or {}
+    written, dropped, expectations = summed(counters, observed)
+    states = progress.get("stateOperators") or []
+    sources = progress.get("sources") or []
+    phases = {name: int(value) for name, value in (progress.get("durationMs") or {}).items()}
+    return BatchProgress(
+        batch_id=int(progress["batchId"]),
+        num_input_rows=int(progress.get("numInputRows") or 0),
+        num_output_rows=written,
+        dropped_records=dropped,
+        input_rows_per_second=_number(progress.get("inputRowsPerSecond")),
+        processed_rows_per_second=_number(progress.get("processedRowsPerSecond")),
+        batch_duration_ms=phases.pop("triggerExecution", None),
+        phases_ms=phases,
+        watermark=_watermark(progress),
+        state_rows=sum(int(state["numRowsTotal"]) for state in states) if states else None,
+        state_bytes=sum(int(state["memoryUsedBytes"]) for state in states) if states else None,
+        late_rows=sum(int(state["numRowsDroppedByWatermark"]) for state in states) if states else None,
+        backlog_bytes=_backlog(sources, "numBytesOutstanding"),
+        backlog_files=_backlog(sources, "numFilesOutstanding"),
+        backlog_records=_kafka_backlog(sources),
+        expectations=expectations,
+    )
+
+
+def refresh_progress(
+    counters: Mapping[str, Mapping[str, int]],
+    observed: Sequence[ObservedExpectations],
+    *,
+    batch_id: int,
+    seconds: float,
+) -> BatchProgress:
+    """Returns what one batch refresh did; its input rows are those that the query returned."""
+    written, dropped, expectations = summed(counters, observed)
+    rows = written + dropped
+    return BatchProgress(
+        batch_id=batch_id,
+        num_input_rows=rows,
+        num_output_rows=written,
+        dropped_records=dropped,
+        processed_rows_per_second=rows / seconds if seconds > 0 else None,
+        batch_duration_ms=round(seconds * 1000),
+        expectations=expectations,
+    )
+
+
+def summed(
+    counters: Mapping[str, Mapping[str, int]], observed: Sequence[ObservedExpectations]
+) -> tuple[int, int, tuple[ExpectationCount, ...]]:
+    """Returns the rows written and dropped, and all expectation counts.
+
+    Dropped rows are counted where they are dropped, in an inlined view or in the target itself.
+    """
+    written, dropped = 0, 0
+    expectations: list[ExpectationCount] = []
+    for each in observed:
+        values = counters.get(each.metric) or {}
+        lost = each.dropped(values)
+        written = values.get("total", 0) - lost
+        dropped += lost
+        expectations.extend(each.counts(values))
+    return written, dropped, tuple(expectations)
+
+
+def _watermark(progress: Mapping[str, Any]) -> str | None:
+    mark = (progress.get("eventTime") or {}).get("watermark")
+    # Spark's watermark of a query that has not seen a row yet.
+    return None if mark is None or str(mark).startswith("1970-01-01T00:00:00") else str(mark)
+
+
+def _backlog(sources: Sequence[Mapping[str, Any]], metric: str) -> int | None:
+    found = [source["metrics"][metric] for source in sources if metric in (source.get("metrics") or {})]
+    return sum(int(float(value)) for value in found) if found else None
+
+
+def _kafka_backlog(sources: Sequence[Mapping[str, Any]]) -> int | None:
+    total, known = 0, False
+    for source in sources:
+        latest, end = source.get("latestOffset"), source.get("endOffset")
+        if not str(source.get("description", "")).startswith("Kafka") or not latest or not end:
+            continue
+        known = True
+        for topic, partitions in latest.items():
+            for partition, offset in partitions.items():
+                total += int(offset) - int((end.get(topic) or {}).get(partition, 0))
+    return total if known else None
+
+
+def _number(value: Any) -> float | None:
+    # Spark prints NaN and Infinity for a batch of no duration.
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None

@@ -1,0 +1,249 @@
+"""Lets a pipeline's own reads reach Penstock: hooks on PySpark's readers, writers and session.
+
+The user's `spark` stays a real SparkSession. Once installed, the hooks ask the handler of the
+current context what a read means; without a handler they do exactly what PySpark does.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, DataFrameWriterV2, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.sql_formatter import SQLStringFormatter
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+
+from penstock.spark.sources.stream_read import StreamRead
+
+
+class ReadHandler(Protocol):
+    """What the hooks ask while a pipeline file or a dataset function runs."""
+
+    def table(self, spark: SparkSession, name: str, *, streaming: bool, options: Mapping[str, str]) -> DataFrame | None:
+        """Called for each read of a table by name; None leaves the name to Spark's catalog."""
+
+    def stream(self, spark: SparkSession, read: StreamRead, load: Callable[[str], DataFrame]) -> DataFrame:
+        """Called for each other streaming read; `load(name)` is Spark's own read under that source name."""
+
+    def path(self, path: str, *, batch: bool) -> str:
+        """Called for each path that a reader loads; returns where the data really is."""
+
+    def statement(self, spark: SparkSession, statement: str) -> str:
+        """Called for each SQL statement; returns the statement to run in its place."""
+
+    def action(self, method: str) -> None:
+        """Called before a method that would run a job or start a query; raises to refuse it."""
+
+
+_handler: ContextVar[ReadHandler | None] = ContextVar("penstock_read_handler", default=None)
+
+_FILE_READS = ("load", "json", "csv", "parquet", "text", "orc", "xml")
+_DATAFRAME_ACTIONS = """
+    checkpoint collect count first foreach foreachPartition head isEmpty localCheckpoint show tail take toArrow
+    toLocalIterator toPandas
+"""
+_ACTIONS: tuple[tuple[type, str], ...] = (
+    (ClassicDataFrame, _DATAFRAME_ACTIONS),
+    (DataFrameWriter, "csv insertInto jdbc json orc parquet save saveAsTable text xml"),
+    (DataFrameWriterV2, "append create createOrReplace overwrite overwritePartitions replace"),
+    (DataStreamWriter, "start toTable"),
+)
+
+
+@contextmanager
+def handling_reads(handler: ReadHandler | None) -> Iterator[None]:
+    """Makes `handler` answer the reads of this thread's context; None suspends an outer handler."""
+    token = _handler.set(handler)
+    try:
+        yield
+    finally:
+        _handler.reset(token)
+
+
+@functools.cache
+def install_read_hooks() -> None:
+    """Installs the hooks in this process, once; they cost one context lookup per call."""
+    _record_source(DataStreamReader)
+    for method in (*_FILE_READS, "table"):
+        _hook_stream_read(method)
+    for method in _FILE_READS:
+        _hook_batch_path(method)
+    _hook_batch_table()
+    _hook_session()
+    for owner, methods in _ACTIONS:
+        for method in methods.split():
+            _hook_action(owner, method)
+
+
+def _recorded(reader: DataStreamReader) -> dict[str, Any]:
+    """What was said to this reader so far: PySpark keeps it only on the Java side."""
+    record: dict[str, Any] = reader.__dict__.setdefault(
+        "_penstock", {"format": "", "options": {}, "schema": None, "name": None}
+    )
+    return record
+
+
+def _record_source(owner: Any) -> None:
+    format_, schema, option, options, name = owner.format, owner.schema, owner.option, owner.options, owner.name
+
+    def hooked_format(self: Any, source: str) -> Any:
+        _recorded(self)["format"] = source
+        return format_(self, source)
+
+    def hooked_schema(self: Any, value: Any) -> Any:
+        _recorded(self)["schema"] = value
+        return schema(self, value)
+
+    def hooked_option(self: Any, key: str, value: Any) -> Any:
+        _remember_option(self, key, value)
+        return option(self, key, value)
+
+    def hooked_options(self: Any, **values: Any) -> Any:
+        for key, value in values.items():
+            _remember_option(self, key, value)
+        return options(self, **values)
+
+    def hooked_name(self: Any, source_name: str) -> Any:
+        _recorded(self)["name"] = source_name
+        return name(self, source_name)
+
+    for original, hooked in (
+        (format_, hooked_format),
+        (schema, hooked_schema),
+        (option, hooked_option),
+        (options, hooked_options),
+        (name, hooked_name),
+    ):
+        setattr(owner, original.__name__, functools.wraps(original)(hooked))
+
+
+def _remember_option(reader: DataStreamReader, key: str, value: Any) -> None:
+    if value is not None:
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        _recorded(reader)["options"][key] = text
+
+
+def _hook_stream_read(method: str) -> None:
+    original = getattr(DataStreamReader, method)
+
+    @functools.wraps(original)
+    def hooked(self: Any, *arguments: Any, **named: Any) -> DataFrame:
+        handler = _handler.get()
+        if handler is None:
+            return original(self, *arguments, **named)
+        record = _recorded(self)
+        if method == "table":
+            table_name = arguments[0] if arguments else named["tableName"]
+            answer = handler.table(self._spark, table_name, streaming=True, options=dict(record["options"]))
+            if answer is not None:
+                return answer
+            return handler.stream(
+                self._spark,
+                StreamRead(format="table", options=dict(record["options"]), schema=None, path=table_name),
+                lambda name: original(self.name(record["name"] or name), table_name),
+            )
+        path = arguments[0] if arguments else named.pop("path", None)
+        if method == "load":
+            # load(path, format, schema, **options) sets what was not chained, before it reads.
+            _apply_load_arguments(self, arguments[1:], named)
+            named = {}
+        elif record["format"] == "":
+            record["format"] = method
+            for key in set(named) & {"schema"}:
+                record["schema"] = named[key]
+        where = None if path is None else handler.path(path, batch=False)
+        read = StreamRead(
+            format=record["format"] or "parquet", options=dict(record["options"]), schema=record["schema"], path=where
+        )
+        positional = () if where is None else (where, *(arguments[1:] if method != "load" else ()))
+        return handler.stream(
+            self._spark,
+            read if record["name"] is None else read.named(record["name"]),
+            lambda name: original(self.name(name), *positional, **named),
+        )
+
+    setattr(DataStreamReader, method, hooked)
+
+
+def _apply_load_arguments(reader: DataStreamReader, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+    for argument, value in zip(("format", "schema"), positional, strict=False):
+        named.setdefault(argument, value)
+    if (source := named.pop("format", None)) is not None:
+        reader.format(source)
+    if (schema := named.pop("schema", None)) is not None:
+        reader.schema(schema)
+    reader.options(**named)
+
+
+def _hook_batch_path(method: str) -> None:
+    original = getattr(DataFrameReader, method)
+
+    @functools.wraps(original)
+    def hooked(self: Any, path: Any = None, *arguments: Any, **named: Any) -> DataFrame:
+        handler = _handler.get()
+        if handler is not None and isinstance(path, str):
+            path = handler.path(path, batch=True)
+        elif handler is not None and isinstance(path, (list, tuple)):
+            path = [handler.path(each, batch=True) for each in path]
+        if path is None:
+            return original(self, *arguments, **named)
+        if method in {"parquet", "orc"} and isinstance(path, list):
+            return original(self, *path, *arguments, **named)
+        return original(self, path, *arguments, **named)
+
+    setattr(DataFrameReader, method, hooked)
+
+
+def _hook_batch_table() -> None:
+    original = DataFrameReader.table
+
+    @functools.wraps(original)
+    def hooked(self: Any, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's parameter name
+        handler = _handler.get()
+        answer = None if handler is None else handler.table(self._spark, tableName, streaming=False, options={})
+        return original(self, tableName) if answer is None else answer
+
+    DataFrameReader.table = hooked  # type: ignore[method-assign]
+
+
+def _hook_session() -> None:
+    table, sql = SparkSession.table, SparkSession.sql
+
+    @functools.wraps(table)
+    def hooked_table(self: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's parameter name
+        handler = _handler.get()
+        answer = None if handler is None else handler.table(self, tableName, streaming=False, options={})
+        return table(self, tableName) if answer is None else answer
+
+    @functools.wraps(sql)
+    def hooked_sql(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:  # noqa: N803
+        handler = _handler.get()
+        if handler is None:
+            return sql(self, sqlQuery, args, **kwargs)
+        formatter = SQLStringFormatter(self)
+        statement = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
+        try:
+            return sql(self, handler.statement(self, statement), args)
+        finally:
+            if kwargs:
+                formatter.clear()
+
+    SparkSession.table = hooked_table  # type: ignore[method-assign]
+    SparkSession.sql = hooked_sql  # type: ignore[method-assign]
+
+
+def _hook_action(owner: type, method: str) -> None:
+    original = getattr(owner, method)
+
+    @functools.wraps(original)
+    def hooked(self: Any, *arguments: Any, **named: Any) -> Any:
+        handler = _handler.get()
+        if handler is not None:
+            handler.action(method)
+        return original(self, *arguments, **named)
+
+    setattr(owner, method, hooked)

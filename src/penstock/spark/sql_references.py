@@ -1,0 +1,115 @@
+"""The tables that a SQL statement reads, found by Spark's own parser, and how to replace them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.spark import _jvm
+
+
+@dataclass(frozen=True, slots=True)
+class TableReference:
+    """One table name in a statement: `text[start:stop]` is the name, or all of `STREAM(name)`.
+
+    `aliased` tells that the statement gives the table another name right there.
+    """
+
+    parts: tuple[str, ...]
+    streaming: bool
+    start: int
+    stop: int
+    aliased: bool
+
+    @property
+    def name(self) -> str:
+        """The dotted name, each part in backquotes."""
+        return ".".join(f"`{part.replace('`', '``')}`" for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedStatement:
+    """`command` is the kind of a statement that is no query (`CreateTable`, …), else None."""
+
+    references: tuple[TableReference, ...]
+    command: str | None
+
+
+# Spark's position of a streaming relation goes on over its alias: the name ends sooner.
+_PART = r"(?:`(?:[^`]|``)+`|\w+)"
+_STREAM = re.compile(rf"STREAM\s*(?:\(\s*{_PART}(?:\s*\.\s*{_PART})*\s*\)|\s+{_PART}(?:\.{_PART})*)", re.IGNORECASE)
+
+# Statements that change nothing but how the same function goes on.
+_HARMLESS = {"SetCommand", "ResetCommand", "SetNamespaceCommand", "SetCatalogCommand"}
+
+
+def parse_statement(spark: SparkSession, statement: str) -> ParsedStatement:
+    """Parses `statement` without resolving a name.
+
+    Raises:
+        ParseException: Spark's own, with line and position.
+    """
+    plan = _jvm.parse_plan(spark, statement)
+    common_names: set[str] = set()
+    found: dict[tuple[int, int], TableReference] = {}
+    for node, parents in _walk(plan, ()):
+        kind = node.getClass().getSimpleName()
+        if kind == "UnresolvedWith":
+            common_names.update(str(relation._1()).casefold() for relation in _jvm.scala_seq(node.cteRelations()))
+        elif kind == "UnresolvedRelation":
+            reference = _reference(statement, node, parents)
+            found[reference.start, reference.stop] = reference
+    references = [
+        reference
+        for reference in found.values()
+        if not (len(reference.parts) == 1 and reference.parts[0].casefold() in common_names)
+    ]
+    kind = plan.getClass().getSimpleName()
+    is_command = _jvm.is_command(spark, plan) and kind not in _HARMLESS
+    return ParsedStatement(tuple(sorted(references, key=lambda each: each.start)), kind if is_command else None)
+
+
+def replace_references(
+    statement: str, replacement: Callable[[TableReference], str | None], parsed: ParsedStatement
+) -> str:
+    """Returns `statement` with each reference replaced by the view name that `replacement` gives.
+
+    A reference without an alias gets its own last part as alias, so that `orders.amount` still
+    resolves. References for which `replacement` answers None stay as they are.
+    """
+    for reference in reversed(parsed.references):
+        view = replacement(reference)
+        if view is None:
+            continue
+        alias = "" if reference.aliased else f" AS `{reference.parts[-1].replace('`', '``')}`"
+        statement = f"{statement[: reference.start]}`{view}`{alias}{statement[reference.stop :]}"
+    return statement
+
+
+def _reference(statement: str, node: Any, parents: tuple[str, ...]) -> TableReference:
+    start, stop = int(node.origin().startIndex().get()), int(node.origin().stopIndex().get()) + 1
+    if node.isStreaming() and (keyword := _STREAM.match(statement, start)):
+        stop = keyword.end()
+    around = [parent for parent in parents if parent != "NamedStreamingRelation"]
+    return TableReference(
+        parts=tuple(str(part) for part in _jvm.scala_seq(node.multipartIdentifier())),
+        streaming=bool(node.isStreaming()),
+        start=start,
+        stop=stop,
+        # TABLESAMPLE and the like stand between name and alias: an added alias would not parse there.
+        aliased=bool(around)
+        and around[-1] in {"SubqueryAlias", "Sample", "UnresolvedTVFAliases", "RelationTimeTravel"},
+    )
+
+
+def _walk(plan: Any, parents: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    yield plan, parents
+    here = (*parents, plan.getClass().getSimpleName())
+    for below in (plan.children(), plan.innerChildren(), plan.subqueries()):
+        for child in _jvm.scala_seq(below):
+            if hasattr(child, "innerChildren") and _jvm.is_logical_plan(child):
+                yield from _walk(child, here)

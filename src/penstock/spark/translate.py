@@ -1,0 +1,196 @@
+"""The one place that reads Spark's and Delta's exceptions: by condition, never by text when there is one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import CapturedException
+
+from penstock.errors import (
+    DataError,
+    DefinitionError,
+    ExternalError,
+    PenstockError,
+    SourceLocation,
+    StateError,
+    did_you_mean,
+)
+from penstock.spark.expectations import FAILURE_MARK
+
+_LONGEST_DETAIL = 500
+_STATE_CONDITIONS = (
+    "STREAMING_STATEFUL_OPERATOR",
+    "STATE_STORE_KEY_SCHEMA",
+    "STATE_STORE_VALUE_SCHEMA",
+    "STREAM_FAILED_CHECKPOINT",
+    "STREAMING_CHECKPOINT",
+    "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
+    "CONCURRENT_STREAM_LOG_UPDATE",
+)
+_CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException")
+_DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+_KAFKA_AWAY = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """One exception of a Java cause chain."""
+
+    class_name: str
+    condition: str | None
+    message: str
+    parameters: dict[str, str]
+
+
+def translate_analysis(
+    error: BaseException, *, known: tuple[str, ...], location: SourceLocation | None, dataset: str | None
+) -> PenstockError:
+    """Returns what an exception of a dataset function means to the author of the pipeline.
+
+    `known` are the names of the pipeline's datasets, for "did you mean".
+    """
+    if isinstance(error, PenstockError):
+        error.location = error.location or location
+        error.dataset = error.dataset or dataset
+        return error
+    if isinstance(error, PySparkException):
+        condition = error.getCondition() or type(error).__name__
+        parameters = error.getMessageParameters() or {}
+        if condition == "TABLE_OR_VIEW_NOT_FOUND":
+            name = str(parameters.get("relationName", "")).replace("`", "")
+            suggestion = did_you_mean(
+                name.rpartition(".")[2],
+                [each.rpartition(".")[2] for each in known],
+                also="Declare it, or check the name of the existing table.",
+            )
+            return DefinitionError(
+                "TABLE_OR_VIEW_NOT_FOUND", location=location, dataset=dataset, name=name, suggestion=suggestion
+            )
+        if condition == "PATH_NOT_FOUND":
+            path = str(parameters.get("path", "")).removeprefix("file:")
+            return DefinitionError("PATH_NOT_FOUND", location=location, dataset=dataset, path=path)
+        return DefinitionError(
+            "QUERY_ANALYSIS_FAILED", location=location, dataset=dataset, detail=_first_line(_message(error))
+        )
+    if isinstance(error, (Py4JNetworkError, ConnectionError)):
+        return ExternalError("JVM_DIED", dataset=dataset)
+    return DefinitionError(
+        "DATASET_FUNCTION_FAILED",
+        location=location,
+        dataset=dataset,
+        error=type(error).__name__,
+        detail=_first_line(str(error)),
+    )
+
+
+def translate_failure(error: BaseException, *, dataset: str, flow: str) -> PenstockError:
+    """Returns what the failure of a running flow means to its operator, and whether to try again."""
+    if isinstance(error, PenstockError):
+        error.dataset = error.dataset or dataset
+        return error
+    causes = tuple(_causes(error))
+    for cause in causes:
+        if known := _known_failure(cause, dataset, flow):
+            return known
+    if _jvm_is_gone(error, causes):
+        return ExternalError("JVM_DIED", dataset=dataset)
+    root = causes[-1] if causes else _Cause(type(error).__name__, None, str(error), {})
+    said = [cause for cause in causes if cause.condition not in {None, "STREAM_FAILED"}]
+    detail = (said[-1] if said else root).message
+    return ExternalError("FLOW_FAILED", dataset=dataset, flow=flow, detail=_first_line(detail))
+
+
+def is_upstream_schema_change(error: BaseException) -> bool:
+    """Whether a Delta source only says that its table has a new schema, which a restart reads."""
+    return any((cause.condition or "").startswith("DELTA_SCHEMA_CHANGED") for cause in _causes(error))
+
+
+def user_raised(error: BaseException) -> str | None:
+    """Returns the text that a `raise_error()` inside the query raised, or None."""
+    for cause in _causes(error):
+        if cause.condition == "USER_RAISED_EXCEPTION":
+            return cause.parameters.get("errorMessage") or cause.message
+    return None
+
+
+def failure_messages(error: BaseException) -> tuple[str, ...]:
+    """Returns the message of each exception behind a failure, outermost first."""
+    return tuple(cause.message for cause in _causes(error))
+
+
+def _known_failure(cause: _Cause, dataset: str, flow: str) -> PenstockError | None:
+    condition = cause.condition or ""
+    if condition == "USER_RAISED_EXCEPTION" and (start := cause.message.find(FAILURE_MARK)) >= 0:
+        return _expectation_failure(cause.message[start + len(FAILURE_MARK) :], dataset)
+    if condition.startswith(_STATE_CONDITIONS):
+        return StateError(
+            "CHECKPOINT_INCOMPATIBLE", dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset
+        )
+    if _DISK_FULL.search(cause.message):
+        return ExternalError("STORAGE_FULL", dataset=dataset, detail=_first_line(cause.message))
+    if _KAFKA_AWAY.match(cause.class_name):
+        return ExternalError("KAFKA_LOST", dataset=dataset, detail=_first_line(cause.message))
+    if cause.class_name.startswith("io.delta.exceptions.") and any(name in cause.class_name for name in _CONFLICTS):
+        return ExternalError("TABLE_CONFLICT", dataset=dataset, detail=_first_line(cause.message))
+    if condition.startswith("DELTA_") and "SCHEMA" in condition:
+        return StateError("TABLE_SCHEMA_MISMATCH", dataset=dataset, name=dataset, detail=_first_line(cause.message))
+    return None
+
+
+def _expectation_failure(payload: str, dataset: str) -> DataError:
+    decoder = json.JSONDecoder()
+    broken_dataset, end = decoder.raw_decode(payload)
+    names, _ = decoder.raw_decode(payload[end:].lstrip(":"))
+    return DataError(
+        "EXPECTATION_FAILED",
+        dataset=dataset,
+        expectations=", ".join(f"'{name}'" for name in names),
+        name=broken_dataset,
+    )
+
+
+def _causes(error: BaseException) -> Iterator[_Cause]:
+    """Walks a Python exception into the Java exceptions behind it, outermost first."""
+    throwable: Any = None
+    if isinstance(error, CapturedException):
+        throwable = error._origin
+        if throwable is None:
+            yield _Cause(type(error).__name__, error.getCondition(), _message(error), {})
+            throwable = getattr(error._cause, "_origin", None) if error._cause else None
+            if throwable is None and error._cause is not None:
+                yield from _causes(error._cause)
+    elif isinstance(error, Py4JJavaError):
+        throwable = error.java_exception
+    seen = 0
+    while throwable is not None and seen < 20:
+        seen += 1
+        condition, parameters = None, {}
+        if hasattr(throwable, "getCondition"):
+            condition = throwable.getCondition()
+            java_parameters = throwable.getMessageParameters()
+            parameters = {str(key): str(java_parameters[key]) for key in java_parameters} if java_parameters else {}
+        yield _Cause(throwable.getClass().getName(), condition, str(throwable.getMessage()), parameters)
+        throwable = throwable.getCause()
+
+
+def _jvm_is_gone(error: BaseException, causes: tuple[_Cause, ...]) -> bool:
+    if isinstance(error, (Py4JNetworkError, ConnectionError, BrokenPipeError)):
+        return True
+    return isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError) and not causes
+
+
+def _message(error: PySparkException) -> str:
+    return str(getattr(error, "desc", None) or getattr(error, "_desc", None) or error)
+
+
+def _first_line(text: str) -> str:
+    """The part of a Spark message that says what is wrong: up to the plan or the stack trace."""
+    line = re.split(r"\n|; line \d+ pos|;\s*~|;$", text.strip(), maxsplit=1)[0].strip()
+    line = re.sub(r"\s*SQLSTATE: \w+", "", line)
+    return line if len(line) <= _LONGEST_DETAIL else line[:_LONGEST_DETAIL] + "…"

@@ -1,0 +1,105 @@
+"""How a flow's rows reach its table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.config.trigger import Trigger, TriggerKind
+from penstock.spark import _jvm
+from penstock.spark.expectations import ObservedExpectations
+
+_METRICS_SECONDS = 5.0
+
+
+def start_stream(
+    frame: DataFrame,
+    *,
+    query_name: str,
+    path: str,
+    checkpoint: str,
+    complete: bool,
+    trigger: Trigger | None,
+) -> StreamingQuery:
+    """Starts the query that appends to (or, complete, rewrites) the Delta table at `path`.
+
+    Delta's own streaming sink is used: each commit carries the query's id and the batch's id, so a
+    batch that was committed before a crash is not written again. New columns are added to the
+    table. `trigger` None starts each batch when the last one ended.
+    """
+    writer = (
+        frame.writeStream.queryName(query_name)
+        .format("delta")
+        .outputMode("complete" if complete else "append")
+        .option("checkpointLocation", checkpoint)
+        .option("mergeSchema", "true")
+    )
+    match None if trigger is None else trigger.kind:
+        case TriggerKind.AVAILABLE_NOW | TriggerKind.ONCE:
+            writer = writer.trigger(availableNow=True)
+        case TriggerKind.PROCESSING_TIME if trigger is not None and trigger.interval is not None:
+            writer = writer.trigger(processingTime=trigger.interval)
+        case _:
+            pass
+    return writer.start(path)
+
+
+def replace_rows(
+    frame: DataFrame,
+    observed: Sequence[ObservedExpectations],
+    *,
+    path: str,
+    partition_columns: Sequence[str],
+    conf: Mapping[str, str],
+) -> dict[str, Mapping[str, int]]:
+    """Replaces a table's rows and schema by `frame`, in one commit; readers see the old rows or the new.
+
+    Returns the observed counters by metric name.
+    """
+    frame, observations = _observed(frame, observed, conf)
+    writer = frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    if partition_columns:
+        writer = writer.partitionBy(*partition_columns)
+    writer.save(path)
+    return _await_counters(observations)
+
+
+def append_rows(
+    frame: DataFrame,
+    observed: Sequence[ObservedExpectations],
+    *,
+    path: str,
+    transaction: tuple[str, int],
+    conf: Mapping[str, str],
+) -> dict[str, Mapping[str, int]]:
+    """Appends `frame` once: a second call with the same `transaction` (app id, version) does nothing.
+
+    Returns the observed counters by metric name.
+    """
+    frame, observations = _observed(frame, observed, conf)
+    app_id, version = transaction
+    writer = frame.write.format("delta").mode("append").option("mergeSchema", "true")
+    writer.option("txnAppId", app_id).option("txnVersion", version).save(path)
+    return _await_counters(observations)
+
+
+def _observed(
+    frame: DataFrame, observed: Sequence[ObservedExpectations], conf: Mapping[str, str]
+) -> tuple[DataFrame, dict[str, object]]:
+    """Binds the query to a session of its own, whose settings and counters no other flow shares."""
+    own = _jvm.on_cloned_session(frame, conf)
+    return own, {each.metric: _jvm.observation(own, each.metric, each.dataset_id) for each in observed}
+
+
+def _await_counters(observations: Mapping[str, object]) -> dict[str, Mapping[str, int]]:
+    """Spark reports the counters a moment after the write; a write without a job never does."""
+    deadline = time.monotonic() + _METRICS_SECONDS
+    counters: dict[str, Mapping[str, int]] = {}
+    for name, observation in observations.items():
+        while (values := _jvm.observed_values(observation)) is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        counters[name] = values or {}
+    return counters
