@@ -7,31 +7,23 @@
     def orders():
         return spark.readStream.format("cloudFiles").option("cloudFiles.format", "json").load("./data")
 
-The declarations are loaded at their first use, so that the command line starts without them.
+The declarations are loaded at their first use, so that the command line starts without them; type
+checkers and editors find them in `__init__.pyi`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import importlib
+import sys
+from typing import Any
 
-if TYPE_CHECKING:
-    from penstock.declare.expectations import (
-        expect,
-        expect_all,
-        expect_all_or_drop,
-        expect_all_or_fail,
-        expect_or_drop,
-        expect_or_fail,
+# An installer checks this; a checkout put on PYTHONPATH does not. Must parse on any Python 3.7.
+if sys.version_info < (3, 11):
+    raise SystemExit(
+        "[PYTHON_TOO_OLD] Penstock needs Python 3.11 or newer; %s is Python %s.\n"  # noqa: UP031
+        "  Fix: create a virtual environment with a newer Python: python3.12 -m venv .venv"
+        % (sys.executable, sys.version.split()[0])
     )
-    from penstock.declare.flows import append_flow
-    from penstock.declare.reads import read, read_stream, readStream
-    from penstock.declare.streaming_tables import (
-        create_streaming_live_table,
-        create_streaming_table,
-        create_target_table,
-    )
-    from penstock.declare.tables import create_table, materialized_view, table
-    from penstock.declare.views import create_view, temporary_view, view
 
 __all__ = [
     "append_flow",
@@ -75,11 +67,8 @@ _REFUSED = frozenset(
 def __getattr__(name: str) -> Any:
     # The names are listed, so that `from penstock import cli` does not load the declarations.
     if name in __all__ or name in _REFUSED:
-        from penstock.declare.spellings import SPELLINGS
-
-        return SPELLINGS[__name__][name]
-    import sys
-
+        # By name, not by statement: whoever imports `penstock` does not depend on the declarations.
+        return importlib.import_module("penstock.declare.spellings").SPELLINGS[__name__][name]
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message, name=name, obj=sys.modules[__name__])
 

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.declare.graph_only_session import GraphOnlySession
 from penstock.declare.pipeline_code import PipelineCode
 from penstock.declare.registry import PipelineRegistry, registration_context
-from penstock.declare.user_errors import one_line, user_error
+from penstock.declare.user_errors import Translate, one_line, user_error
 from penstock.errors import ConfigError
 
 
@@ -26,6 +26,7 @@ def load_pipeline(
     configuration: Mapping[str, str] | None = None,
     default_schema: str = "default",
     display: Callable[..., object] = ignore_display,
+    translate: Translate | None = None,
 ) -> PipelineRegistry:
     """Runs each file once and returns what all of them declare, errors included.
 
@@ -44,6 +45,7 @@ def load_pipeline(
             dataset functions read it too.
         default_schema: The schema of names without one.
         display: What `display(...)` does in the files.
+        translate: Turns Spark's exceptions into errors; without it they are PIPELINE_FILE_FAILED.
 
     Returns:
         The registry. Its `errors` hold every mistake of every file; a failed file does not stop the
@@ -65,21 +67,21 @@ def load_pipeline(
     try:
         with code.active():
             for file in files:
-                _run(code, file, registry)
+                _run(code, file, registry, translate)
     finally:
         registration_context.reset(token)
     registry.finish()
     return registry
 
 
-def _run(code: PipelineCode, file: Path, registry: PipelineRegistry) -> None:
+def _run(code: PipelineCode, file: Path, registry: PipelineRegistry, translate: Translate | None) -> None:
     try:
         code.run(file)
     except KeyboardInterrupt:
         raise
     except BaseException as failure:  # noqa: BLE001 - user code can raise anything, SystemExit too
         registry.incomplete = True
-        registry.add_error(user_error(failure, file, registry.root))
+        registry.add_error(user_error(failure, file, registry.root, translate))
 
 
 def _configure(spark: Any, settings: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -15,11 +16,17 @@ _LONGEST_REASON = 300
 _IMPORTED_NAME = re.compile(r"cannot import name '(\w+)'")
 
 
-def user_error(failure: BaseException, file: Path, root: Path) -> PenstockError:
+Translate = Callable[[BaseException], PenstockError | None]
+"""Recognises an exception of another system, e.g. Spark's; None leaves it to `user_error`."""
+
+
+def user_error(failure: BaseException, file: Path, root: Path, translate: Translate | None = None) -> PenstockError:
     """Returns the error to show for an exception that left the pipeline file `file`.
 
     The place is the innermost line in a user's file, which can be another file than `file`.
     """
+    if translate is not None and not isinstance(failure, PenstockError):
+        failure = (translate(failure) or failure).with_traceback(failure.__traceback__)
     location = failure_location(failure.__traceback__, root) or SourceLocation(shown_path(str(file), root))
     if isinstance(failure, PenstockError):
         if failure.location is None:

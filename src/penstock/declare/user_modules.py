@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from penstock.declare.pickling import pickle_by_value
+from penstock.declare.pickling import PipelineModule, pickle_by_value
 from penstock.declare.user_frames import shown_path
 from penstock.errors import DefinitionError, SourceLocation
 
@@ -68,7 +68,7 @@ class UserModules:
         known = self.known(str(file))
         if known is not None:
             return known
-        module = ModuleType(self._unique_name(file))
+        module = PipelineModule(self._unique_name(file))
         sys.modules[module.__name__] = module
         self.execute(module, str(file))
         return module
@@ -150,10 +150,10 @@ class _UserLoader(Loader):
         self._path = path
         self._spec_before: ModuleSpec | None = None
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
         known = self._modules.known(self._path)
         self._spec_before = known.__spec__ if known is not None else None
-        return known
+        return known or PipelineModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         if self._modules.known(self._path) is None:
@@ -162,10 +162,21 @@ class _UserLoader(Loader):
             module.__spec__ = self._spec_before
 
 
-class UserFinder(MetaPathFinder):
-    """Finds modules in the pipeline's folders before installed ones, and gives them a `_UserLoader`.
+class _FolderLoader(Loader):
+    """Makes a package of a folder without `__init__.py`."""
 
-    Namespace packages are left to Python, so that a data folder named like a library hides nothing.
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return PipelineModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Such a package has no code."""
+
+
+class UserFinder(MetaPathFinder):
+    """Finds modules in the pipeline's folders before installed ones.
+
+    A folder without `__init__.py` comes last, as in Python itself, so that a data folder named like
+    a library hides nothing.
     """
 
     def __init__(self, modules: UserModules) -> None:
@@ -183,10 +194,22 @@ class UserFinder(MetaPathFinder):
         places: Iterable[str] = self._modules.folders if path is None else path
         mine = [place for place in places if self._modules.has_folder(place)]
         spec = PathFinder.find_spec(fullname, mine) if mine else None
-        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        if spec is None:
+            return None
+        if spec.loader is None:
+            return self._folder_spec(fullname, spec, path)
+        if spec.origin is None or not spec.origin.endswith(".py"):
             return None
         spec.loader = _UserLoader(self._modules, spec.origin)
         spec.cached = None
+        return spec
+
+    def _folder_spec(self, fullname: str, found: ModuleSpec, path: Sequence[str] | None) -> ModuleSpec | None:
+        installed = PathFinder.find_spec(fullname, path)
+        if installed is None or installed.loader is not None:
+            return None
+        spec = ModuleSpec(fullname, _FolderLoader(), is_package=True)
+        spec.submodule_search_locations = list(found.submodule_search_locations or ())
         return spec
 
 

@@ -17,7 +17,7 @@ from tests.unit.declare.conftest import Load
 
 from penstock.declare import load_pipeline
 from penstock.declare.graph_only_session import GraphOnlySession
-from penstock.errors import ConfigError, DefinitionError
+from penstock.errors import ConfigError, DefinitionError, PenstockError
 
 FILES = {
     "transformations/a.py": "import dlt, b\n@dlt.table\ndef from_a(): return b.VALUE\n",
@@ -207,6 +207,17 @@ def test_long_messages_are_cut(load: Load) -> None:
     assert len(registry.errors[0].facts["reason"]) == 300
 
 
+def test_exceptions_of_another_system_can_be_translated(load: Load) -> None:
+    def translate(failure: BaseException) -> PenstockError | None:
+        return DefinitionError("SQL_CONF_NOT_FOUND", key="k") if isinstance(failure, LookupError) else None
+
+    registry = load("\n[][0]\n", **{"other.py": "raise ValueError\n"}, translate=translate)
+    assert [(e.condition, str(e.location)) for e in registry.errors] == [
+        ("SQL_CONF_NOT_FOUND", "pipeline.py:2"),
+        ("PIPELINE_FILE_FAILED", "other.py:1"),
+    ]
+
+
 def test_interrupt_is_not_swallowed(load: Load) -> None:
     with pytest.raises(KeyboardInterrupt):
         load("raise KeyboardInterrupt\n")
@@ -315,20 +326,61 @@ def test_functions_run_on_several_threads(load: Load) -> None:
     assert "other" not in sys.modules
 
 
-def test_functions_travel_by_value(load: Load) -> None:
+CALLS_OF_HELPERS = (
+    ("import helper", "helper.double(21)"),
+    ("from helper import double", "double(21)"),
+    ("import lib.deep", "lib.deep.double(21)"),
+    ("from lib import deep", "deep.double(21)"),
+    ("from package import inner", "inner.double(21)"),
+    ("own = lambda x: 2 * x", "own(21)"),
+)
+
+
+@pytest.mark.parametrize("all_are_libraries", [True, False])
+def test_functions_travel_to_workers_without_the_files(load: Load, all_are_libraries: bool) -> None:
     from pyspark import cloudpickle
 
+    helper = """
+        import dlt
+        import penstock as ps
+        from pyspark.sql import SparkSession
+        from pyspark.sql.functions import udf
+        from pyspark.sql.types import IntegerType, StructType
+        SCHEMA, FACTOR = StructType(), 2
+        @udf(IntegerType())
+        def wrapped(x): return x
+        @dlt.view
+        @ps.expect("a", "1")
+        def declared(): return spark.table("t")
+        def double(x): return FACTOR * x + len(SCHEMA)
+        """
+    imports = "\n".join(statement for statement, _ in CALLS_OF_HELPERS)
+    functions = ", ".join(f"lambda: {call}" for _, call in CALLS_OF_HELPERS)
     registry = load(
-        "import dlt, helper\nfrom pyspark import cloudpickle\n@dlt.table\n"
-        "def t():\n    return cloudpickle.dumps(lambda: helper.double(21))\n",
-        **{"helper.py": "def double(x): return 2 * x\n"},
-        libraries=["pipeline.py"],
+        f"import dlt\n{imports}\nfrom pyspark import cloudpickle\n@dlt.table(name='t')\n"
+        f"def t():\n    return [cloudpickle.dumps(function) for function in [{functions}]]\n",
+        **{
+            "helper.py": helper,
+            "lib/deep.py": helper.replace("declared", "deep_view"),
+            "package/__init__.py": "",
+            "package/inner.py": helper.replace("declared", "inner_view"),
+        },
+        libraries=None if all_are_libraries else ["pipeline.py"],
     )
+    assert registry.errors == ()
     sent = registry.flows[0].function()
-    program = "import sys, pickle; print(pickle.loads(sys.stdin.buffer.read())())"
-    done = subprocess.run([sys.executable, "-c", program], input=sent, capture_output=True, check=True, cwd="/")
-    assert done.stdout.strip() == b"42"
-    assert not [name for name in cloudpickle.list_registry_pickle_by_value() if name.startswith("pipeline")]  # type: ignore[no-untyped-call]
+    program = """
+import sys, pickle
+for line in sys.stdin:
+    print(pickle.loads(bytes.fromhex(line))(), "penstock" in sys.modules)
+"""
+    lines = "\n".join(message.hex() for message in sent)
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=lines, capture_output=True, check=True, cwd="/", text=True
+    )
+    assert done.stdout.splitlines() == ["42 False"] * len(CALLS_OF_HELPERS)
+    registered = cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]
+    assert not {"pipeline_pipeline", "helper", "lib.deep"} & set(registered)
 
 
 def test_no_bytecode_is_left_in_the_users_folder(load: Load, tmp_path: Path) -> None:

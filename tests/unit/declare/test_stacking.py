@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 from tests.unit.declare.conftest import Load
 
 import penstock as ps
+from penstock.declare import SPELLINGS
 from penstock.errors import DefinitionError
 from penstock.graph.elements import MaterializedView, TemporaryView
 
@@ -178,7 +181,7 @@ def test_expectation_on_something_else(load: Load) -> None:
         lambda: ps.create_streaming_table("t"),
         lambda: ps.append_flow(target="t"),
         lambda: ps.expect("a", "b"),
-        lambda: ps.create_sink("s", "kafka", {}),
+        lambda: SPELLINGS["penstock"]["create_sink"]("s", "kafka", {}),
     ],
 )
 def test_declaring_outside_of_a_load(declare: object) -> None:
@@ -241,8 +244,14 @@ def test_signatures_show_the_users_parameters_only() -> None:
     assert ps.create_streaming_table.__doc__
 
 
+def test_the_stub_for_editors_names_the_same() -> None:
+    stub = Path(ps.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    assert sorted(re.findall(r" as (\w+)$", stub, re.MULTILINE)) == sorted(ps.__all__)
+
+
 def test_every_exported_name_is_served() -> None:
     for name in ps.__all__:
         assert callable(getattr(ps, name))
+    unknown = "no_such_name"
     with pytest.raises(AttributeError):
-        _ = ps.no_such_name
+        getattr(ps, unknown)

@@ -1,0 +1,23 @@
+"""What type checkers and editors see; the names are the same as in `__init__.py`, and a test compares them."""
+
+from penstock.declare.expectations import expect as expect
+from penstock.declare.expectations import expect_all as expect_all
+from penstock.declare.expectations import expect_all_or_drop as expect_all_or_drop
+from penstock.declare.expectations import expect_all_or_fail as expect_all_or_fail
+from penstock.declare.expectations import expect_or_drop as expect_or_drop
+from penstock.declare.expectations import expect_or_fail as expect_or_fail
+from penstock.declare.flows import append_flow as append_flow
+from penstock.declare.reads import read as read
+from penstock.declare.reads import read_stream as read_stream
+from penstock.declare.reads import readStream as readStream
+from penstock.declare.streaming_tables import create_streaming_live_table as create_streaming_live_table
+from penstock.declare.streaming_tables import create_streaming_table as create_streaming_table
+from penstock.declare.streaming_tables import create_target_table as create_target_table
+from penstock.declare.tables import create_table as create_table
+from penstock.declare.tables import materialized_view as materialized_view
+from penstock.declare.tables import table as table
+from penstock.declare.views import create_view as create_view
+from penstock.declare.views import temporary_view as temporary_view
+from penstock.declare.views import view as view
+
+__all__: list[str]

@@ -1,0 +1,82 @@
+"""Look-ups in the declared graph, and the facts of the structural rules' errors."""
+
+from __future__ import annotations
+
+from penstock.errors import SourceLocation
+from penstock.graph.dataflow_graph import DataflowGraph
+from penstock.graph.elements import Dataset, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.identifier import Identifier
+from penstock.graph.rules import check
+
+
+def _place(line: int) -> SourceLocation:
+    return SourceLocation("p.py", line)
+
+
+def _table(name: str, line: int = 1) -> StreamingTable:
+    return StreamingTable(identifier=Identifier("shop", name), location=_place(line))
+
+
+def _flow(name: str, target: str, line: int = 9) -> UnresolvedFlow:
+    return UnresolvedFlow(name=name, target=Identifier("shop", target), function=lambda: None, location=_place(line))
+
+
+def _facts(datasets: list[Dataset], flows: list[UnresolvedFlow]) -> list[tuple[str, dict[str, str]]]:
+    return [(error.condition, error.facts) for error in check(DataflowGraph.of(datasets, flows))]
+
+
+def test_lookup_ignores_case_and_catalog() -> None:
+    orders = _table("Orders")
+    graph = DataflowGraph.of([orders], [])
+    for name in ("orders", "LIVE.ORDERS", "Shop.orders", "main.SHOP.Orders"):
+        assert graph.find(name, default_schema="shop") is orders
+    assert graph.find("orders", default_schema="other") is None
+    assert graph.get(Identifier("SHOP", "ORDERS")) is orders
+    assert graph.names() == ("Orders", "shop.Orders")
+
+
+def test_the_first_declaration_wins_and_all_are_kept() -> None:
+    first, second = _table("a", 1), _table("A", 2)
+    graph = DataflowGraph.of([first, second], [])
+    assert graph.declared == (first, second)
+    assert graph.tables == (first,)
+
+
+def test_views_and_flows() -> None:
+    view = TemporaryView(identifier=Identifier("shop", "v"), location=_place(3), function=lambda: None)
+    flows = [_flow("b", "t"), _flow("a", "T"), _flow("c", "u")]
+    graph = DataflowGraph.of([_table("t"), view], flows)
+    assert graph.views == (view,)
+    assert graph.flows_to(Identifier("shop", "t")) == (flows[0], flows[1])
+    assert graph.flows_to(view.identifier) == ()
+
+
+def test_duplicate_names_both_places() -> None:
+    assert _facts([_table("a", 1), _table("a", 2)], [_flow("f", "a", 5), _flow("F", "a", 6)]) == [
+        ("DUPLICATE_GRAPH_ELEMENT", {"kind": "dataset", "name": "shop.a", "first": "p.py:1", "second": "p.py:2"}),
+        ("DUPLICATE_GRAPH_ELEMENT", {"kind": "flow", "name": "F", "first": "p.py:5", "second": "p.py:6"}),
+    ]
+
+
+def test_unknown_target_suggests_a_name() -> None:
+    assert _facts([_table("orders")], [_flow("f", "orders"), _flow("g", "order")]) == [
+        (
+            "FLOW_TARGET_UNKNOWN",
+            {"flow": "g", "target": "shop.order", "suggestion": "Did you mean 'orders'?"},
+        )
+    ]
+
+
+def test_what_was_refused_is_not_reported_as_missing() -> None:
+    sink = Identifier("shop", "sink")
+    graph = DataflowGraph.of([_table("a")], [_flow("f", "sink")], refused=[sink, Identifier("shop", "a")])
+    assert check(graph) == ()
+
+
+def test_an_incomplete_graph_proves_no_absence() -> None:
+    assert check(DataflowGraph.of([], [_flow("f", "t")], incomplete=True)) == ()
+    assert check(DataflowGraph.of([_table("a")], [], incomplete=True)) == ()
+
+
+def test_empty_pipeline() -> None:
+    assert _facts([], []) == [("RUN_EMPTY_PIPELINE", {})]
