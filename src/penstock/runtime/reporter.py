@@ -62,7 +62,8 @@ class Reporter:
         for warning in graph.warnings:
             self._log.append(
                 EventType.PLANNING_INFORMATION,
-                *builders.planning_information([]),
+                warning.message,
+                builders.planning_information([])[1],
                 level=Level.WARN,
                 dataset=warning.dataset,
                 error=warning,

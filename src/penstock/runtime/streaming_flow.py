@@ -76,9 +76,10 @@ class StreamingFlow:
         try:
             services.reporter.flow(self._flow, FlowStatus.STARTING)
             built = services.query(self._flow)
-            query = self._start(built)
+            follows = self._follows()
+            query = self._start(built, follows=follows)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
-            self._await_end(query)
+            self._await_end(query, follows=follows)
         except Exception as error:
             if built is not None and self._evolves(built, error):
                 raise _Restart from error
@@ -87,7 +88,7 @@ class StreamingFlow:
             if query is not None:
                 services.listener.await_end(str(query.runId), _LISTENER_SECONDS)
 
-    def _start(self, built: FlowQuery) -> StreamingQuery:
+    def _start(self, built: FlowQuery, *, follows: bool) -> StreamingQuery:
         services = self._services
         services.listener.handle(self._query_name, lambda progress: self._on_progress(built, progress))
         with services.configured(self._flow):
@@ -98,16 +99,14 @@ class StreamingFlow:
                 path=self._stage.path,
                 checkpoint=self._checkpoint,
                 complete=self._flow.type is FlowType.COMPLETE,
-                trigger=_AS_FAST_AS_POSSIBLE if self._follows else services.trigger_of(self._flow),
+                trigger=_AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow),
             )
 
-    @property
     def _follows(self) -> bool:
         """Whether the query shall wait for rows that other flows are still writing."""
         return self._services.trigger.stops and not all(table.ended.is_set() for table in self._upstream)
 
-    def _await_end(self, query: StreamingQuery) -> None:
-        follows = self._follows
+    def _await_end(self, query: StreamingQuery, *, follows: bool) -> None:
         pause = _DRAIN_POLL_SECONDS if follows else _POLL_SECONDS
         while not query.awaitTermination(pause):  # type: ignore[arg-type]  # PySpark takes fractions
             if self._services.stop.is_set():
