@@ -17,13 +17,13 @@ import importlib
 import sys
 from typing import Any
 
-# An installer checks this; a checkout put on PYTHONPATH does not. Must parse on any Python 3.7.
-if sys.version_info < (3, 11):
-    raise SystemExit(
-        "[PYTHON_TOO_OLD] Penstock needs Python 3.11 or newer; %s is Python %s.\n"  # noqa: UP031
-        "  Fix: create a virtual environment with a newer Python: python3.12 -m venv .venv"
-        % (sys.executable, sys.version.split()[0])
+# An installer checks this; a checkout put on PYTHONPATH does not. Parses on any Python since 3.7.
+if sys.version_info < (3, 11):  # noqa: UP036 - that is the point
+    sys.stderr.write(
+        f"[PYTHON_TOO_OLD] Penstock needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}.\n"
+        "  Fix: make a virtual environment with a newer one, for example 'python3.12 -m venv .venv'\n"
     )
+    raise SystemExit(2)
 
 __all__ = [
     "append_flow",
