@@ -62,9 +62,10 @@ def _session(name: object, function: str) -> SparkSession:
         )
     if location is not None:
         raise DefinitionError("READ_OUTSIDE_DATASET_FUNCTION", location=location, name=name)
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    session = SparkSession.getActiveSession()
-    if session is None:
-        raise DefinitionError("NO_ACTIVE_OR_DEFAULT_SESSION", name=name)
-    return session
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError as error:
+        raise DefinitionError("NO_ACTIVE_OR_DEFAULT_SESSION", name=name) from error

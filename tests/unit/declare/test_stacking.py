@@ -224,6 +224,13 @@ def test_reads_of_something_that_is_no_name(function: object) -> None:
     assert raised.value.facts["got"] == "int"
 
 
+def test_reads_without_a_session() -> None:
+    with pytest.raises(DefinitionError) as raised:
+        ps.read("orders")
+    assert raised.value.condition == "NO_ACTIVE_OR_DEFAULT_SESSION"
+    assert raised.value.facts == {"name": "orders"}
+
+
 def test_what_the_flow_of_a_table_holds(load: Load) -> None:
     registry = load(
         "import dlt\n@dlt.table(name='s.t', spark_conf={'pipelines.trigger.interval': '1 second'})\ndef f(): ...\n"
