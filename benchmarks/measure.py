@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import threading
 import time
@@ -62,7 +61,9 @@ def measure(
             try:
                 code = process.wait(timeout)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
+                for member in [*psutil.Process(process.pid).children(recursive=True), process]:
+                    with suppress(psutil.NoSuchProcess):
+                        member.kill()
                 process.wait()
                 raise ProgramFailedError(f"no end after {timeout:.0f} s\n{_tail(log)}") from None
         seconds = time.monotonic() - started

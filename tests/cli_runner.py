@@ -89,7 +89,7 @@ class Running:
 
     @property
     def pid(self) -> int:
-        """The process id of Python, the leader of its process group."""
+        """The process id of Python, the JVM's parent."""
         return self.process.pid
 
     def jvm(self, timeout: float = 60.0) -> psutil.Process:
@@ -123,7 +123,7 @@ class Running:
         try:
             stdout, stderr = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            _kill_group(self.process)
+            _kill(self.process)
             stdout, stderr = self.process.communicate(timeout=10)
             stderr += f"\n(killed by the test after {timeout:.0f} s)"
         return Outcome(self.arguments, self.process.returncode, stdout, stderr, time.monotonic() - self._started)
@@ -131,7 +131,7 @@ class Running:
 
 @contextmanager
 def running(*arguments: object, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> Iterator[Running]:
-    """Starts a command in a process group of its own, which is gone at the end of the block, whatever happened."""
+    """Starts a command, which is gone at the end of the block with its JVM, whatever happened."""
     given = tuple(str(argument) for argument in arguments)
     process = subprocess.Popen(
         [*_COMMAND, *given],
@@ -146,14 +146,15 @@ def running(*arguments: object, cwd: Path | None = None, environ: Mapping[str, s
     try:
         yield Running(process, given)
     finally:
-        _kill_group(process)
+        _kill(process)
         with suppress(subprocess.TimeoutExpired, ValueError):
             process.communicate(timeout=10)
 
 
-def _kill_group(process: subprocess.Popen[str]) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _kill(process: subprocess.Popen[str]) -> None:
+    for member in family(process.pid):  # the JVM is in a process group of its own
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
 
 
 def _name(process: psutil.Process) -> str:

@@ -1,0 +1,33 @@
+"""What `make bench` runs: every benchmark, or the named ones with their flags.
+
+run.py                          all of them, in full
+run.py --quick                  all of them, small: shows that they work, says nothing about speed
+run.py orders --repeat 3        one of them, with its own flags (see `run.py orders --help`)
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+_ROOT = Path(__file__).parent.parent
+_QUICK = {"orders": ["--rows", "20000"], "startup": ["--repeat", "1"]}
+
+
+def main(words: list[str]) -> int:
+    if words and words[0] in _QUICK:
+        return _run(words[0], words[1:])
+    if words not in ([], ["--quick"]):
+        print(__doc__)
+        return 2
+    codes = [_run(name, flags if words else []) for name, flags in _QUICK.items()]
+    return max(codes)
+
+
+def _run(name: str, flags: list[str]) -> int:
+    return subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *flags], check=False, cwd=_ROOT).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

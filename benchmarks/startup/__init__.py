@@ -1,0 +1,1 @@
+"""How long a person waits before anything happens: a session, `validate` of 100 tables, `status`, `--help`."""
