@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from penstock.analysis import Resolver
 from penstock.config import PipelineConfig
 from penstock.declare import load_pipeline
-from penstock.errors import PipelineInvalid
+from penstock.errors import PenstockError, PipelineInvalid
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.rules import check
@@ -23,9 +24,17 @@ from penstock.runtime.state import snapshot, table_paths
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.read_hooks import handling_reads, install_read_hooks
 from penstock.spark.session import SessionConfig, start_session
+from penstock.spark.translate import translate_analysis
 from penstock.storage import StorageLayout
 
 Progress = Callable[[str], None]
+
+
+def _translated(error: BaseException) -> PenstockError | None:
+    """What module-level code met in Spark, in the words of its author."""
+    if not isinstance(error, PySparkException):
+        return None
+    return translate_analysis(error, known=(), location=None, dataset=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,7 @@ class Workspace:
                 spark=self.spark,
                 configuration=config.configuration,
                 default_schema=config.schema,
+                translate=_translated,
             )
         graph = registry.graph()
         errors = [*registry.errors, *check(graph)]
