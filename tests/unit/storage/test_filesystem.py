@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import ConfigError
+from penstock.storage import Storage
+
+
+def test_a_file_is_written_read_listed_and_deleted(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    storage.write_text_atomic("a/b.json", "ä")
+    assert storage.read_text("a/b.json") == "ä"
+    assert storage.read_text(f"{tmp_path}/a/b.json") == "ä"
+    storage.append("a/c.txt", "1\n")
+    storage.append("a/c.txt", "2\n")
+    assert storage.read_bytes("a/c.txt", start=2, limit=1) == b"2"
+    assert storage.read_bytes("a/c.txt", start=99) == b""
+    assert [(entry.name, entry.size, entry.is_directory) for entry in storage.list("a")] == [
+        ("b.json", 2, False),
+        ("c.txt", 4, False),
+    ]
+    assert storage.list("a")[0].uri == f"{tmp_path}/a/b.json"
+    storage.delete("a")
+    storage.delete("a")
+    assert not storage.exists("a")
+    assert storage.list("a") == []
+
+
+def test_replacing_a_file_leaves_nothing_else_behind(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    for text in ("one", "two"):
+        storage.write_text_atomic("f", text)
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+    assert storage.read_text("f") == "two"
+
+
+@pytest.mark.parametrize("prefix", ["", "file://", "file:"])
+def test_local_uris_are_the_same_place(tmp_path: Path, prefix: str) -> None:
+    folder = tmp_path / "with space"
+    storage = Storage(f"{prefix}{folder}")
+    storage.write_text_atomic("x", "1")
+    assert storage.is_local
+    assert (folder / "x").read_text() == "1"
+    assert storage.list()[0].name == "x"
+    with storage.exclusive():
+        assert storage.exists("x")
+
+
+def test_a_relative_uri_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Storage(".penstock/").uri == f"{tmp_path}/.penstock"
+
+
+def test_memory_is_a_storage_too() -> None:
+    storage = Storage("memory://filesystem-test")
+    storage.write_text_atomic("a/b", "1")
+    storage.append("a/b", "2")
+    with storage.create("a/c") as file:
+        file.write(b"3")
+    assert [entry.name for entry in storage.list("a")] == ["b", "c"]
+    assert storage.read_text("a/b") == "12"
+    with pytest.raises(FileExistsError):
+        storage.create("a/c")
+    storage.delete("")
+
+
+def test_creating_a_file_twice_is_refused(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    storage.create("a/x").close()
+    with pytest.raises(FileExistsError):
+        storage.create("a/x")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Storage(str(tmp_path)).read_text("no")
+
+
+@pytest.mark.parametrize("action", ["makedirs", "create", "append", "write_text_atomic"])
+def test_a_path_that_cannot_be_written(tmp_path: Path, action: str) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    storage = Storage(f"{tmp_path}/file/storage")
+    location = f"{storage.uri}/x"
+    arguments = [location, "text"] if action in {"append", "write_text_atomic"} else [location]
+    with pytest.raises(ConfigError) as caught:
+        getattr(storage, action)(*arguments)
+    assert caught.value.condition == "STORAGE_NOT_WRITABLE"
+    assert caught.value.facts["path"] == location
+    assert caught.value.facts["reason"]
+    assert caught.value.exit_code == 2
+
+
+def test_a_folder_read_as_a_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Storage(str(tmp_path)).read_text("")
+    assert caught.value.condition == "STORAGE_NOT_READABLE"
+    assert caught.value.facts["path"] == str(tmp_path)
+
+
+def test_a_scheme_that_nobody_knows() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Storage("gopher://x/y")
+    assert caught.value.condition == "STORAGE_SCHEME_UNSUPPORTED"
+    assert caught.value.facts == {"uri": "gopher://x/y", "scheme": "gopher"}
+
+
+def test_a_scheme_whose_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "s3fs", None)
+    with pytest.raises(ConfigError) as caught:
+        Storage("s3a://bucket/orders")
+    assert caught.value.condition == "STORAGE_EXTRA_MISSING"
+    assert caught.value.facts == {"uri": "s3a://bucket/orders", "package": "s3fs"}

@@ -1,0 +1,196 @@
+"""The lock, with real processes that are killed and stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.errors import ConfigError, StateError
+from penstock.storage import LockOwner, Storage, StorageLock, is_locked, read_holder
+
+HOLD = """
+import sys
+from penstock.storage import LockOwner, StorageLock
+with StorageLock(sys.argv[1], LockOwner.current("penstock run")):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+OWNER = LockOwner(os.getpid(), "here", datetime(2026, 1, 1, tzinfo=UTC), "test")
+
+
+@contextmanager
+def another_run(storage: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", HOLD, str(storage)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def refused(storage: Path) -> StateError:
+    began = time.monotonic()
+    with pytest.raises(StateError) as caught:
+        StorageLock(str(storage), OWNER).acquire()
+    assert time.monotonic() - began < 1
+    assert caught.value.condition == "STORAGE_LOCKED"
+    assert caught.value.exit_code == 3
+    return caught.value
+
+
+def test_a_live_run_is_left_alone_stopped_or_not_and_a_killed_one_taken_over(tmp_path: Path) -> None:
+    with another_run(tmp_path) as process:
+        error = refused(tmp_path)
+        assert error.facts["pid"] == str(process.pid)
+        assert error.facts["storage"] == str(tmp_path)
+        assert error.facts["host"]
+        assert datetime.fromisoformat(error.facts["since"]).tzinfo is not None
+
+        process.send_signal(signal.SIGSTOP)
+        rewrite(tmp_path, heartbeat=(datetime.now(UTC) - timedelta(hours=1)).isoformat())
+        assert is_locked(Storage(str(tmp_path)))
+        refused(tmp_path)
+
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # a zombie from here on
+        assert not is_locked(Storage(str(tmp_path)))
+        with StorageLock(str(tmp_path), OWNER) as lock:
+            assert lock.held
+
+
+def test_a_run_that_ends_gives_the_lock_back(tmp_path: Path) -> None:
+    with another_run(tmp_path) as process:
+        process.communicate("", timeout=5)
+        assert process.returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_process_is_refused_too(tmp_path: Path) -> None:
+    lock = StorageLock(str(tmp_path), LockOwner.current())
+    with lock:
+        assert refused(tmp_path).facts["pid"] == str(os.getpid())
+        with pytest.raises(StateError):
+            lock.acquire()
+        assert lock.held
+    lock.release()
+    assert not lock.held
+    with lock:
+        assert lock.held
+
+
+def test_a_pid_that_was_reused_holds_nothing(tmp_path: Path) -> None:
+    with StorageLock(str(tmp_path), LockOwner.current()):
+        rewrite(tmp_path, birth="1")
+        with StorageLock(str(tmp_path), OWNER) as other:
+            assert other.held
+
+
+@pytest.mark.parametrize(("age", "alive"), [(30, True), (90, False)])
+def test_on_another_machine_the_heartbeat_decides(tmp_path: Path, age: float, *, alive: bool) -> None:
+    with StorageLock(str(tmp_path), LockOwner.current()):
+        rewrite(tmp_path, machine="elsewhere", heartbeat=(datetime.now(UTC) - timedelta(seconds=age)).isoformat())
+        if alive:
+            refused(tmp_path)
+        else:
+            with StorageLock(str(tmp_path), OWNER) as other:
+                assert other.held
+
+
+def test_the_heartbeat_is_renewed(tmp_path: Path) -> None:
+    with StorageLock(str(tmp_path), LockOwner.current(), heartbeat_seconds=0.02):
+        first = content(tmp_path)["heartbeat"]
+        until(lambda: content(tmp_path)["heartbeat"] != first)
+
+
+def test_a_lock_that_was_taken_over_is_noticed_and_not_taken_back(tmp_path: Path) -> None:
+    lost = threading.Event()
+    with StorageLock(str(tmp_path), LockOwner.current(), heartbeat_seconds=0.02, on_lost=lost.set) as lock:
+        thief = dict(content(tmp_path), token="other", machine="elsewhere")
+        Storage(str(tmp_path)).write_text_atomic("lock.json", json.dumps(thief))
+        if not lost.wait(0.2):  # a beat may have been between its reading and its writing
+            Storage(str(tmp_path)).write_text_atomic("lock.json", json.dumps(thief))
+        assert lost.wait(5)
+        assert not lock.held
+    assert content(tmp_path)["token"] == "other"
+
+
+def test_a_lock_file_that_was_deleted_comes_back(tmp_path: Path) -> None:
+    with StorageLock(str(tmp_path), LockOwner.current(), heartbeat_seconds=0.02):
+        Storage(str(tmp_path)).delete("lock.json")
+        until((tmp_path / "lock.json").exists)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])
+def test_a_damaged_lock_file_holds_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "lock.json").write_text(text)
+    assert read_holder(Storage(str(tmp_path))) is None
+    with StorageLock(str(tmp_path), OWNER) as lock:
+        assert lock.held
+
+
+def test_of_many_at_once_one_wins(tmp_path: Path) -> None:
+    barrier = threading.Barrier(8)
+    locks = [StorageLock(str(tmp_path), LockOwner.current()) for _ in range(8)]
+    won: list[StorageLock] = []
+
+    def compete(lock: StorageLock) -> None:
+        barrier.wait()
+        try:
+            won.append(lock.acquire())
+        except StateError as error:
+            assert error.condition == "STORAGE_LOCKED"
+
+    threads = [threading.Thread(target=compete, args=(lock,)) for lock in locks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    won[0].release()
+
+
+def test_a_storage_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError) as caught:
+        StorageLock(f"{tmp_path}/file/storage", OWNER).acquire()
+    assert caught.value.condition == "STORAGE_NOT_WRITABLE"
+    assert caught.value.facts["path"] == f"{tmp_path}/file/storage"
+    assert caught.value.exit_code == 2
+
+
+def test_looking_at_the_lock_makes_nothing(tmp_path: Path) -> None:
+    storage = Storage(f"{tmp_path}/none")
+    assert read_holder(storage) is None
+    assert not is_locked(storage)
+    assert list(tmp_path.iterdir()) == []
+
+
+def content(storage: Path) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((storage / "lock.json").read_text())
+    return value
+
+
+def rewrite(storage: Path, **changes: str) -> None:
+    Storage(str(storage)).write_text_atomic("lock.json", json.dumps(dict(content(storage), **changes)))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
