@@ -178,6 +178,7 @@ def series_model(series: Iterable[FlowSeries]) -> list[dict[str, Any]]:
         {
             "flow": one.flow,
             "timestamps": [point.timestamp.timestamp() for point in one.points],
+            "updates": [point.update_id for point in one.points],
             "batch_ids": [point.batch_id for point in one.points],
             "output_rows": [point.output_rows for point in one.points],
             "input_rows_per_second": [point.input_rows_per_second for point in one.points],

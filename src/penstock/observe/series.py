@@ -23,6 +23,7 @@ class BatchPoint:
     """
 
     sequence: int
+    update_id: str
     timestamp: datetime
     batch_id: int | None
     input_rows: int | None
@@ -87,6 +88,7 @@ def _point(event: Event, metrics: Mapping[str, Any], quality: object) -> BatchPo
     counts = [rule.get("failed_records") for rule in expectations or () if isinstance(rule, Mapping)]
     return BatchPoint(
         sequence=event.sequence,
+        update_id=event.origin.update_id,
         timestamp=event.timestamp,
         batch_id=_integer(metrics.get("batch_id")),
         input_rows=_integer(metrics.get("num_input_rows")),

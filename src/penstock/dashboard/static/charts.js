@@ -3,7 +3,7 @@
 (() => {
   const host = document.getElementById("charts");
   if (!host) return;
-  const columns = ["timestamps", "batch_ids", "input_rows_per_second", "processed_rows_per_second", "batch_duration_ms", "output_rows"];
+  const columns = ["timestamps", "updates", "batch_ids", "input_rows_per_second", "processed_rows_per_second", "batch_duration_ms", "output_rows"];
   const flows = new Map(); // flow name -> columns, in the order of the log
   let charts = [];
   let after = -1;
@@ -21,20 +21,21 @@
     if (value === null || value === undefined) return "–";
     return value < 1 ? `${Math.round(value * 1000)} ms` : `${+value.toFixed(value < 10 ? 1 : 0)} s`;
   };
+  const latest = (list) => { for (let at = list.length - 1; at >= 0; at -= 1) if (list[at] !== null && list[at] !== undefined) return list[at]; return null; };
   const names = () => [...flows.keys()];
   const titled = (text, flow) => (flows.size > 1 ? `${text}, ${flow}` : text);
   const tones = ["--chart-1", "--chart-2", "--chart-3", "--chart-4"];
 
   const rates = {
     element: document.getElementById("chart-rates"),
-    format: (value) => `${short(value)}/s`,
+    format: (value) => (value === null || value === undefined ? "–" : `${short(value)}/s`),
     series: () => names().flatMap((flow, index) => [
       { label: titled("Input rate", flow), tone: tones[(2 * index) % 4], dash: [6, 4] },
       { label: titled("Processed rate", flow), tone: tones[(2 * index + 1) % 4] },
     ]),
     data: () => names().map((flow) => {
       const own = flows.get(flow);
-      return [own.timestamps, own.input_rows_per_second, own.processed_rows_per_second];
+      return rowsOf(own, [own.input_rows_per_second, own.processed_rows_per_second]);
     }),
   };
   const durations = {
@@ -43,10 +44,38 @@
     series: () => names().map((flow, index) => ({ label: titled("Batch duration", flow), tone: tones[(index + 2) % 4], fill: true })),
     data: () => names().map((flow) => {
       const own = flows.get(flow);
-      return [own.timestamps, own.batch_duration_ms.map((value) => (value === null ? null : value / 1000))];
+      return rowsOf(own, [own.batch_duration_ms.map((value) => (value === null ? null : value / 1000))]);
     }),
   };
 
+  // The newest update alone reads best while it runs; one with few batches is shown among the others.
+  const period = document.getElementById("period");
+  const newest = () => {
+    let [latest, update, count] = [-1, null, 0];
+    for (const own of flows.values()) {
+      const last = own.timestamps.length - 1;
+      if (last >= 0 && own.timestamps[last] > latest) [latest, update] = [own.timestamps[last], own.updates[last]];
+    }
+    for (const own of flows.values()) count = Math.max(count, own.updates.filter((each) => each === update).length);
+    return { update, count };
+  };
+  const chosen = () => {
+    const { update, count } = newest();
+    return period.value === "newest" || (period.value === "" && count > 2) ? update : null;
+  };
+  // One flow's rows for the chart: only the chosen update, and a gap in the line between two updates.
+  const rowsOf = (own, lists) => {
+    const only = chosen();
+    const rows = [[], ...lists.map(() => [])];
+    own.timestamps.forEach((moment, index) => {
+      if (only !== null && own.updates[index] !== only) return;
+      const before = index > 0 && own.updates[index - 1] !== own.updates[index] && rows[0].length > 0;
+      if (before) { rows[0].push(moment - 0.001); lists.forEach((_, column) => rows[column + 1].push(null)); }
+      rows[0].push(moment);
+      lists.forEach((list, column) => rows[column + 1].push(list[index]));
+    });
+    return rows;
+  };
   const joined = (tables) => (tables.length > 1 ? uPlot.join(tables) : tables[0]);
   const options = (chart) => {
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), size: 4 }, font: "11px system-ui, sans-serif" };
@@ -58,12 +87,12 @@
       scales: { x: { time: true, range: (_, low, high) => (low === null ? [0, 1] : high - low < 10 ? [low - 5, high + 5] : [low, high]) }, y: { range: (_, low, high) => [0, Math.max(high || 0, 1e-9) * 1.15 || 1] } },
       axes: [axis, { ...axis, size: 58, values: (_, values) => values.map(chart.format) }],
       series: [
-        { label: "Time", value: (_, value) => (value === null ? "–" : new Date(value * 1000).toLocaleTimeString()) },
+        { label: "Time", value: (plot, value) => { const shown = value ?? latest(plot.data[0]); return shown === null ? "–" : new Date(shown * 1000).toLocaleTimeString(); } },
         ...chart.series().map((one) => ({
-          label: one.label, stroke: colour(one.tone), width: 2, dash: one.dash, spanGaps: true,
+          label: one.label, stroke: colour(one.tone), width: 2, dash: one.dash, spanGaps: flows.size > 1,
           fill: one.fill ? `${colour(one.tone)}22` : undefined,
           points: { size: 5, fill: colour(one.tone) },
-          value: (_, value) => chart.format(value),
+          value: (plot, value, column, index) => chart.format(index === null || index === undefined ? latest(plot.data[column]) : value),
         })),
       ],
     };
@@ -135,6 +164,7 @@
     if (again) { again = false; fetchNew(); }
   };
 
+  period.addEventListener("change", draw);
   document.addEventListener("penstock-changed", fetchNew);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   let width = 0;

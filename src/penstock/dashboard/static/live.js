@@ -100,7 +100,12 @@
     button.setAttribute("aria-pressed", String(!paused));
     if (paused) open(); else { close(); show("paused", "Paused"); }
   });
+  // A browser opens six connections to a server at most: hidden tabs give theirs back.
+  document.addEventListener("visibilitychange", () => {
+    if (button.getAttribute("aria-pressed") === "true") return;
+    if (document.hidden) close(); else if (!stream) open();
+  });
   window.addEventListener("pagehide", close);
-  window.addEventListener("pageshow", (event) => { if (event.persisted && button.getAttribute("aria-pressed") !== "true") open(); });
+  window.addEventListener("pageshow", (event) => { if (event.persisted && !stream && button.getAttribute("aria-pressed") !== "true") open(); });
   open();
 })();

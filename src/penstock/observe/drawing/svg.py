@@ -15,12 +15,12 @@ from penstock.observe.drawing.tone import Tone, tone
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind
 from penstock.observe.numbers import count, rate, short_count
 
-_CARD_WIDTH = 228
+_CARD_WIDTH = 212
 _SMALL_HEIGHT, _FULL_HEIGHT = 52, 78
-_COLUMN_GAP, _ROW_GAP, _MARGIN = 60, 20, 14
-_NAME_CELLS, _SUB_CELLS = 23, 20
+_COLUMN_GAP, _ROW_GAP, _MARGIN = 48, 18, 10
+_NAME_CELLS, _SUB_CELLS = 21, 18
 _NOT_XML = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"}
-_WIDE = 6
+_WIDE = 7
 """From this many layers on, the page scrolls instead of shrinking the drawing."""
 
 _ICONS = {
@@ -127,7 +127,7 @@ def _card(node: LineageNode, name: str, *, left: float, upper: float, height: in
         parts.append(f'<text class="lineage-number" x="14" y="67">{_rows(node)}</text>')
         if node.dropped:
             parts.append(
-                f'<text class="lineage-dropped" x="{_CARD_WIDTH // 2 + 20}" y="67">'
+                f'<text class="lineage-dropped" x="{_CARD_WIDTH // 2 + 19}" y="67">'
                 f"{short_count(node.dropped)} dropped</text>"
             )
         if node.rows_per_second is not None:
