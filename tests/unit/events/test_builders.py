@@ -131,7 +131,9 @@ def test_an_update_in_words() -> None:
         "orders: update started, full refresh of a, refresh of b and c only"
     )
     assert words(refresh=list("abcde")) == "orders: update started, refresh of a, b, c and 2 more only"
-    assert builders.create_update(pipeline="p", cause="RETRY", version="1", full_refresh=("a",), continuous=True)[1] == {
+    assert builders.create_update(pipeline="p", cause="RETRY", version="1", full_refresh=("a",), continuous=True)[
+        1
+    ] == {
         "create_update": {
             "cause": "RETRY",
             "full_refresh": ["a"],

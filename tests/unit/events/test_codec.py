@@ -4,6 +4,7 @@ import json
 import math
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import PurePosixPath
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -62,7 +63,13 @@ def test_details_are_a_json_string_and_times_are_utc_of_one_width() -> None:
 
 
 def test_what_json_cannot_hold_does_not_stop_the_log() -> None:
-    details = {"a": math.nan, "b": [math.inf, (1,)], "c": PurePosixPath("/x"), "d": EVENT.timestamp, 5: {1}}
+    details: dict[Any, Any] = {
+        "a": math.nan,
+        "b": [math.inf, (1,)],
+        "c": PurePosixPath("/x"),
+        "d": EVENT.timestamp,
+        5: {1},
+    }
     event = Event("e", 0, EVENT.timestamp, EVENT.origin, Level.INFO, EventType.FLOW_PROGRESS, "", details)
     assert decode(encode(event)).details == {
         "a": None,

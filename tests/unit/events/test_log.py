@@ -15,7 +15,7 @@ import pytest
 from tests.recorded.build import SteppedClock
 
 from penstock.errors import ConfigError, DataError, ExternalError, SourceLocation
-from penstock.events import Event, EventLog, EventType, Level, UpdateState, builders, new_update_id, read_events
+from penstock.events import Event, EventLog, EventType, Level, Origin, UpdateState, builders, new_update_id, read_events
 from penstock.events import log as log_module
 from penstock.storage import Storage
 
@@ -193,7 +193,7 @@ def test_a_storage_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "events").write_text("a file where the folder should be")
     log = EventLog(
         Storage(str(tmp_path)),
-        origin=log_module.Origin("p", "u"),
+        origin=Origin("p", "u"),
         clock=CLOCK,
         next_sequence=0,
         ordinal=1,
@@ -230,9 +230,12 @@ def test_the_level_follows_from_the_content(tmp_path: Path) -> None:
 
 
 def test_a_broken_subscriber_is_removed_and_the_rest_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(_: Event) -> None:
+        raise ZeroDivisionError
+
     seen: list[str] = []
     with open_log(tmp_path) as log, caplog.at_level(logging.ERROR):
-        log.subscribe(lambda _: 1 / 0)
+        log.subscribe(broken)
         stop = log.subscribe(lambda event: seen.append(event.message))
         say(log, "a")
         say(log, "b")
@@ -254,7 +257,5 @@ def segments(storage: Path) -> list[Path]:
 
 def test_the_log_and_the_status_need_no_spark() -> None:
     program = "import sys, penstock.events, penstock.observe.current; print(*sys.modules)"
-    shown = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True
-    )
+    shown = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert not {"pyspark", "delta", "py4j", "pyarrow", "pandas"} & set(shown.stdout.split())

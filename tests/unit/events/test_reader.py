@@ -136,7 +136,7 @@ def test_following_ends_after_what_was_written_before_the_stop(tmp_path: Path) -
 
     def follow() -> None:
         for event in EventReader(str(tmp_path)).follow(stop=stop, interval=0.01):
-            seen.append(event.message)  # noqa: PERF401 - one by one, as they come
+            seen.append(event.message)
             if event.message == "c":
                 stop.set()
 
