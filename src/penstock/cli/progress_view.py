@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -120,28 +121,40 @@ class LiveTable:
 
         self._following = _Following()
         self._console = stderr()
-        self._live = Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+        # Transient: the summary that follows holds the same numbers, and one table is enough.
+        self._live = Live(
+            console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
+        self._news = threading.Event()
+        self._drawn_at = 0.0
         self._message = "Starting …"
         self._lines: deque[str] = deque()  # its operations are atomic, so that a signal handler needs no lock
 
     def on_event(self, event: Event) -> None:
         """Remembers the event for the next redraw."""
         self._following.apply(event)
+        self._news.set()
         if event.level in (Level.WARN, Level.ERROR):
             self._lines.append(event_line(event) or _timed(event.timestamp, event.message))
 
     def progress(self, message: str) -> None:
         """Shows the message until there is a table."""
         self._message = clean(message)
+        self._news.set()
 
     def announce(self, message: str) -> None:
-        """Shows the message above the table at the next redraw."""
+        """Shows the message above the table at the next redraw; takes no lock, which the main thread could hold."""
         self._lines.append(_timed(datetime.now(UTC), message))
+        self._drawn_at = 0.0
 
     def refresh(self) -> None:
-        """Redraws."""
+        """Redraws when there is news, and once a second for the clock."""
         from rich.text import Text
 
+        if not self._news.is_set() and time.monotonic() - self._drawn_at < 1:
+            return
+        self._news.clear()
+        self._drawn_at = time.monotonic()
         while self._lines:
             self._live.console.print(Text(self._lines.popleft()))
         self._live.update(self._drawing(), refresh=True)
@@ -166,6 +179,7 @@ class LiveTable:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._news.set()
         if kind is None:
             self.refresh()
         self._live.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import shlex
 import sys
 import threading
 from pathlib import Path
@@ -70,7 +71,8 @@ def run(
     if as_json:
         errors = errors_json(tuple(one for error in outcome.errors for one in errors_of(error)))
         print_json({**total.to_json(), "errors": errors})
-    print_summary(outcome.state, outcome.errors, this_run=view.status(), total=total)
+    where = "" if directory == Path() else shlex.quote(str(directory))
+    print_summary(outcome.state, outcome.errors, this_run=view.status(), total=total, directory=where)
     if failed:
         codes = {error.exit_code for error in outcome.errors}
         raise typer.Exit(codes.pop() if len(codes) == 1 else 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from penstock.cli.console import note, plural, stderr, table
@@ -13,9 +14,18 @@ from penstock.observe.status import PipelineStatus
 
 
 def print_summary(
-    state: UpdateState, errors: Sequence[PenstockError], *, this_run: PipelineStatus, total: PipelineStatus
+    state: UpdateState,
+    errors: Sequence[PenstockError],
+    *,
+    this_run: PipelineStatus,
+    total: PipelineStatus,
+    directory: str = "",
 ) -> None:
-    """Writes the summary to stderr. `this_run` holds this update's numbers, `total` those of the whole log."""
+    """Writes the summary to stderr.
+
+    `this_run` holds this update's numbers, `total` those of the whole log. `directory` is what the commands
+    proposed at the end need to find the pipeline, as it is typed; nothing when the user stands in it.
+    """
     added = {dataset.name: dataset.rows for dataset in this_run.datasets}
     stored = [dataset for dataset in total.datasets if dataset.name in added and dataset.type != "VIEW"]
     out = stderr()
@@ -39,7 +49,7 @@ def print_summary(
         note(render(error) + "\n")
     note(_last_line(state, errors, this_run))
     if stored:
-        note(_what_next(errors, short_name(stored[-1].name, total.datasets)))
+        note(_what_next(errors, short_name(stored[-1].name, total.datasets), directory))
 
 
 def _last_line(state: UpdateState, errors: Sequence[PenstockError], this_run: PipelineStatus) -> str:
@@ -52,16 +62,17 @@ def _last_line(state: UpdateState, errors: Sequence[PenstockError], this_run: Pi
     return f"{word} in {duration_ms(1000 * (update.ended - update.started).total_seconds())}."
 
 
-def _what_next(errors: Sequence[PenstockError], last_table: str) -> str:
-    quoted = f'"{last_table}"' if " " in last_table else last_table
+def _what_next(errors: Sequence[PenstockError], last_table: str, directory: str) -> str:
     if errors:
-        return (
-            "Next: correct the error and run again; a run continues after the last committed batch.\n"
-            "  penstock events --level error     what happened, in order"
-        )
-    return (
-        "Next:\n"
-        f"  penstock show {quoted:<20} its rows\n"
-        "  penstock status                    this again, any time\n"
-        "  penstock ui                        the dashboard"
-    )
+        lead = "Next: correct the error and run again; a run continues after the last committed batch."
+        proposals = [("events --level error", "what happened, in order")]
+    else:
+        lead = "Next:"
+        proposals = [
+            (f"show {shlex.quote(last_table)}", "its rows"),
+            ("status", "this again, any time"),
+            ("ui", "the dashboard"),
+        ]
+    words = [(f"penstock {command} {directory}".rstrip(), why) for command, why in proposals]
+    width = max(len(command) for command, _ in words)
+    return "\n".join([lead, *(f"  {command:<{width}}   {why}" for command, why in words)])

@@ -213,3 +213,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit(0)
+    except BrokenPipeError:  # `--oracle | head`: whoever read has seen enough
+        os._exit(0)
