@@ -143,7 +143,7 @@ class StreamingFlow:
                 self._services.spark, error, checkpoint_location=self._checkpoint, source_name=source.source_name
             )
             if evolution is not None:
-                self._say(str(evolution))
+                self._say(evolution.message)
                 return True
         return False
 

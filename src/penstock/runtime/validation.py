@@ -22,13 +22,17 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """What `penstock validate` prints: `datasets` are `{name, type, schema, inputs}` in reading order."""
+    """What `penstock validate` prints: `datasets` are `{name, type, schema, inputs}` in reading order.
+
+    `downstream` names the datasets that could not be checked, because something that they read is wrong.
+    """
 
     valid: bool
     datasets: tuple[Mapping[str, Any], ...]
     errors: tuple[PenstockError, ...]
     warnings: tuple[PenstockError, ...]
     graph: ResolvedGraph | None = None
+    downstream: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ def validate(
     try:
         graph = workspace.resolve(say, persist=False)
     except PipelineInvalid as invalid:
-        return ValidationReport(False, (), invalid.errors, ())
+        return ValidationReport(False, (), invalid.errors, (), downstream=invalid.downstream)
     datasets = tuple(_dataset(graph, identifier) for identifier in graph.order)
     return ValidationReport(True, datasets, (), graph.warnings, graph)
 

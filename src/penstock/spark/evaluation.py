@@ -153,7 +153,7 @@ class Evaluation:
 
     def stream(self, spark: SparkSession, read: StreamRead, load: Callable[[str], DataFrame]) -> DataFrame:
         """Answers a streaming read of something outside the pipeline."""
-        description = describe_source(read)
+        description = shown_path(describe_source(read), self.settings.directory)
         name = self.source_name(read.name or f"{read.format}_{description.rstrip('/').rpartition('/')[2]}")
         self.inputs.append(Input(read.format, description, streaming=True, name=name))
         with handling_reads(None):
@@ -182,7 +182,7 @@ class Evaluation:
         """Replaces the pipeline's dataset names in a SQL statement by views over what they mean."""
         parsed = parse_statement(spark, statement)
         if parsed.command is not None:
-            self.action(f"spark.sql({parsed.command})")
+            self.action(f"spark.sql('{' '.join(statement.split()[:2])} …')")
         return replace_references(statement, self._view_of, parsed)
 
     def action(self, method: str) -> None:
@@ -217,6 +217,11 @@ def describe_source(read: StreamRead) -> str:
         if value := read.option(key):
             return value
     return read.format
+
+
+def shown_path(path: str, directory: Path) -> str:
+    """Returns a path inside the pipeline's folder relative to it, as its author writes it; others as they are."""
+    return f"./{Path(path).relative_to(directory)}" if Path(path).is_relative_to(directory) else path
 
 
 def map_path(path: str, settings: EvaluationSettings) -> str:
