@@ -37,8 +37,7 @@ def run_sql(
         lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
         dataset=None,
     )
-    events = workspace.spark.read.schema(SQL_COLUMNS).json(workspace.layout.events)
-    events.createOrReplaceTempView("event_log")
+    _create_event_log_view(workspace)
     try:
         with handling_reads(reads):
             frame = workspace.spark.sql(statement)
@@ -47,6 +46,16 @@ def run_sql(
         known = _stored_names(workspace)
         raise translate_analysis(error, known=known, location=None, dataset=None) from error
     return frame.columns, rows
+
+
+def _create_event_log_view(workspace: Workspace) -> None:
+    spark, folder = workspace.spark, workspace.layout.events
+    if Storage(workspace.layout.uri).exists(folder):
+        # A line torn by a crash parses to a row of nulls.
+        events = spark.read.schema(SQL_COLUMNS).json(folder).where("id IS NOT NULL")
+    else:
+        events = spark.createDataFrame([], SQL_COLUMNS)
+    events.createOrReplaceTempView("event_log")
 
 
 def _stored_names(workspace: Workspace) -> tuple[str, ...]:

@@ -62,8 +62,7 @@ class Reporter:
         for warning in graph.warnings:
             self._log.append(
                 EventType.PLANNING_INFORMATION,
-                warning.message,
-                builders.planning_information([])[1],
+                *builders.planning_warning(warning.message, name=warning.dataset),
                 level=Level.WARN,
                 dataset=warning.dataset,
                 error=warning,

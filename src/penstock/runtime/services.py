@@ -36,7 +36,8 @@ class FlowQuery:
 class FlowServices:
     """What all flows of one update share.
 
-    `stop` is set when the update shall end after the current batches. `trigger` is the pipeline's;
+    `stop` is set when the update shall end after the current batches, `abandon` when it must not
+    write any more, because another run has taken the storage over. `trigger` is the pipeline's;
     `evaluation` guards the session's settings while a dataset function runs and its query starts.
     """
 
@@ -53,6 +54,7 @@ class FlowServices:
     retries: RetrySettings
     trigger: Trigger
     stop: threading.Event
+    abandon: threading.Event
     evaluation: threading.RLock = field(default_factory=threading.RLock)
 
     def query(self, flow: ResolvedFlow) -> FlowQuery:

@@ -122,7 +122,7 @@ class StreamingFlow:
         last = _batch_of(query)
         deadline = time.monotonic() + _LAST_BATCH_SECONDS
         while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-            if _batch_of(query) != last:
+            if _batch_of(query) != last or self._services.abandon.is_set():
                 break
             time.sleep(_DRAIN_POLL_SECONDS)
         query.stop()

@@ -12,7 +12,7 @@ from importlib import metadata
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, StateError
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import (
@@ -47,6 +47,19 @@ class UpdateOutcome:
     errors: tuple[PenstockError, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Stopping:
+    """How an update is asked to end: after the current batches, or without writing another one."""
+
+    stop: threading.Event
+    abandon: threading.Event
+
+    def abandon_storage(self) -> None:
+        """Another run has taken the storage over, because this process gave no sign of life."""
+        self.abandon.set()
+        self.stop.set()
+
+
 def run_update(
     config: PipelineConfig,
     selection: RefreshSelection,
@@ -68,9 +81,10 @@ def run_update(
         ExternalError: Spark did not start or ended.
     """
     say = progress or _say_nothing
+    stopping = _Stopping(stop or threading.Event(), threading.Event())
     update_id = new_update_id()
     with (
-        StorageLock(config.storage, LockOwner.current()),
+        StorageLock(config.storage, LockOwner.current(), on_lost=stopping.abandon_storage),
         EventLog.open(config.storage, pipeline_name=config.name, update_id=update_id) as log,
     ):
         if on_event is not None:
@@ -88,7 +102,7 @@ def run_update(
         )
         reporter = Reporter(log, config.name)
         try:
-            state, errors = _run(config, selection, reporter, stop or threading.Event(), say, spark)
+            state, errors = _run(config, selection, reporter, stopping, say, spark)
         except PenstockError as error:
             reporter.update(UpdateState.FAILED, error=error)
             raise
@@ -102,7 +116,7 @@ def _run(
     config: PipelineConfig,
     selection: RefreshSelection,
     reporter: Reporter,
-    stop: threading.Event,
+    stopping: _Stopping,
     say: Progress,
     spark: SparkSession | None,
 ) -> tuple[UpdateState, tuple[PenstockError, ...]]:
@@ -134,7 +148,8 @@ def _run(
         board=board,
         retries=config.retries,
         trigger=config.trigger,
-        stop=stop,
+        stop=stopping.stop,
+        abandon=stopping.abandon,
     )
     listener.attach(workspace.spark)
     try:
@@ -142,7 +157,9 @@ def _run(
         run_flows(flows, services)
     finally:
         listener.detach(workspace.spark)
-    state = _final_state(board, stop)
+    if stopping.abandon.is_set():
+        raise StateError("STORAGE_LOCK_LOST", storage=config.storage)
+    state = _final_state(board, stopping.stop)
     reporter.update(state, reason=board.errors[0].message if board.errors else None)
     return state, board.errors
 
