@@ -31,13 +31,15 @@ def show(
             help="As of this time; UTC unless it says otherwise.",
         ),
     ] = None,
+    sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="The first rows by this column.")] = None,
+    descending: Annotated[bool, typer.Option("--descending", help="Sort from the greatest to the smallest.")] = False,
     environment: Environment = None,
     storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Show rows of a table, now or as of an earlier version.
 
-    Rows come in no promised order; use `penstock sql` to sort, filter or join.
+    Without `--sort` rows come in no promised order. `penstock sql` filters and joins.
     """
     from penstock.events.reader import read_events
     from penstock.observe.tables import find_table, read_table
@@ -48,7 +50,7 @@ def show(
         timestamp = timestamp.replace(tzinfo=UTC)
     config = open_project(directory, environment=environment, storage=storage)
     found = find_table(config.storage, table, default_schema=config.schema, events=read_events(config.storage))
-    content = read_table(found, limit=limit, version=version, timestamp=timestamp)
+    content = read_table(found, limit=limit, version=version, timestamp=timestamp, sort=sort, descending=descending)
     print_rows(content.columns, content.rows, as_json=as_json, title=f"{found.identifier}, version {content.version}")
     if not as_json:
         more = "; there are more, see --limit" if content.truncated else ""

@@ -84,13 +84,21 @@ def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iter
 
 
 def read_table(
-    table: StoredTable, *, limit: int, version: int | None = None, timestamp: datetime | None = None
+    table: StoredTable,
+    *,
+    limit: int,
+    version: int | None = None,
+    timestamp: datetime | None = None,
+    sort: str | None = None,
+    descending: bool = False,
 ) -> TableRows:
-    """Returns up to `limit` rows of `table`, in no promised order, as of its newest version or the one asked for.
+    """Returns up to `limit` rows of `table` as of its newest version, or the one asked for.
 
-    A `timestamp` without a time zone is UTC.
+    With `sort`, a column's name in any case, these are the first ones by that column, NULL last; without it the order
+    means nothing. A `timestamp` without a time zone is UTC.
 
     Raises:
+        ConfigError: COLUMN_NOT_FOUND for `sort`.
         StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE.
     """
     import pyarrow as pa
@@ -111,9 +119,11 @@ def read_table(
             raise StateError(
                 "TABLE_VERSION_NOT_FOUND", dataset=name, name=name, version=asked, newest=newest
             ) from error
+    order = _order_by(table, [field.name for field in delta.schema().fields], sort, descending=descending)
     try:
         # The query engine, and not the plain dataset: it knows deletion vectors and column mapping.
-        batches = QueryBuilder().register("rows", delta).execute(f"SELECT * FROM rows LIMIT {int(limit) + 1}")  # noqa: S608
+        query = f"SELECT * FROM rows{order} LIMIT {int(limit) + 1}"  # noqa: S608 - order is quoted, limit a number
+        batches = QueryBuilder().register("rows", delta).execute(query)
         content = pa.table(batches.read_all())
     except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=_first_line(error)) from error
@@ -125,6 +135,17 @@ def read_table(
         version=int(delta.version()),
         truncated=content.num_rows > limit,
     )
+
+
+def _order_by(table: StoredTable, columns: list[str], sort: str | None, *, descending: bool) -> str:
+    if sort is None:
+        return ""
+    column = next((name for name in columns if name.casefold() == sort.casefold()), None)
+    if column is None:
+        hint = did_you_mean(sort, columns, also=f"Its columns: {', '.join(columns)}.")
+        raise ConfigError("COLUMN_NOT_FOUND", dataset=str(table.identifier), column=sort, hint=hint)
+    quoted = '"' + column.replace('"', '""') + '"'
+    return f" ORDER BY {quoted} {'DESC' if descending else 'ASC'} NULLS LAST"
 
 
 def _first_line(error: BaseException) -> str:

@@ -109,6 +109,23 @@ def test_an_earlier_version_and_time(tmp_path: Path) -> None:
     assert read_table(table, limit=10, timestamp=moment + timedelta(days=1)).version == 1
 
 
+def test_rows_can_be_sorted_by_a_column_in_any_case(tmp_path: Path) -> None:
+    write(tmp_path, "orders", rows=4)
+    table = find_table(str(tmp_path), "orders", default_schema="shop")
+    assert [row[0] for row in read_table(table, limit=2, sort="ID", descending=True).rows] == [3, 2]
+    assert [row[0] for row in read_table(table, limit=2, sort="name").rows] == [0, 1]
+
+
+@pytest.mark.parametrize("column", ["nam", 'id" desc; --'])
+def test_sorting_by_an_unknown_column_is_refused(tmp_path: Path, column: str) -> None:
+    write(tmp_path, "orders")
+    with pytest.raises(ConfigError) as caught:
+        read_table(find_table(str(tmp_path), "orders", default_schema="shop"), limit=1, sort=column)
+    assert caught.value.condition == "COLUMN_NOT_FOUND"
+    assert caught.value.facts["column"] == column
+    assert "name" in caught.value.facts["hint"]
+
+
 def test_a_version_that_is_not_there_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "orders")
     with pytest.raises(StateError) as caught:
