@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from penstock.spark.session import SessionConfig, start_session, stop_session
+from tests.spark.pipeline_project import PipelineProject
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +19,9 @@ def spark() -> Iterator[SparkSession]:
     session = start_session(SessionConfig(name="tests", master="local[2]", spark_conf=conf))
     yield session
     stop_session(session)
+
+
+@pytest.fixture
+def project(spark: SparkSession, tmp_path: Path) -> PipelineProject:
+    """An empty pipeline project in a folder of its own."""
+    return PipelineProject(tmp_path, spark)

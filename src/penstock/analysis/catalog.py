@@ -40,8 +40,11 @@ class Known:
     rewritten: bool
 
 
-class UpstreamFailed(Exception):
-    """A dataset that the function reads has failed itself; reported there, not here."""
+class UpstreamFailed(BaseException):
+    """A dataset that the function reads has failed itself; reported there, not here.
+
+    Not an Exception, for the same reason.
+    """
 
     def __init__(self, identifier: Identifier) -> None:
         self.identifier = identifier

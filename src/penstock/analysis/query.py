@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.analysis.catalog import AnalysisCatalog, UpstreamFailed, plain_schema
+from penstock.analysis.catalog import AnalysisCatalog, NotYetResolved, UpstreamFailed, plain_schema
 from penstock.declare.user_frames import failure_location
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, SourceLocation, did_you_mean
 from penstock.graph.elements import Dataset, FlowFunction
 from penstock.graph.resolved import Input
 from penstock.graph.schema import Schema
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
-from penstock.spark.expectations import condition
+from penstock.spark.expectations import observe_expectations
 from penstock.spark.plans import OutputMode, check_output_mode, stateful_operators, supported_output_mode, watermark
-from penstock.spark.translate import translate_analysis
+from penstock.spark.translate import reason_of, translate_analysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +59,13 @@ class QueryAnalyser:
         name = str(dataset.identifier)
         evaluation = Evaluation(self.spark, self.catalog, self.settings, schemas, name)
         try:
-            frame = evaluation.call(function)
-            self._check_expectations(frame, dataset)
-            frame = evaluation.expect(dataset, frame)
+            frame = self._expect(evaluation, dataset, evaluation.call(function))
             mode = OutputMode.APPEND if is_view or not frame.isStreaming else supported_output_mode(frame)
             if frame.isStreaming and not is_view and mode is OutputMode.APPEND:
                 check_output_mode(frame, mode)
-        except (UpstreamFailed, PipelineInvalid):
+        except (NotYetResolved, UpstreamFailed, PipelineInvalid, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # a user's function can raise anything, SystemExit too
             place = failure_location(error.__traceback__, self.settings.directory) or location
             raise translate_analysis(error, known=self.known_names, location=place, dataset=name) from error
         mark = watermark(frame) if frame.isStreaming else None
@@ -80,32 +78,38 @@ class QueryAnalyser:
             watermark=None if mark is None else (mark.column, mark.delay),
         )
 
-    def _check_expectations(self, frame: DataFrame, dataset: Dataset) -> None:
-        """Checks each expectation by itself, so that each bad one is reported at its own line."""
-        errors: list[PenstockError] = []
-        for expectation in dataset.expectations:
-            try:
-                frame.select(condition(expectation))
-            except PySparkException as error:
-                errors.append(
-                    DefinitionError(
-                        "EXPECTATION_NOT_RESOLVED",
-                        location=expectation.location,
-                        dataset=str(dataset.identifier),
-                        expectation=expectation.name,
-                        constraint=expectation.constraint,
-                        reason=_reason(error, frame.columns),
-                    )
-                )
-        if errors:
-            raise PipelineInvalid(errors)
+    @staticmethod
+    def _expect(evaluation: Evaluation, dataset: Dataset, frame: DataFrame) -> DataFrame:
+        """Applies the expectations; when Spark refuses them, each bad one is reported at its own line."""
+        try:
+            return evaluation.expect(dataset, frame)
+        except PySparkException:
+            errors = list(_broken_expectations(frame, dataset))
+            if not errors:
+                raise
+            raise PipelineInvalid(errors) from None
+
+
+def _broken_expectations(frame: DataFrame, dataset: Dataset) -> Iterator[PenstockError]:
+    for expectation in dataset.expectations:
+        try:
+            observe_expectations(frame, [expectation], dataset=dataset.identifier, occurrence=0)
+        except PySparkException as error:
+            yield DefinitionError(
+                "EXPECTATION_NOT_RESOLVED",
+                location=expectation.location,
+                dataset=str(dataset.identifier),
+                expectation=expectation.name,
+                constraint=expectation.constraint,
+                reason=_reason(error, frame.columns),
+            )
 
 
 def _reason(error: PySparkException, columns: Iterable[str]) -> str:
     parameters = error.getMessageParameters() or {}
     missing = str(parameters.get("objectName", "")).replace("`", "")
     if not missing:
-        return str(error).partition("\n")[0]
+        return reason_of(error)
     names = list(columns)
     return f"there is no column '{missing}'. " + did_you_mean(
         missing, names, also=f"The columns are {', '.join(names)}."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
-from typing import cast
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -15,6 +15,7 @@ from penstock.analysis.rules import check
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import (
+    Dataset,
     MaterializedView,
     StreamingTable,
     Table,
@@ -26,6 +27,7 @@ from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, Resolved
 from penstock.graph.schema import Schema
 from penstock.spark.evaluation import EvaluationSettings
 from penstock.spark.plans import OutputMode
+from penstock.spark.translate import reason_of
 from penstock.storage import StorageLayout
 
 Progress = Callable[[str], None]
@@ -104,24 +106,38 @@ class Resolver:
             name=view.identifier.name, target=view.identifier, function=view.function, location=view.location
         )
         query = self._analyse(flow, view, is_view=True)
-        if query is not None:
+        if isinstance(query, FailedFlow):
+            self._failed[view.identifier] = [query]
+        else:
             self._views[view.identifier] = ResolvedView(view, query.schema, query.streaming, query.inputs)
             self._known[view.identifier] = Known(query.schema, query.streaming, rewritten=False)
 
     def _resolve_table(self, table: Table) -> None:
-        flows = [(flow, self._analyse(flow, table, is_view=False)) for flow in self.graph.flows_to(table.identifier)]
-        resolved = [_resolved_flow(flow, query) for flow, query in flows if query is not None]
-        if len(resolved) < len(flows) or not flows:
-            self._failed.setdefault(table.identifier, [])
+        failed: list[FailedFlow] = []
+        resolved: list[ResolvedFlow] = []
+        for flow in self.graph.flows_to(table.identifier):
+            query = self._analyse(flow, table, is_view=False)
+            if isinstance(query, FailedFlow):
+                failed.append(query)
+            else:
+                resolved.append(_resolved_flow(flow, query))
+        try:
+            declared = None if table.schema is None else declared_schema(table)
+        except DefinitionError as error:
+            failed.insert(0, _failed_dataset(table, error))
+        if failed or not resolved:
+            self._failed[table.identifier] = failed
             return
         decided = _decide(table, resolved)
         self._tables[table.identifier] = decided
         self._flows.extend(resolved)
         rewritten = isinstance(decided, MaterializedView) or any(flow.type is FlowType.COMPLETE for flow in resolved)
-        schema = self._stored_schema(table, [flow.schema for flow in resolved])
+        schema = declared or _merged(flow.schema for flow in resolved)
         self._known[table.identifier] = Known(schema, isinstance(decided, StreamingTable), rewritten)
 
-    def _analyse(self, flow: UnresolvedFlow, dataset: Table | TemporaryView, *, is_view: bool) -> AnalysedQuery | None:
+    def _analyse(
+        self, flow: UnresolvedFlow, dataset: Table | TemporaryView, *, is_view: bool
+    ) -> AnalysedQuery | FailedFlow:
         analyser = QueryAnalyser(
             self.spark,
             AnalysisCatalog(self.graph, self.default_schema, self._lookup, self.stored_table),
@@ -138,29 +154,14 @@ class Resolver:
             )
         except UpstreamFailed as upstream:
             reason = DefinitionError("UPSTREAM_FAILED", dataset=str(dataset.identifier), name=upstream.identifier)
-            self._fail(FailedFlow(flow, reason, because_of=upstream.identifier))
+            return FailedFlow(flow, reason, because_of=upstream.identifier)
         except PenstockError as error:
-            self._fail(FailedFlow(flow, error))
-        return None
+            return FailedFlow(flow, error)
 
     def _lookup(self, identifier: Identifier) -> Known | None:
         if identifier in self._failed:
             raise UpstreamFailed(identifier)
         return self._known.get(identifier)
-
-    def _stored_schema(self, table: Table, queries: Iterable[Schema]) -> Schema:
-        """The declared schema, else the columns of all flows by name, in order of appearance."""
-        if table.schema is not None:
-            return declared_schema(table.schema)
-        merged = StructType()
-        for query in queries:
-            for column in spark_schema(query):
-                if column.name.casefold() not in {name.casefold() for name in merged.fieldNames()}:
-                    merged.add(column)
-        return plain_schema(merged)
-
-    def _fail(self, flow: FailedFlow) -> None:
-        self._failed.setdefault(flow.flow.target, []).append(flow)
 
     def _fail_cycle(self, cycle: list[Identifier]) -> None:
         path = " -> ".join(str(each) for each in [*cycle, cycle[0]])
@@ -170,16 +171,46 @@ class Resolver:
             error = DefinitionError(
                 "FLOW_CYCLE", location=dataset.location, dataset=str(identifier), path=path, name=identifier
             )
-            flow = UnresolvedFlow(
-                name=identifier.name, target=identifier, function=lambda: None, location=dataset.location
-            )
-            self._fail(FailedFlow(flow, error, because_of=None if identifier == first else first))
+            because_of = None if identifier == first else first
+            self._failed[identifier] = [_failed_dataset(dataset, error, because_of=because_of)]
 
 
-def declared_schema(schema: object) -> Schema:
-    """Returns a declared `schema=` (StructType or DDL) as plain data."""
-    struct = schema if isinstance(schema, StructType) else cast("StructType", StructType.fromDDL(str(schema)))
-    return Schema(struct.json())
+def _failed_dataset(dataset: Dataset, error: PenstockError, *, because_of: Identifier | None = None) -> FailedFlow:
+    """The failure of a dataset that is not the fault of one of its flows."""
+    flow = UnresolvedFlow(
+        name=dataset.identifier.name, target=dataset.identifier, function=lambda: None, location=dataset.location
+    )
+    return FailedFlow(flow, error, because_of)
+
+
+def declared_schema(table: Table) -> Schema:
+    """Returns a table's declared `schema=` (StructType or DDL) as plain data.
+
+    Raises:
+        DefinitionError: DECLARED_SCHEMA_INVALID.
+    """
+    if isinstance(table.schema, StructType):
+        return Schema(table.schema.json())
+    try:
+        return Schema(StructType.fromDDL(str(table.schema)).json())
+    except PySparkException as error:
+        raise DefinitionError(
+            "DECLARED_SCHEMA_INVALID",
+            location=table.location,
+            dataset=str(table.identifier),
+            name=table.identifier,
+            reason=reason_of(error),
+        ) from None
+
+
+def _merged(queries: Iterable[Schema]) -> Schema:
+    """Returns the columns of all flows of a table by name, in order of appearance."""
+    merged = StructType()
+    for query in queries:
+        for column in spark_schema(query):
+            if column.name.casefold() not in {name.casefold() for name in merged.fieldNames()}:
+                merged.add(column)
+    return plain_schema(merged)
 
 
 def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:

@@ -43,8 +43,8 @@ _handler: ContextVar[ReadHandler | None] = ContextVar("penstock_read_handler", d
 
 _FILE_READS = ("load", "json", "csv", "parquet", "text", "orc", "xml")
 _DATAFRAME_ACTIONS = """
-    checkpoint collect count first foreach foreachPartition head isEmpty localCheckpoint show tail take toArrow
-    toLocalIterator toPandas
+    approxQuantile checkpoint collect corr count cov first foreach foreachPartition head isEmpty localCheckpoint show
+    tail take toArrow toLocalIterator toPandas
 """
 _ACTIONS: tuple[tuple[type, str], ...] = (
     (ClassicDataFrame, _DATAFRAME_ACTIONS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from penstock.errors import ExternalError, StateError
@@ -86,6 +88,7 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     if SparkContext._active_spark_context is not None:
         raise StateError("SPARK_ALREADY_RUNNING", name=SparkContext._active_spark_context.appName)
     report = progress or (lambda _line: None)
+    _silence_query_context_loggers()
     java = find_java()
     jars = ensure_jars("core", java=java, progress=report)
     for name in config.jar_sets:
@@ -120,6 +123,12 @@ def stop_session(spark: SparkSession) -> None:
     after_stop = _running.after_stop if _running else _nothing
     _end_session(spark)
     after_stop()
+
+
+def _silence_query_context_loggers() -> None:
+    """Keeps PySpark from printing each analysis error to stderr, stack trace included: Penstock reports it itself."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def driver_log() -> Path | None:

@@ -62,8 +62,9 @@ def translate_analysis(
     if isinstance(error, PySparkException):
         condition = error.getCondition() or type(error).__name__
         parameters = error.getMessageParameters() or {}
-        if condition == "TABLE_OR_VIEW_NOT_FOUND":
-            name = str(parameters.get("relationName", "")).replace("`", "")
+        # Spark's own catalog knows no third part of a name: there, a name with one is simply not found.
+        if condition in {"TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"}:
+            name = str(parameters.get("relationName") or parameters.get("identifier", "")).replace("`", "")
             suggestion = did_you_mean(
                 name.rpartition(".")[2],
                 [each.rpartition(".")[2] for each in known],
@@ -75,9 +76,7 @@ def translate_analysis(
         if condition == "PATH_NOT_FOUND":
             path = str(parameters.get("path", "")).removeprefix("file:")
             return DefinitionError("PATH_NOT_FOUND", location=location, dataset=dataset, path=path)
-        return DefinitionError(
-            "QUERY_ANALYSIS_FAILED", location=location, dataset=dataset, detail=_first_line(_message(error))
-        )
+        return DefinitionError("QUERY_ANALYSIS_FAILED", location=location, dataset=dataset, detail=reason_of(error))
     if isinstance(error, (Py4JNetworkError, ConnectionError)):
         return ExternalError("JVM_DIED", dataset=dataset)
     return DefinitionError(
@@ -104,6 +103,11 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     said = [cause for cause in causes if cause.condition not in {None, "STREAM_FAILED"}]
     detail = (said[-1] if said else root).message
     return ExternalError("FLOW_FAILED", dataset=dataset, flow=flow, detail=_first_line(detail))
+
+
+def reason_of(error: PySparkException) -> str:
+    """Returns what Spark says is wrong, in one line, without the plan and the stack trace."""
+    return _first_line(_message(error))
 
 
 def is_upstream_schema_change(error: BaseException) -> bool:
@@ -192,5 +196,5 @@ def _message(error: PySparkException) -> str:
 def _first_line(text: str) -> str:
     """The part of a Spark message that says what is wrong: up to the plan or the stack trace."""
     line = re.split(r"\n|; line \d+ pos|;\s*~|;$", text.strip(), maxsplit=1)[0].strip()
-    line = re.sub(r"\s*SQLSTATE: \w+", "", line)
+    line = re.sub(r"\s*SQLSTATE: \w+", "", line).removesuffix(";")
     return line if len(line) <= _LONGEST_DETAIL else line[:_LONGEST_DETAIL] + "…"
