@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.spark.pipeline_project import PipelineProject
 
 from penstock.spark.session import SessionConfig, start_session, stop_session
-from tests.spark.pipeline_project import PipelineProject
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from tests.oracle.tables import read_table, stored, table_version
 
 from penstock.config import PipelineConfig, RetrySettings, load_project
 from penstock.events import Event, read_events
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import UpdateOutcome, ValidationReport, run_update, validate
-from tests.oracle.tables import read_table, stored, table_version
 
 _IMPORTS = """\
 import dlt

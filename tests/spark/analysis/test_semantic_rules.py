@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.golden.test_rules import FIXTURES, STRUCTURAL, cases
 
 from penstock.config import load_project
 from penstock.errors import PenstockError
 from penstock.runtime import validate
-from tests.golden.test_rules import FIXTURES, STRUCTURAL, cases
 
 SEMANTIC = tuple(sorted({folder.name for folder in FIXTURES.iterdir()} - set(STRUCTURAL)))
 
