@@ -1,6 +1,6 @@
 """Takes pictures of a running dashboard with Chromium, for the README and for looking at.
 
-python tools/screenshot.py http://127.0.0.1:8420/ docs/images/dashboard.png [--dark] [--path /datasets/shop.x] [--width 1440] [--full]
+python tools/screenshot.py http://127.0.0.1:8420/ docs/images/dashboard.png [--dark] [--full] [--path /datasets/shop.x]
 """
 
 from __future__ import annotations

@@ -235,7 +235,8 @@ def _drawing(snapshot: Snapshot, lineage: Lineage, title: str) -> Markup | None:
 
 def _only(suggestion: str, names: list[str]) -> str | None:
     """The first name that a "did you mean" sentence mentions."""
-    return next((name for name in names if f"'{name}'" in suggestion), None)
+    mentioned = [name for name in names if f"'{name}'" in suggestion]
+    return min(mentioned, key=lambda name: suggestion.index(f"'{name}'"), default=None)
 
 
 def _integer(text: str | None, default: int) -> int:

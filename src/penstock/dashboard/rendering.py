@@ -22,9 +22,12 @@ _UPDATE_TONES = {
 }
 
 
-def render(template: str, /, **context: Any) -> str:
-    """Returns one page of HTML; every value of `context` is escaped unless it is `Markup`."""
-    return _environment().get_template(template).render(**context)
+def render(template: str, /, **context: Any) -> bytes:
+    """Returns one page of HTML in UTF-8; every value of `context` is escaped unless it is `Markup`.
+
+    Half a surrogate pair, which a log can hold and UTF-8 cannot, becomes a question mark.
+    """
+    return _environment().get_template(template).render(**context).encode("utf-8", "replace")
 
 
 def safe_json(value: Any) -> str:
@@ -34,7 +37,7 @@ def safe_json(value: Any) -> str:
 
 def dataset_path(name: str) -> str:
     """Returns the address of a dataset's page; the name is one quoted piece, whatever is in it."""
-    return f"/datasets/{quote(name, safe='')}"
+    return f"/datasets/{quote(name, safe='', errors='replace')}"
 
 
 def moment(value: datetime | str | None) -> datetime | None:

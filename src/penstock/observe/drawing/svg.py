@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from html import escape
 from importlib import resources
+from urllib.parse import quote
 
 from penstock.events.text import clean
 from penstock.observe.drawing.labels import shorten
@@ -17,7 +18,7 @@ from penstock.observe.numbers import count, rate, short_count
 
 _CARD_WIDTH = 212
 _SMALL_HEIGHT, _FULL_HEIGHT = 52, 78
-_COLUMN_GAP, _ROW_GAP, _MARGIN = 48, 18, 10
+_COLUMN_GAP, _ROW_GAP, _MARGIN = 42, 18, 10
 _NAME_CELLS, _SUB_CELLS = 21, 18
 _NOT_XML = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"}
 _WIDE = 7
@@ -139,7 +140,7 @@ def _card(node: LineageNode, name: str, *, left: float, upper: float, height: in
 def _linked(card: str, address: str, number: int, node: LineageNode) -> str:
     """A card to click; its id lets a page keep the keyboard's focus while the drawing is renewed."""
     return (
-        f'<a class="lineage-link" id="lineage-node-{number}" href="{escape(address, quote=True)}" '
+        f'<a class="lineage-link" id="lineage-node-{number}" href="{_address(address)}" '
         f'aria-label="{_text(_spoken(node))}">{card}</a>'
     )
 
@@ -147,7 +148,7 @@ def _linked(card: str, address: str, number: int, node: LineageNode) -> str:
 def _rows(node: LineageNode) -> str:
     if node.rows is None:
         return "no rows yet"
-    long = node.rows >= 10_000_000 or (node.dropped and node.rows >= 100_000)
+    long = node.rows >= 10_000_000 or (node.dropped and node.rows >= 10_000)
     return f"{short_count(node.rows) if long else count(node.rows)} {'row' if node.rows == 1 else 'rows'}"
 
 
@@ -196,6 +197,11 @@ def _route(route: tuple[Place, ...], centres: dict[Place, float], columns: dict[
 
 def _text(value: str) -> str:
     return escape(clean(value).translate(_NOT_XML), quote=True)
+
+
+def _address(value: str) -> str:
+    """What XML and UTF-8 cannot hold is percent-encoded; an address that is quoted already stays as it is."""
+    return escape(quote(value, safe="%/:?#[]@!$&'()*+,;=~", errors="replace"), quote=True)
 
 
 def _plural(number: int, noun: str) -> str:

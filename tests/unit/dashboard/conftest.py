@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+from tests.recorded.build import RECORDED
+
+from penstock.dashboard.application import create_application
+from penstock.dashboard.live_log import LiveLog
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # starlette would rather have another client than httpx
+    from starlette.testclient import TestClient
+
+
+def client_of(storage: str) -> TestClient:
+    return TestClient(create_application(LiveLog(storage)), base_url="http://127.0.0.1:8420")
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> str:
+    return str(tmp_path / "storage")
+
+
+@pytest.fixture
+def recorded() -> TestClient:
+    return client_of(str(RECORDED))
