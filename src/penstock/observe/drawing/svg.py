@@ -128,8 +128,7 @@ def _card(node: LineageNode, name: str, *, left: float, upper: float, height: in
         parts.append(f'<text class="lineage-number" x="14" y="67">{_rows(node)}</text>')
         if node.dropped:
             parts.append(
-                f'<text class="lineage-dropped" x="{_CARD_WIDTH // 2 + 19}" y="67">'
-                f"{short_count(node.dropped)} dropped</text>"
+                f'<text class="lineage-dropped" x="{right - 44}" y="67">{short_count(node.dropped)} dropped</text>'
             )
         if node.rows_per_second is not None:
             parts.append(f'<text class="lineage-rate" x="{right}" y="67">{rate(node.rows_per_second)}</text>')
