@@ -61,7 +61,8 @@ def measure(
             try:
                 code = process.wait(timeout)
             except subprocess.TimeoutExpired:
-                for member in [*psutil.Process(process.pid).children(recursive=True), process]:
+                root = psutil.Process(process.pid)
+                for member in [*root.children(recursive=True), root]:
                     with suppress(psutil.NoSuchProcess):
                         member.kill()
                 process.wait()

@@ -42,7 +42,7 @@ def _run_again(project: OrdersProject) -> None:
     project.assert_tables()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("dataset", "batches"),
     [
@@ -62,7 +62,7 @@ def test_python_is_killed(project: OrdersProject, dataset: str, batches: int) ->
     _run_again(project)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("dataset", "batches"),
     [("bronze_orders", 2), pytest.param("silver_orders", 3, marks=pytest.mark.slow)],
@@ -77,7 +77,7 @@ def test_the_jvm_is_killed(project: OrdersProject, dataset: str, batches: int) -
     _run_again(project)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_both_are_killed_and_the_log_says_so(project: OrdersProject) -> None:
     with running("run", project.directory) as command:
         _wait_for_batches(command, project, "bronze_orders", 3)

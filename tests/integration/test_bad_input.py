@@ -12,7 +12,7 @@ import pytest
 from tests.cli_runner import penstock, running
 from tests.projects import OrdersProject, one_file_a_batch, orders_project
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ def _metrics(project: OrdersProject) -> list[dict[str, Any]]:
     return [event for event in told if event["level"] == "METRICS"]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_from_init_to_new_files(tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders")
     where = project.directory
@@ -90,7 +90,7 @@ def test_from_init_to_new_files(tmp_path: Path) -> None:
     assert (tmp_path / "graph.svg").read_text().lstrip().startswith(("<svg", "<?xml"))
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_log_tells_each_batch_and_the_end(tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders", files=4)
     penstock("run", project.directory).expect(0)
@@ -105,7 +105,7 @@ def test_the_log_tells_each_batch_and_the_end(tmp_path: Path) -> None:
     assert len(expected.bronze_orders) == 200
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_full_refresh_computes_the_same_again(tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders", files=4)
     penstock("run", project.directory).expect(0)

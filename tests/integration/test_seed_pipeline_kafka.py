@@ -49,7 +49,7 @@ def _datasets(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {dataset["name"].rpartition(".")[2]: dataset for dataset in document["datasets"]}
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_seed_pipeline_reads_a_topic_and_then_only_what_is_new(tmp_path: Path, kafka: KafkaBroker) -> None:
     topic = "orders_topic"
     kafka.create_topic(topic)
@@ -86,7 +86,7 @@ def test_the_seed_pipeline_reads_a_topic_and_then_only_what_is_new(tmp_path: Pat
     assert len(read_table(stored(tables, "shop", "bronze_orders"))) == 420
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_broker_that_is_down_fails_its_flow_alone(tmp_path: Path) -> None:
     project = _project("kafka_and_files", tmp_path)
     returns = project / "data" / "returns"
@@ -120,7 +120,7 @@ def test_a_broker_that_is_down_fails_its_flow_alone(tmp_path: Path) -> None:
     assert len(tries) == 2
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_run_after_the_broker_came_back_takes_everything(tmp_path: Path, kafka: KafkaBroker) -> None:
     topic = "orders_after_outage"
     kafka.create_topic(topic)

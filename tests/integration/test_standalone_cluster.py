@@ -10,7 +10,7 @@ from tests.integration.spark_standalone import SparkStandalone
 from tests.projects import orders_project
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_quickstart_gives_the_same_tables_on_two_workers(tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders")
     with SparkStandalone(tmp_path / "cluster") as cluster:
