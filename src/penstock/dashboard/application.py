@@ -230,7 +230,7 @@ def _drawing(snapshot: Snapshot, lineage: Lineage, title: str) -> Markup | None:
         return dataset_path(name) if snapshot.status.dataset(name) is not None else None
 
     # to_svg escapes every name itself
-    return Markup(to_svg(models.with_live_numbers(lineage, snapshot.status), link=link, embedded=True, title=title))  # noqa: S704
+    return Markup(to_svg(lineage.with_status(snapshot.status), link=link, embedded=True, title=title))  # noqa: S704
 
 
 def _only(suggestion: str, names: list[str]) -> str | None:

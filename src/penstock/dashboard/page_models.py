@@ -11,9 +11,8 @@ from typing import Any
 from penstock.events import Event
 from penstock.observe import numbers
 from penstock.observe.definitions import DatasetDefinition
-from penstock.observe.lineage import Lineage
 from penstock.observe.series import FlowSeries
-from penstock.observe.status import DatasetStatus, PipelineStatus
+from penstock.observe.status import DatasetStatus
 from penstock.observe.updates import UpdateStatus
 
 _CONSEQUENCES = {
@@ -154,22 +153,6 @@ def error_model(error: Mapping[str, Any] | None) -> dict[str, str | None] | None
     model: dict[str, str | None] = {key: None if error.get(key) is None else str(error[key]) for key in keys}
     model["message"] = model["message"] or "It failed without a message."
     return model
-
-
-def with_live_numbers(lineage: Lineage, status: PipelineStatus) -> Lineage:
-    """Returns the lineage with each dataset's status, rows, drops and rate."""
-    spelt = {node.name.casefold(): node.name for node in lineage.nodes}
-    return lineage.with_numbers(
-        {
-            spelt.get(dataset.name.casefold(), dataset.name): {
-                "status": dataset.status,
-                "rows": dataset.rows,
-                "dropped": dataset.dropped,
-                "rows_per_second": dataset.processed_rows_per_second,
-            }
-            for dataset in status.datasets
-        }
-    )
 
 
 def series_model(series: Iterable[FlowSeries]) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 from penstock.events.types import Event, EventType, FlowStatus
 from penstock.graph.elements import StreamingTable
 from penstock.graph.resolved import Input, ResolvedGraph
+from penstock.observe.status import PipelineStatus
 
 
 class NodeKind(Enum):
@@ -101,6 +102,21 @@ class Lineage:
     def with_numbers(self, numbers: Mapping[str, Mapping[str, Any]]) -> Lineage:
         """Returns the same graph with fields of nodes replaced: `{name: {field: value}}`."""
         return Lineage(tuple(replace(node, **numbers.get(node.name, {})) for node in self.nodes), self.edges)
+
+    def with_status(self, status: PipelineStatus) -> Lineage:
+        """Returns the same graph with each dataset's status, rows, drops and processed rate."""
+        spelt = {node.name.casefold(): node.name for node in self.nodes if node.kind is not NodeKind.SOURCE}
+        return self.with_numbers(
+            {
+                spelt.get(dataset.name.casefold(), dataset.name): {
+                    "status": dataset.status,
+                    "rows": dataset.rows,
+                    "dropped": dataset.dropped,
+                    "rows_per_second": dataset.processed_rows_per_second,
+                }
+                for dataset in status.datasets
+            }
+        )
 
     def short_label(self, node: LineageNode) -> str:
         """Returns the node's label without the schema, when all datasets share one schema."""

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from penstock.observe.status import project_status
 from tests.recorded.build import RECORDED, SECOND_UPDATE
 
 from penstock.errors import SourceLocation
-from penstock.events import Event, EventReader
+from penstock.events import Event, EventReader, FlowStatus
 from penstock.graph.elements import MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, Input, ResolvedFlow, ResolvedGraph, ResolvedView
@@ -85,6 +86,14 @@ def test_edges_name_datasets_in_any_case() -> None:
 def test_around_keeps_direct_neighbours_only() -> None:
     lineage = project_lineage(_recorded()).around("shop.silver_orders")
     assert [node.name for node in lineage.nodes] == ["shop.paid_orders", "shop.silver_orders", "shop.hourly_revenue"]
+
+
+def test_numbers_of_the_status() -> None:
+    events = _recorded()
+    silver = project_lineage(events).with_status(project_status(events)).node("shop.silver_orders")
+    assert silver is not None
+    assert silver.status is FlowStatus.COMPLETED
+    assert (silver.rows, silver.dropped) == (23_722, 210)
 
 
 def test_the_schema_is_shown_only_when_there_are_two() -> None:
