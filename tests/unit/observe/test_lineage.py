@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.observe.status import project_status
 from tests.recorded.build import RECORDED, SECOND_UPDATE
 
 from penstock.errors import SourceLocation
@@ -20,6 +19,7 @@ from penstock.observe.lineage import (
     project_lineage,
     source_node,
 )
+from penstock.observe.status import project_status
 
 
 def _recorded() -> list[Event]:
