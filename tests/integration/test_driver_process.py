@@ -153,7 +153,7 @@ def test_when_the_jvm_is_killed_python_can_tell_and_go_on(run: Any) -> None:
     ("conf", "condition"),
     [
         ({"spark.driver.memory": "99999999g"}, "JVM_NOT_STARTED"),
-        ({"spark.driver.extraJavaOptions": "-XX:NoSuchCollector=1 -Xnonsense"}, "JVM_NOT_STARTED"),
+        ({"spark.driver.extraJavaOptions": "-Xss1k"}, "JVM_NOT_STARTED"),
         ({"spark.sql.shuffle.partitions": "two"}, "SPARK_START_FAILED"),
     ],
 )
@@ -171,21 +171,18 @@ def test_settings_that_stop_the_start(run: Any, conf: dict[str, str], condition:
     assert child.finish() == (0, "")
 
 
-@pytest.mark.parametrize("damage", ["garbage", "truncated"])
-def test_a_damaged_class_archive_is_not_noticed(run: Any, tmp_path: Path, damage: str) -> None:
+def test_a_damaged_class_archive_is_not_noticed(run: Any, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     shutil.copytree(cache_directory() / "jars", cache / "jars", copy_function=shutil.copy2)
     child = run(
-        f"""
-        from pathlib import Path
+        """
         from penstock.spark.setup import ensure_jars, find_java
         from penstock.spark.setup.class_archive import archive_path
         from penstock.spark.setup.class_path import spark_class_path
         archive = archive_path(find_java(), spark_class_path(ensure_jars("core")))
         archive.parent.mkdir()
-        good = sorted(Path({str(cache_directory())!r}).glob("class-archives/*.jsa"))
-        content = b"garbage" * 1000 if {damage!r} == "garbage" or not good else good[0].read_bytes()[:50_000_000]
-        archive.write_bytes(content)
+        archive.write_bytes(b"garbage" * 1000)
+        archive.with_suffix(".size").write_text("7000")
         spark = start()
         tell(rows=spark.range(3).count())
         s.stop_session(spark)

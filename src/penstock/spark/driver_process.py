@@ -9,6 +9,7 @@ it dies, the JVM reads the end of the file and exits.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import struct
 import subprocess
@@ -27,6 +28,11 @@ from penstock.spark.setup.java import Java
 _LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 _START_SECONDS = 180
 _LOGS_KEPT = 20
+_SAYS_NOTHING = (
+    "Error occurred during initialization of VM",
+    "Error: Could not create the Java Virtual Machine",
+    "Picked",
+)
 
 # What Spark's own launcher passes (JavaModuleOptions in Spark 4.2.0; a test compares the two), without the incubator
 # module that only MLlib uses and that the bundled runtime lacks.
@@ -68,18 +74,16 @@ class DriverProcess:
     log: Path
     folder: Path
 
-    @property
-    def exit_code(self) -> int | None:
-        """None while the JVM runs."""
-        return self.process.poll()
+    def wait(self, seconds: float) -> int | None:
+        """Waits up to `seconds` for the JVM's end; returns its exit code, None when it still runs."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.process.wait(seconds)
+        return None
 
     def stop(self, seconds: float = 10.0) -> None:
         """Ends the JVM: asks by closing its standard input, and kills it when it has not ended after `seconds`."""
-        if self.process.stdin is not None:
-            with suppress(OSError):
-                self.process.stdin.close()
         try:
-            self.process.wait(seconds)
+            _close_and_wait(self.process, seconds)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -129,11 +133,18 @@ def start_driver(
         port, secret = _wait_for_connection(process, connection, java, log)
     except BaseException:
         process.kill()
-        process.wait()
+        _close_and_wait(process, None)
         raise
     for used in (settings, arguments, connection):
         used.unlink(missing_ok=True)
     return DriverProcess(process, port, secret, log, folder)
+
+
+def _close_and_wait(process: subprocess.Popen[bytes], seconds: float | None) -> None:
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+    process.wait(seconds)
 
 
 def _wait_for_connection(process: subprocess.Popen[bytes], connection: Path, java: Java, log: Path) -> tuple[int, str]:
@@ -151,6 +162,7 @@ def _wait_for_connection(process: subprocess.Popen[bytes], connection: Path, jav
 
 def _refuse(java: Java, log: Path, end: str) -> NoReturn:
     lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(_SAYS_NOTHING)]
     telling = [line for line in lines if line.startswith(("Error", "Exception", "Invalid", "Unrecognized"))]
     reason = (telling or lines or [end])[0].rstrip(".")
     raise ExternalError("JVM_NOT_STARTED", java=java.executable, reason=reason, log=log)
@@ -167,6 +179,8 @@ def _class_path(conf: Mapping[str, str], jars: Sequence[Path]) -> list[str]:
 def _jvm_options(conf: Mapping[str, str], log: Path) -> list[str]:
     options = [
         f"-Xmx{_memory(conf)}",
+        "-XX:+DisplayVMOutputToStderr",  # into the log
+        f"-XX:ErrorFile={log.with_suffix('.crash')}",  # else in the current folder
         f"-Dpenstock.log={log}",
         f"-Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}",
     ]
@@ -177,7 +191,9 @@ def _jvm_options(conf: Mapping[str, str], log: Path) -> list[str]:
             raise ConfigError(
                 "SPARK_SETTING_INVALID", key=key, value=conf[key], expected="Java options, quoted as in a shell"
             ) from None
-    return options
+    # Java refuses two collectors; the last one named is the user's.
+    collectors = [option for option in options if re.fullmatch(r"-XX:\+Use\w+GC", option)]
+    return [option for option in options if option not in collectors[:-1]]
 
 
 def _memory(conf: Mapping[str, str]) -> str:
@@ -204,7 +220,7 @@ def _environment(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _new_log(logs: Path) -> Path:
-    old = sorted(logs.glob("spark-*.log*"))
+    old = sorted(logs.glob("spark-*"))
     for log in old[: max(0, len(old) - _LOGS_KEPT)]:
         log.unlink(missing_ok=True)
     return logs / f"spark-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}.log"

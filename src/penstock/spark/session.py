@@ -136,33 +136,43 @@ def driver_log() -> Path | None:
     return _running.driver.log if _running else None
 
 
-def jvm_exit_code() -> int | None:
-    """Returns the exit code of a JVM that ended by itself, for instance -9 when it was killed; None while it runs."""
-    return _running.driver.exit_code if _running else None
+def jvm_exit_code(*, within: float = 0.0) -> int | None:
+    """Returns the exit code of a JVM that ended by itself, for instance -9 when it was killed; None while it runs.
+
+    A dying JVM refuses connections before it is gone: after a failed call give it a second, `within=1`.
+    """
+    return _running.driver.wait(within) if _running else None
 
 
 def _start_jvm(config: SessionConfig, java: Java, jars: Sequence[Path], archive: Path, folder: Path) -> DriverProcess:
     machine = Machine.of(config.master)
-    conf = session_conf(machine, config.spark_conf, _structure(config, machine, jars, folder))
-    options = ["-XX:TieredStopAtLevel=1"] if config.short_lived else []
-    if config.class_archive_to_record:
-        options += options_to_record(config.class_archive_to_record)
-    else:
-        options += options_to_use(archive)
     cache = cache_directory()
     environ = dict(os.environ)
     environ["JAVA_HOME"] = str(java_home_for_spark(java, cache))
     environ["PYSPARK_PYTHON"] = _worker_python(config, machine)
     environ["PYTHONPATH"] = local_python_path(config.python_roots, environ.get("PYTHONPATH", ""))
-    return start_driver(
-        java,
-        conf,
-        spark_class_path(jars),
-        folder=folder,
-        logs=writable_folder(cache / "logs"),
-        java_options=options,
-        environ=environ,
-    )
+
+    def start(options: list[str]) -> DriverProcess:
+        return start_driver(
+            java,
+            session_conf(machine, config.spark_conf, _structure(config, machine, jars, folder)),
+            spark_class_path(jars),
+            folder=folder,
+            logs=writable_folder(cache / "logs"),
+            java_options=[*(["-XX:TieredStopAtLevel=1"] if config.short_lived else []), *options],
+            environ=environ,
+        )
+
+    if config.class_archive_to_record:
+        return start(options_to_record(config.class_archive_to_record))
+    quick = options_to_use(archive)
+    if quick:
+        with suppress(ExternalError):
+            return start(quick)
+    driver = start([])
+    if quick:
+        archive.unlink(missing_ok=True)  # it crashed Java, or made it refuse to start
+    return driver
 
 
 def _structure(

@@ -34,10 +34,18 @@ def archive_path(java: Java, class_path: Sequence[Path], environ: Mapping[str, s
 
 def options_to_use(archive: Path, environ: Mapping[str, str] = os.environ) -> list[str]:
     """Returns the JVM options that use `archive`; none when it is missing or switched off."""
-    if environ.get(SWITCH) == "off" or not archive.is_file():
+    if environ.get(SWITCH) == "off" or not is_whole(archive):
         return []
     # Anything wrong with the archive is a reason to do without it, not to tell the user.
     return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
+
+
+def is_whole(archive: Path) -> bool:
+    """Tells whether `archive` is there with the size that it had when it was made; a torn one would crash Java."""
+    try:
+        return archive.stat().st_size == int(_size_file(archive).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return False
 
 
 def options_to_record(archive: Path) -> list[str]:
@@ -56,15 +64,15 @@ def ensure_archive(archive: Path, *, environ: Mapping[str, str] = os.environ, pr
         archive.parent.mkdir(parents=True, exist_ok=True)
         lock = archive.with_suffix(".lock")
         with one_process_at_a_time(lock, waiting=lambda: progress("Waiting for another process that prepares Java")):
-            if not archive.is_file():
+            if not is_whole(archive):
                 progress("Preparing Java for a quicker start (once, about half a minute)")
                 _make(archive, environ)
-    return archive.is_file()
+    return is_whole(archive)
 
 
 def make_in_background(archive: Path, environ: Mapping[str, str] = os.environ) -> None:
     """Starts a process of low priority that makes `archive`, unless that is switched off or has been tried."""
-    if environ.get(SWITCH) == "off" or archive.is_file() or archive.with_suffix(".log").exists():
+    if environ.get(SWITCH) == "off" or is_whole(archive) or archive.with_suffix(".log").exists():
         return
     program = "import os; os.nice(19); from penstock.spark.setup import prefetch; prefetch()"
     with suppress(OSError):
@@ -93,6 +101,7 @@ def _make(archive: Path, environ: Mapping[str, str]) -> None:
         )
         if result.returncode == 0 and unfinished.is_file():
             unfinished.rename(archive)
+            _size_file(archive).write_text(str(archive.stat().st_size), encoding="ascii")
             log.unlink(missing_ok=True)
             _remove_old(archive)
     unfinished.unlink(missing_ok=True)
@@ -102,4 +111,9 @@ def _remove_old(newest: Path) -> None:
     # About 200 MB each, and useless after the next upgrade of Java, Spark or Penstock.
     archives = sorted(newest.parent.glob("*.jsa"), key=lambda archive: archive.stat().st_mtime, reverse=True)
     for archive in archives[_KEPT:]:
+        _size_file(archive).unlink(missing_ok=True)
         archive.unlink(missing_ok=True)
+
+
+def _size_file(archive: Path) -> Path:
+    return archive.with_suffix(".size")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 from xml.sax.saxutils import quoteattr
 
 from penstock.errors import ConfigError, ExternalError
@@ -21,6 +23,7 @@ MIRROR = "PENSTOCK_MAVEN_MIRROR"
 _DEFAULT_REPOSITORY = "Maven Central"
 _DOWNLOADING = re.compile(r"^downloading \S*?([^/\s]+\.jar)")
 _UNRESOLVED = re.compile(r":: ([^#\s]+)#([^;\s]+);(\S+?): (?:not found|.*)$", re.MULTILINE)
+_REALM = re.compile(r'realm="([^"]*)"', re.IGNORECASE)
 _SERVER_ERROR = re.compile(r"Server access error at url \S+ \((.+)\)\s*$", re.MULTILINE)
 _MISSING_ARTIFACT = re.compile(r"^\s*\[(?:FAILED|NOT FOUND)\s*\]\s*([^#\s]+)#([^;\s]+);([^!\s]+)!", re.MULTILINE)
 
@@ -44,7 +47,8 @@ def retrieve(
         ExternalError: JARS_DOWNLOAD_FAILED, with the first artifact that is missing.
     """
     mirror = environ.get(MIRROR, "").strip()
-    (scratch / "settings.xml").write_text(_settings(mirror), encoding="utf-8")
+    realm = _realm(mirror, jars[0]) if urlsplit(mirror).username else ""
+    (scratch / "settings.xml").write_text(_settings(mirror, realm), encoding="utf-8")
     (scratch / "ivy.xml").write_text(_module(jars), encoding="utf-8")
     output = _run_ivy(jars, target, scratch=scratch, java=java, environ=environ, progress=progress)
     missing = [jar for jar in jars if not (target / jar.file_name).is_file()]
@@ -101,7 +105,20 @@ def _run_ivy(
     return "".join(lines)
 
 
-def _settings(mirror: str) -> str:
+def _realm(mirror: str, jar: LockedJar) -> str:
+    """Returns the name under which the mirror asks for a password; Java gives one only to a name that it knows."""
+    address = f"{without_password(mirror).rstrip('/')}/{jar.organisation.replace('.', '/')}/{jar.name}/{jar.revision}/"
+    try:
+        with urllib.request.urlopen(address + jar.file_name, timeout=15):  # noqa: S310 - `_settings` checks the scheme
+            return ""
+    except urllib.error.HTTPError as refusal:
+        found = _REALM.search(refusal.headers.get("WWW-Authenticate", ""))
+        return found.group(1) if found else ""
+    except (OSError, ValueError):
+        return ""  # Ivy meets the same and says why
+
+
+def _settings(mirror: str, realm: str = "") -> str:
     root = credentials = ""
     if mirror:
         parts = urlsplit(mirror)
@@ -110,8 +127,8 @@ def _settings(mirror: str) -> str:
         root = " root=" + quoteattr(without_password(mirror))
         if parts.username:
             credentials = (
-                f"<credentials host={quoteattr(parts.hostname or '')} username={quoteattr(parts.username)}"
-                f" passwd={quoteattr(parts.password or '')}/>"
+                f"<credentials realm={quoteattr(realm)} host={quoteattr(parts.hostname or '')}"
+                f" username={quoteattr(unquote(parts.username))} passwd={quoteattr(unquote(parts.password or ''))}/>"
             )
     # The lock names every jar, so POMs need not be read, which halves the number of requests.
     return (

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from penstock.errors import StateError
+from penstock.spark.defaults import DEFAULTS, Machine, session_conf
+from penstock.spark.session import SessionConfig, driver_log, jvm_exit_code, start_session
+
+
+def test_every_default_is_in_force(spark: SparkSession) -> None:
+    chosen = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+    in_force = dict(spark.sparkContext.getConf().getAll())
+    for key, value in session_conf(Machine.of("local[2]"), chosen).items():
+        assert in_force[key] == value
+
+
+def test_spark_knows_the_streaming_and_sql_settings(spark: SparkSession) -> None:
+    # A misspelt key would be accepted in silence; a known one has a documented default.
+    known = {row.key for row in spark.sql("SET -v").collect()}
+    internal = {
+        "spark.sql.extensions",
+        "spark.sql.catalog.spark_catalog",
+        "spark.sql.catalogImplementation",
+        "spark.sql.codegen.cache.maxEntries",
+        "spark.sql.streaming.pollingDelay",
+        "spark.sql.streaming.queryEvolution.enableSourceEvolution",
+        "spark.sql.streaming.offsetLog.formatVersion",
+        "spark.sql.ui.retainedExecutions",
+    }
+    for default in DEFAULTS:
+        by_pattern = default.key.startswith("spark.sql.streaming.stateStore.rocksdb.")
+        if default.key.startswith("spark.sql.") and default.key not in internal and not by_pattern:
+            assert default.key in known
+
+
+def test_state_is_kept_in_rocksdb_with_changelogs(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(10).withColumn("at", f.current_timestamp()).write.format("delta").save(str(tmp_path / "in"))
+    counts = (
+        spark.readStream.name("numbers").format("delta").load(str(tmp_path / "in"))
+        .withWatermark("at", "1 minute").groupBy(f.window("at", "1 minute")).count()
+    )  # fmt: skip
+    query = (
+        counts.writeStream.format("delta").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True).start(str(tmp_path / "out"))
+    )  # fmt: skip
+    query.awaitTermination()
+    state = tmp_path / "checkpoint" / "state" / "0"
+    assert len([each for each in state.iterdir() if each.name.isdigit()]) == 2
+    assert list(state.glob("0/*.changelog"))
+    interval = spark.sql(f"SHOW TBLPROPERTIES delta.`{tmp_path / 'out'}` ('delta.checkpointInterval')").collect()
+    assert interval[0].value == "50"
+
+
+def test_nothing_is_left_in_the_current_folder(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE left_over USING delta AS SELECT 1 AS one")
+    spark.sql("DROP TABLE left_over")
+    root = Path(__file__).parents[2]
+    assert not [name for name in ("spark-warehouse", "metastore_db", "derby.log") if (root / name).exists()]
+
+
+def test_python_functions_run_on_this_python(spark: SparkSession) -> None:
+    import sys
+
+    @f.udf("string")
+    def executable() -> str:
+        return sys.executable
+
+    assert spark.range(1).select(executable()).collect()[0][0] == sys.executable
+
+
+def test_log_and_state_of_the_running_session(spark: SparkSession) -> None:
+    log = driver_log()
+    assert log is not None
+    assert log.is_file()
+    assert jvm_exit_code() is None
+
+
+def test_ctrl_c_stays_pythons(spark: SparkSession) -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_one_session_a_process(spark: SparkSession) -> None:
+    with pytest.raises(StateError) as raised:
+        start_session(SessionConfig(name="another"))
+    assert (raised.value.condition, raised.value.facts) == ("SPARK_ALREADY_RUNNING", {"name": "tests"})
+    assert raised.value.exit_code == 3

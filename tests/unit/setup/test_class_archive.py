@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.spark.setup import class_archive
+from penstock.spark.setup.class_archive import archive_path, ensure_archive, make_in_background, options_to_use
+from penstock.spark.setup.java import Java, JavaOrigin
+
+
+@pytest.fixture
+def java(tmp_path: Path) -> Java:
+    (tmp_path / "java").write_text("java")
+    return Java(tmp_path / "java", "17.0.15", JavaOrigin.PATH)
+
+
+def test_an_archive_belongs_to_one_java_and_one_list_of_jars(tmp_path: Path, java: Java) -> None:
+    environ = {"PENSTOCK_CACHE": str(tmp_path / "cache")}
+    jar = tmp_path / "a.jar"
+    jar.write_text("one")
+    first = archive_path(java, [jar], environ)
+    assert first.parent == tmp_path / "cache" / "class-archives"
+    assert archive_path(java, [jar], environ) == first
+    assert archive_path(Java(java.executable, "17.0.16", JavaOrigin.PATH), [jar], environ) != first
+    jar.write_text("another")
+    assert archive_path(java, [jar], environ) != first
+
+
+def test_no_archive_no_options(tmp_path: Path) -> None:
+    archive = tmp_path / "x.jsa"
+    assert options_to_use(archive, {}) == []
+    archive.write_text("archive")
+    assert options_to_use(archive, {}) == []
+    archive.with_suffix(".size").write_text("7")
+    assert f"-XX:SharedArchiveFile={archive}" in options_to_use(archive, {})
+    assert options_to_use(archive, {"PENSTOCK_CLASS_ARCHIVE": "off"}) == []
+    archive.write_text("torn")
+    assert options_to_use(archive, {}) == []
+
+
+def test_an_archive_that_cannot_be_made_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_archive, "_TRAINING", "penstock.no_such_module")
+    archive = tmp_path / "archives" / "x.jsa"
+    said: list[str] = []
+    assert not ensure_archive(archive, progress=said.append)
+    assert len(said) == 1
+    assert "no_such_module" in archive.with_suffix(".log").read_text()
+
+
+def test_it_is_not_tried_again_and_again_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("started"))
+    archive = tmp_path / "x.jsa"
+    make_in_background(archive, {"PENSTOCK_CLASS_ARCHIVE": "off"})
+    archive.with_suffix(".log").write_text("why it failed")
+    make_in_background(archive, {})

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from penstock.spark.defaults import DEFAULTS, Machine, session_conf
+
+CLUSTER = Machine.of("spark://spark.test:7077")
+
+
+@pytest.mark.parametrize(
+    ("master", "local", "cores", "loopback"),
+    [
+        ("local", True, 1, True),
+        ("local[3]", True, 3, True),
+        ("local[4,2]", True, 4, True),
+        ("local[*]", True, len(os.sched_getaffinity(0)), True),
+        ("spark://127.0.0.1:7077", False, None, True),
+        ("spark://localhost:7077", False, None, True),
+        ("local-cluster[2,1,1024]", False, None, True),
+        ("spark://127.test.example:7077", False, None, False),
+        ("yarn", False, None, False),
+        ("k8s://https://k8s.test", False, None, False),
+    ],
+)
+def test_what_a_master_means(master: str, local: bool, cores: int | None, loopback: bool) -> None:
+    machine = Machine.of(master)
+    assert (machine.local, machine.loopback) == (local, loopback)
+    assert cores is None or machine.cores == cores
+
+
+def test_each_default_stands_once_and_has_a_reason() -> None:
+    keys = [default.key for default in DEFAULTS]
+    assert len(keys) == len(set(keys))
+    assert all(len(default.reason) > 10 for default in DEFAULTS)
+
+
+def test_the_user_wins() -> None:
+    for default in DEFAULTS:
+        if default.key not in {"spark.sql.extensions", "spark.driver.extraJavaOptions"}:
+            assert session_conf(CLUSTER, {default.key: "mine"})[default.key] == "mine"
+
+
+def test_lists_add_up() -> None:
+    conf = session_conf(
+        CLUSTER, {"spark.sql.extensions": "com.example.Mine", "spark.jars": "b.jar"}, [("spark.jars", "a.jar")]
+    )
+    assert conf["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension,com.example.Mine"
+    assert conf["spark.jars"] == "a.jar,b.jar"
+    named = "com.example.Mine,io.delta.sql.DeltaSparkSessionExtension"
+    assert session_conf(CLUSTER, {"spark.sql.extensions": named})["spark.sql.extensions"] == named
+
+
+def test_a_cluster_keeps_its_own_sizes_and_addresses() -> None:
+    conf = session_conf(CLUSTER, {})
+    assert "spark.sql.shuffle.partitions" not in conf
+    assert "spark.driver.host" not in conf
+    local = session_conf(Machine.of("local[3]"), {})
+    assert (local["spark.sql.shuffle.partitions"], local["spark.driver.host"]) == ("3", "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.kafka.sasl.jaas.config",
+        "fs.azure.account.key.lake",
+        "fs.s3a.access.key",
+        "x.connectionString",
+        "db.PASSWORD",
+    ],
+)
+def test_keys_with_secrets_are_redacted(key: str) -> None:
+    assert re.search(session_conf(CLUSTER, {})["spark.redaction.regex"], key)
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("url jdbc://me:hunter2@db.test/x", "hunter2"),
+        ('PlainLoginModule required password="hunter2";', "hunter2"),
+        ("Endpoint=sb://x/;SharedAccessKey=hunter2;", "hunter2"),
+        ("key AKIAABCDEFGHIJKLMNOP used", "AKIAABCDEFGHIJKLMNOP"),
+    ],
+)
+def test_texts_with_secrets_are_redacted(text: str, hidden: str) -> None:
+    assert hidden not in re.sub(session_conf(CLUSTER, {})["spark.redaction.string.regex"], "***", text)

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from penstock.spark.setup.jar_lock import JarSet, jar_sets
+
+
+def test_every_jar_is_locked_by_version_size_and_digest() -> None:
+    for jars in jar_sets().values():
+        names = [jar.name for jar in jars.jars]
+        assert len(names) == len(set(names))
+        for jar in jars.jars:
+            assert re.fullmatch(r"[0-9a-f]{64}", jar.sha256)
+            assert jar.size > 1000
+            assert re.fullmatch(r"[\w.-]+", jar.revision)
+
+
+def test_the_sets() -> None:
+    core = {jar.name for jar in jar_sets()["core"].jars}
+    assert {"delta-spark_4.2_2.13", "spark-sql-kafka-0-10_2.13"} <= core
+    assert "kafka_2.13" in {jar.name for jar in jar_sets()["kafka-broker"].jars}
+
+
+def test_the_cache_folder_changes_with_any_jar() -> None:
+    core = jar_sets()["core"]
+    changed = JarSet("core", (replace(core.jars[0], sha256="0" * 64), *core.jars[1:]))
+    shuffled = JarSet("core", tuple(reversed(core.jars)))
+    assert changed.folder_name != core.folder_name
+    assert shuffled.folder_name == core.folder_name
