@@ -1,0 +1,51 @@
+"""A repair of Spark's offset log, without which a batch that did not finish can never be finished.
+
+Spark 4.2 with `spark.sql.streaming.offsetLog.formatVersion=2` (which named sources need) does not write the
+number of shuffle partitions into the offset log, but reads it there when a query starts over a batch that was
+planned and not committed, and fails with `None.get`: `OfflineStateRepartitionUtils.isRepartitionBatch` compares
+the last two batches. Version 1 of the log has the entry. See docs/decisions/offset-log-repair.md.
+"""
+
+from __future__ import annotations
+
+import json
+
+from penstock.storage import Storage
+
+_KEY = "spark.sql.shuffle.partitions"
+_VERSION = "v2"
+
+
+def repair_offset_log(checkpoint_location: str, shuffle_partitions: int) -> bool:
+    """Adds the missing entry to the last two batches of the offset log when the last one is not committed.
+
+    Called before every start of a query on an existing checkpoint, while no query uses it. The offsets, and so
+    the batch that Spark plans again, stay as they are. Returns whether anything was written; the second
+    call changes nothing.
+
+    Args:
+        checkpoint_location: the query's checkpoint; nothing happens when it does not exist yet.
+        shuffle_partitions: what `spark.sql.shuffle.partitions` is in the session of the query.
+    """
+    checkpoint = Storage(checkpoint_location)
+    planned = sorted(int(file.name) for file in checkpoint.list("offsets") if file.name.isdecimal())
+    if not planned or checkpoint.exists(f"commits/{planned[-1]}"):
+        return False
+    changed = [_add_entry(checkpoint, batch, shuffle_partitions) for batch in planned[-2:]]
+    return any(changed)
+
+
+def _add_entry(checkpoint: Storage, batch: int, shuffle_partitions: int) -> bool:
+    version, _, rest = checkpoint.read_text(f"offsets/{batch}").partition("\n")
+    metadata_line, newline, offsets = rest.partition("\n")
+    if version != _VERSION or not metadata_line.startswith("{"):
+        return False
+    metadata = json.loads(metadata_line)
+    if _KEY in metadata.setdefault("conf", {}):
+        return False
+    metadata["conf"][_KEY] = str(shuffle_partitions)
+    # Hadoop's checksum would no longer fit; a file without one is read unchecked.
+    checkpoint.delete(f"offsets/.{batch}.crc")
+    text = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False)
+    checkpoint.write_text_atomic(f"offsets/{batch}", f"{version}\n{text}{newline}{offsets}")
+    return True

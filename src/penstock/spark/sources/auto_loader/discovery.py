@@ -1,0 +1,81 @@
+"""Which files are there now. The seam behind which another way to find files would stand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.errors import DefinitionError
+from penstock.spark._jvm import analyzed_plan
+from penstock.spark.read_hooks import handling_reads
+from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+
+# These decide which files a read sees; everything else decides how they are parsed.
+_LISTING_OPTIONS = ("pathglobfilter", "recursivefilelookup", "basepath", "ignorecorruptfiles", "ignoremissingfiles")
+
+_FILE_STATUS = re.compile(r"path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+);")
+_GLOB = re.compile(r"[*?{\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file: its path, its size in bytes, its modification time in epoch milliseconds."""
+
+    path: str
+    size: int
+    modified_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a source, oldest first, and the partition columns that their path spells."""
+
+    files: tuple[SourceFile, ...]
+    partitions: StructType
+
+
+def list_files(spark: SparkSession, options: AutoLoaderOptions) -> Listing:
+    """Lists the source's folder with Spark's rules: globs, hidden files, pathGlobFilter.
+
+    Runs on the driver; Spark starts a job for it only when there are many folders.
+
+    Raises:
+        DefinitionError: PATH_NOT_FOUND.
+    """
+    chosen = {name: value for name, value in options.reader.items() if name.casefold() in _LISTING_OPTIONS}
+    try:
+        with handling_reads(None):
+            frame = spark.read.format("text").options(**chosen).load(options.path)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        if _GLOB.search(options.path):
+            return Listing((), StructType())
+        raise DefinitionError("PATH_NOT_FOUND", path=options.path) from error
+    # One string for the whole listing: a call into the JVM for each file would take seconds for thousands.
+    text = analyzed_plan(frame).relation().location().allFiles().mkString("\n")
+    files = [SourceFile(path, int(size), int(modified)) for path, size, modified in _FILE_STATUS.findall(text)]
+    found = StructType([field for field in frame.schema if field.name != "value"])
+    return Listing(tuple(sorted(files, key=lambda file: (file.modified_ms, file.path))), _chosen(found, options))
+
+
+def literal_path(path: str) -> str:
+    """Returns `path` so that Spark's readers take it literally, although it may hold glob characters."""
+    return re.sub(r"([\\*?{}\[\]])", r"\\\1", path)
+
+
+def path_of_uri(uri: str) -> str:
+    """Returns the path that a URL-encoded URI of Spark's logs and `input_file_name()` names."""
+    return unquote(uri)
+
+
+def _chosen(found: StructType, options: AutoLoaderOptions) -> StructType:
+    if options.partition_columns is None:
+        return found
+    wanted = {name.casefold() for name in options.partition_columns}
+    return StructType([field for field in found if field.name.casefold() in wanted])

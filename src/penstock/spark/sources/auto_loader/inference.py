@@ -1,0 +1,138 @@
+"""Finding the columns of files, by format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from penstock.errors import DefinitionError
+from penstock.spark._jvm import case_sensitive_clone
+from penstock.spark.read_hooks import handling_reads
+from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, read_headers, unambiguous_names
+from penstock.spark.sources.auto_loader.discovery import Listing, literal_path
+from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.auto_loader.sample import sample
+from penstock.spark.sources.auto_loader.schema_hints import apply_hints
+from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
+from penstock.spark.sources.auto_loader.schema_merge import merge_types, without_case_twins
+from penstock.spark.translate import failure_messages
+
+_CORRUPT = "__penstock_corrupt"
+_TEXT = StructType([StructField("value", StringType())])
+
+
+def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing: Listing) -> SchemaVersion:
+    """Returns version 1: what a sample of the files says, with the schema hints applied.
+
+    Raises:
+        DefinitionError: CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE, AUTO_LOADER_SCHEMA_HINT_INVALID,
+            AUTO_LOADER_TYPE_CONFLICT.
+    """
+    reason = "first inference"
+    if options.format == "text":
+        return SchemaVersion(1, _TEXT, listing.partitions, reason)
+    files = [file.path for file in sample(spark, options, listing.files)]
+    if not files:
+        raise DefinitionError("CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE", path=options.path)
+    found = infer_columns(spark, options, files)
+    partitions = _hinted_partitions(listing.partitions, options)
+    columns = _without(apply_hints(_without(found, partitions), options.schema_hints), partitions)
+    version = SchemaVersion(1, columns, partitions, reason)
+    if options.format == "csv" and options.reader_flag("header", default=True):
+        headers = distinct_headers(read_headers(spark, options, files))
+        mixed = len(headers) > 1 or any(unambiguous_names(header) != header for header in headers)
+        return SchemaVersion(1, columns, partitions, reason, csv_headers=headers, csv_by_file=mixed)
+    if options.format == "json":
+        return SchemaVersion(1, columns, partitions, reason, json_arrays=has_json_arrays(spark, options, files))
+    return version
+
+
+def infer_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
+    """Returns the columns of `files`, without hints; strings unless types are inferred.
+
+    Raises:
+        DefinitionError: AUTO_LOADER_TYPE_CONFLICT (parquet).
+    """
+    with handling_reads(None):
+        match options.format:
+            case "json":
+                return _infer_json(spark, options, files)
+            case "csv":
+                return _infer_csv(spark, options, files)
+            case "parquet":
+                return _infer_parquet(spark, options, files)
+            case _:
+                return _TEXT
+
+
+def has_json_arrays(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> bool:
+    """Whether records also come as arrays: always possible in multi-line files, else a look at the sample."""
+    if options.reader_flag("multiLine", default=False):
+        return True
+    with handling_reads(None):
+        lines = spark.read.text([literal_path(path) for path in files])
+        return not lines.where("startswith(ltrim(value), '[')").isEmpty()
+
+
+def _infer_json(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
+    paths = [literal_path(path) for path in files]
+    settings = {**options.reader, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    try:
+        inferred = spark.read.options(**settings).json(paths).schema
+    except AnalysisException as error:
+        if error.getCondition() != "COLUMN_ALREADY_EXISTS":
+            raise
+        # Names that differ only in case; the second spelling is rescued, as no table could hold both.
+        inferred = case_sensitive_clone(spark).read.options(**settings).json(paths).schema
+    fields = [field for field in without_case_twins(inferred).fields if field.name != _CORRUPT]
+    if options.infer_types:
+        return StructType(fields)
+    return StructType([StructField(field.name, StringType()) for field in fields])
+
+
+def _infer_csv(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
+    settings = {**options.reader, "inferSchema": str(options.infer_types), "mode": "PERMISSIVE"}
+    if not options.reader_flag("header", default=True):
+        schema = spark.read.options(**settings).csv([literal_path(path) for path in files]).schema
+        return StructType([StructField(field.name, field.dataType) for field in schema.fields])
+    headers = read_headers(spark, options, files)
+    found = []
+    for header in distinct_headers(headers):
+        names = unambiguous_names(header)
+        schema = StructType([StructField(name, StringType()) for name in names])
+        if options.infer_types:
+            group = [literal_path(path) for path in files if headers.get(path) == header]
+            inferred = spark.read.options(**{**settings, "header": "true"}).csv(group).schema
+            kinds = [field.dataType for field in inferred.fields]
+            if len(kinds) == len(names):
+                schema = StructType([StructField(name, kind) for name, kind in zip(names, kinds, strict=True)])
+        found.append(schema)
+    return merge_types(found)
+
+
+def _infer_parquet(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
+    reader = spark.read.options(**{**options.reader, "mergeSchema": "true"})
+    try:
+        schema = reader.parquet(*[literal_path(path) for path in files]).schema
+    except (PySparkException, Py4JJavaError) as error:
+        conflicts = [message for message in failure_messages(error) if "CANNOT_MERGE" in message]
+        if not conflicts:
+            raise
+        detail = conflicts[-1].partition("] ")[2].partition(". ")[0]
+        raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=detail) from error
+    return StructType([StructField(field.name, field.dataType) for field in schema.fields])
+
+
+def _hinted_partitions(partitions: StructType, options: AutoLoaderOptions) -> StructType:
+    """Partition columns take hinted types too; apply_hints adds unknown names, which are data columns."""
+    hinted = {field.name.casefold(): field for field in apply_hints(partitions, options.schema_hints).fields}
+    return StructType([StructField(field.name, hinted[field.name.casefold()].dataType) for field in partitions.fields])
+
+
+def _without(schema: StructType, partitions: StructType) -> StructType:
+    names = {field.name.casefold() for field in partitions.fields}
+    return StructType([field for field in schema.fields if field.name.casefold() not in names])

@@ -1,0 +1,157 @@
+"""SQL that finds the fields of a JSON text that a schema does not know."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructType,
+)
+
+from penstock.spark.sources.auto_loader.sql_text import column, literal, string_array
+from penstock.spark.sources.auto_loader.unknown_fields import PATH_SEPARATOR
+
+# Their JSON form holds no colon, whatever the value.
+_WITHOUT_COLON = (
+    BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, DecimalType, DateType
+)  # fmt: skip
+
+_SEPARATOR = "'\\u0001'"
+
+
+def unknown_fields_sql(text: str, schema: StructType, also_known: tuple[str, ...] = ()) -> str:
+    """Returns SQL for the paths of the fields of the JSON object `text` that have a value and no place in `schema`.
+
+    NULL when `text` is not a JSON object. Nested structs, and structs in arrays and maps, are searched too;
+    the parts of a path are joined by PATH_SEPARATOR. `also_known` are top-level names that count as known.
+    """
+    return _unknown(text, schema, also_known, itertools.count())
+
+
+def all_known_sql(text: str, parsed: str, schema: StructType) -> str | None:
+    """Returns SQL for a cheap test that holds only when `parsed` shows every field of `text`; None when there is none.
+
+    Every key of a JSON object is followed by a colon of its own. So when a text has as many colons as
+    `parsed` has non-null fields plus colons in its strings, there is no further key. An escape could spell
+    a colon in a string, so a text with a backslash never passes. A text that does not pass needs the exact search.
+    """
+    if not _countable(schema):
+        return None
+    fields = list(_present(parsed, schema))
+    if not fields:
+        return None
+    count = " + ".join(f"IF({path} IS NULL, 0, 1)" for path, _ in fields)
+    strings = [f"array_join({path}, '')" if isinstance(kind, ArrayType) else path
+               for path, kind in fields if isinstance(kind, (StringType, ArrayType))]  # fmt: skip
+    inside = _colons(f"concat_ws('', {', '.join(strings)})") if strings else "0"
+    return f"(NOT contains({text}, '\\\\') AND {_colons(text)} = {count} + {inside})"
+
+
+def folded_paths(schema: StructType, prefix: str = "") -> Iterator[str]:
+    """Yields the path of every field of `schema`, nested ones too, in lower case and joined by PATH_SEPARATOR."""
+    for field in schema.fields:
+        path = prefix + field.name.lower()
+        yield path
+        kind = field.dataType
+        while isinstance(kind, (ArrayType, MapType)):
+            kind = kind.elementType if isinstance(kind, ArrayType) else kind.valueType
+        if isinstance(kind, StructType):
+            yield from folded_paths(kind, path + PATH_SEPARATOR)
+
+
+def has_struct(kind: DataType) -> bool:
+    """Whether there are fields inside of a value of this type."""
+    match kind:
+        case StructType():
+            return True
+        case ArrayType():
+            return has_struct(kind.elementType)
+        case MapType():
+            return has_struct(kind.valueType)
+        case _:
+            return False
+
+
+def value_at(text: str, name: str) -> str:
+    """Returns SQL for the JSON text of field `name` of the JSON object `text`, NULL when it is absent or null."""
+    if "'" in name or "\\" in name:  # a JSON path cannot spell these
+        return f"to_json(element_at(CAST(try_parse_json({text}) AS MAP<STRING, VARIANT>), {literal(name)}))"
+    return f"get_json_object({text}, {literal(f'$[{chr(39)}{name}{chr(39)}]')})"
+
+
+def one_field_object(name: str, value: str) -> str:
+    """Returns SQL for the text of a JSON object with one field, whose value `value` is JSON text."""
+    return f"concat({literal('{' + json.dumps(name, ensure_ascii=False) + ':')}, {value}, '}}')"
+
+
+def _unknown(text: str, schema: StructType, also_known: tuple[str, ...], ids: Iterator[int]) -> str:
+    known = string_array([*schema.fieldNames(), *also_known])
+    key = f"k{next(ids)}"
+    # A field that is null says nothing; a key with a quote cannot be looked up and counts as a value.
+    has_value = f"contains({key}, '\\'') OR get_json_object({text}, concat('$[\\'', {key}, '\\']')) IS NOT NULL"
+    top = f"filter(array_except(json_object_keys({text}), {known}), {key} -> {has_value})"
+    nested = [
+        _below(field.name, value_at(text, field.name), field.dataType, ids)
+        for field in schema.fields
+        if has_struct(field.dataType)
+    ]
+    return f"concat({', '.join([top, *nested])})" if nested else top
+
+
+def _below(name: str, text: str, kind: DataType, ids: Iterator[int]) -> str:
+    path = f"p{next(ids)}"
+    inner = _inside(text, kind, ids)
+    prefixed = f"transform({inner}, {path} -> concat({literal(name)}, {_SEPARATOR}, {path}))"
+    return f"coalesce({prefixed}, CAST(array() AS ARRAY<STRING>))"
+
+
+def _inside(text: str, kind: DataType, ids: Iterator[int]) -> str:
+    match kind:
+        case StructType():
+            return _unknown(text, kind, (), ids)
+        case ArrayType():
+            elements, inner_kind = f"from_json({text}, 'ARRAY<STRING>')", kind.elementType
+        case MapType():
+            elements, inner_kind = f"map_values(from_json({text}, 'MAP<STRING, STRING>'))", kind.valueType
+        case _:
+            raise AssertionError(kind)
+    element = f"e{next(ids)}"
+    found = f"coalesce({_inside(element, inner_kind, ids)}, CAST(array() AS ARRAY<STRING>))"
+    return f"array_distinct(flatten(transform({elements}, {element} -> {found})))"
+
+
+def _colons(text: str) -> str:
+    return f"(octet_length({text}) - octet_length(replace({text}, ':', '')))"
+
+
+def _countable(kind: DataType) -> bool:
+    match kind:
+        case StructType():
+            return all(_countable(field.dataType) for field in kind.fields)
+        case ArrayType():
+            return isinstance(kind.elementType, (StringType, *_WITHOUT_COLON))
+        case _:
+            return isinstance(kind, (StringType, *_WITHOUT_COLON))
+
+
+def _present(parsed: str, schema: StructType) -> Iterator[tuple[str, DataType]]:
+    for field in schema.fields:
+        path = f"{parsed}.{column(field.name)}"
+        yield path, field.dataType
+        if isinstance(field.dataType, StructType):
+            yield from _present(path, field.dataType)

@@ -1,0 +1,178 @@
+"""JSON files as rows: parsed by JVM expressions, with nothing lost.
+
+The lines are read as text and parsed by `from_json`, because Spark's own JSON source drops fields that the
+schema does not know without a trace. A line whose fields are all known takes the short way; only the
+others are looked at again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
+from pyspark.sql.types import StringType, StructField, StructType
+
+from penstock.spark.sources.auto_loader.json_fields import (
+    all_known_sql,
+    folded_paths,
+    has_struct,
+    one_field_object,
+    unknown_fields_sql,
+    value_at,
+)
+from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
+from penstock.spark.sources.auto_loader.sql_text import (
+    column,
+    literal,
+    options_map,
+    string_array,
+    type_ddl,
+    whole_record,
+    with_file_path,
+)
+from penstock.spark.sources.auto_loader.unknown_fields import (
+    PATH_SEPARATOR,
+    raise_malformed_sql,
+    raise_unknown_sql,
+)
+
+_LINE: Final = "value"
+_RECORD: Final = "__penstock_record"
+_CORRUPT: Final = "__penstock_corrupt"
+_SECOND_LOOK: Final = "__penstock_second_look"
+_FILE: Final = "__penstock_file"
+
+_LINE_OPTIONS = ("encoding", "charset", "linesep")
+
+
+def line_options(options: AutoLoaderOptions) -> dict[str, str]:
+    """Returns the options of the text source that serves the lines."""
+    chosen = {name: value for name, value in options.reader.items() if name.casefold() != "multiline"}
+    for name in list(chosen):
+        if name.casefold() == "charset":
+            chosen["encoding"] = chosen.pop(name)
+    if options.reader_flag("multiLine", default=False):
+        chosen["wholetext"] = "true"
+    return chosen
+
+
+def json_rows(lines: DataFrame, version: SchemaVersion, options: AutoLoaderOptions, source_name: str) -> DataFrame:
+    """Returns the rows of `lines`, a text stream with the partition columns.
+
+    Their columns are those of `version`, the partition columns and, if there is one, the rescued data column.
+    A line that is not JSON gives a row of NULLs with the line in the rescued data.
+    """
+    corrupt_column = options.reader_option("columnNameOfCorruptRecord", "_corrupt_record")
+    data = StructType([field for field in version.columns.fields if field.name != corrupt_column])
+    partitions = [column(field.name) for field in version.partitions.fields]
+    if version.json_arrays:
+        lines = _split_arrays(lines, partitions)
+
+    parse_options = {name: value for name, value in options.reader.items() if name.casefold() not in _LINE_OPTIONS}
+    parse_options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    parsed_schema = StructType([*data.fields, StructField(_CORRUPT, StringType())])
+    record = F.from_json(_LINE, parsed_schema, parse_options).alias(_RECORD)
+    parsed = lines.select(*partitions, _LINE, record).selectExpr(
+        "*",
+        f"{_second_look(data, version)} AS {_SECOND_LOOK}",
+        # input_file_name() is not deterministic, which keeps the optimizer from parsing once more in the filter.
+        f"input_file_name() AS {_FILE}",
+    )
+    kept = parsed.where(_keep(data, options, source_name))
+    columns = []
+    for field in version.columns.fields:
+        is_raw = field.name == corrupt_column
+        value = f"IF({_MALFORMED}, {_LINE}, NULL)" if is_raw else f"{_RECORD}.{column(field.name)}"
+        columns.append(f"{value} AS {column(field.name)}")
+    columns.extend(partitions)
+    if options.rescued_column is not None:
+        columns.append(f"{_rescued(data, options)} AS {column(options.rescued_column)}")
+    return kept.selectExpr(*columns)
+
+
+_MALFORMED: Final = f"({_SECOND_LOOK} IS NOT NULL AND ({_SECOND_LOOK}.trailing OR {_SECOND_LOOK}.unknown IS NULL))"
+
+
+def _split_arrays(lines: DataFrame, partitions: list[str]) -> DataFrame:
+    elements = f"""CASE WHEN startswith(ltrim({_LINE}), '[')
+        THEN coalesce(from_json({_LINE}, 'ARRAY<STRING>'), array({_LINE})) ELSE array({_LINE}) END"""
+    return lines.select(*partitions, F.explode(F.expr(elements)).alias(_LINE))
+
+
+def _second_look(data: StructType, version: SchemaVersion) -> str:
+    """SQL for what is special about a line: NULL when nothing is, and then it cost next to nothing to know."""
+    unknown = unknown_fields_sql(_LINE, data, tuple(version.partitions.fieldNames()))
+    # Two objects on one line: the parser would take the first and forget the other.
+    trailing = (
+        f"({_LINE} RLIKE '\\\\}}[\\\\s,]*\\\\{{' AND coalesce(size(from_json("
+        f"concat('[', trim(TRAILING ', \\t\\r' FROM {_LINE}), ']'), 'ARRAY<STRING>')), 0) <> 1)"
+    )
+    look = f"named_struct('trailing', {trailing}, 'unknown', {unknown})"
+    plain = f"{_RECORD}.{_CORRUPT} IS NULL"
+    quick = all_known_sql(_LINE, _RECORD, data)
+    return look if quick is None else f"CASE WHEN {plain} AND {quick} THEN NULL ELSE {look} END"
+
+
+def _keep(data: StructType, options: AutoLoaderOptions, source_name: str) -> str:
+    """SQL for the filter that drops blank lines, and that fails the batch where the mode asks for it."""
+    conditions = [f"{_RECORD} IS NOT NULL"]
+    if options.fails_on_unknown:
+        known = string_array(folded_paths(data))
+        new = f"filter({_SECOND_LOOK}.unknown, p -> NOT array_contains({known}, lower(p)))"
+        shown = f"transform({new}, p -> replace(p, {literal(PATH_SEPARATOR)}, '.'))"
+        conditions.append(
+            f"CASE WHEN {_SECOND_LOOK} IS NULL OR {_MALFORMED} OR size({_SECOND_LOOK}.unknown) = 0 THEN true "
+            f"WHEN size({new}) = 0 THEN true ELSE {raise_unknown_sql(source_name, shown, _FILE)} END"
+        )
+    match options.reader_option("mode", "PERMISSIVE").upper():
+        case "DROPMALFORMED":
+            conditions.append(f"NOT {_MALFORMED}")
+        case "FAILFAST":
+            broken = f"{_MALFORMED} OR {_RECORD}.{_CORRUPT} IS NOT NULL"
+            conditions.append(f"CASE WHEN {broken} THEN {raise_malformed_sql(source_name, _FILE)} ELSE true END")
+        case _:
+            pass
+    return " AND ".join(f"({condition})" for condition in conditions)
+
+
+def _rescued(data: StructType, options: AutoLoaderOptions) -> str:
+    """SQL for the rescued data: the fields that found no place in the row, as a JSON object with the file."""
+    keys = [_mismatched(data, options)]
+    if options.keeps_unknown:
+        keys.append(f"transform({_SECOND_LOOK}.unknown, p -> substring_index(p, {literal(PATH_SEPARATOR)}, 1))")
+    kept = f"concat({', '.join(keys)})"
+    fields = f"""map_filter(CAST(try_parse_json({_LINE}) AS MAP<STRING, VARIANT>),
+        (k, x) -> NOT is_variant_null(x) AND array_contains({kept}, k))"""
+    whole = whole_record(_LINE, _FILE)
+    return f"""CASE WHEN {_SECOND_LOOK} IS NULL THEN NULL
+        WHEN {_MALFORMED} THEN {whole}
+        WHEN {_RECORD}.{_CORRUPT} IS NULL AND size({_SECOND_LOOK}.unknown) = 0 THEN NULL
+        WHEN try_parse_json({_LINE}) IS NULL THEN {whole}
+        ELSE {with_file_path(f"to_json({fields})", _FILE)} END"""
+
+
+def _mismatched(data: StructType, options: AutoLoaderOptions) -> str:
+    """SQL for the names of the columns whose value in the line does not fit their type."""
+    candidates = []
+    for field in data.fields:
+        lost = f"{_RECORD}.{column(field.name)} IS NULL"
+        if has_struct(field.dataType) or field.dataType.typeName() in {"array", "map"}:
+            alone = one_field_object(field.name, value_at(_LINE, field.name))
+            ddl = f"{column(field.name)} {type_ddl(field.dataType)}, {_CORRUPT} STRING"
+            settings = options_map({**_parse_settings(options), "columnNameOfCorruptRecord": _CORRUPT})
+            lost += f" OR from_json({alone}, {literal(ddl)}, {settings}).{_CORRUPT} IS NOT NULL"
+        candidates.append(f"IF({lost}, {literal(field.name)}, NULL)")
+    if not candidates:
+        return "CAST(array() AS ARRAY<STRING>)"
+    lost_names = f"array_compact(array({', '.join(candidates)}))"
+    return f"IF({_RECORD}.{_CORRUPT} IS NULL, CAST(array() AS ARRAY<STRING>), {lost_names})"
+
+
+def _parse_settings(options: AutoLoaderOptions) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in options.reader.items()
+        if name.casefold() not in {*_LINE_OPTIONS, "multiline", "mode", "columnnameofcorruptrecord"}
+    }

@@ -1,0 +1,170 @@
+"""From `spark.readStream.format("cloudFiles")…load(path)` to a DataFrame."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType, _parse_datatype_string
+
+from penstock.spark.sources.auto_loader.csv_records import (
+    by_file_rows,
+    same_header_options,
+    same_header_rows,
+    same_header_schema,
+)
+from penstock.spark.sources.auto_loader.discovery import Listing, list_files, path_of_uri
+from penstock.spark.sources.auto_loader.inference import has_json_arrays, infer_first_version
+from penstock.spark.sources.auto_loader.json_records import json_rows, line_options
+from penstock.spark.sources.auto_loader.limits import limit_options, needs_sizes
+from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, parse_options
+from penstock.spark.sources.auto_loader.parquet_records import checks_footers, look_at_footers, parquet_rows
+from penstock.spark.sources.auto_loader.sample import sample
+from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
+from penstock.spark.sources.auto_loader.source import AutoLoaderSource
+from penstock.spark.sources.auto_loader.sql_text import literal
+from penstock.spark.sources.native import native_load
+from penstock.spark.sources.stream_read import StreamRead
+
+_EXISTING: Final = "_existing_files"
+
+# `validate` writes nothing, and a dataset function is called more than once; one inference a process is enough.
+_inferred: dict[tuple[object, ...], SchemaVersion] = {}
+
+
+def load_auto_loader(
+    spark: SparkSession, read: StreamRead, *, schema_location: str, source_name: str, persist: bool
+) -> tuple[DataFrame, AutoLoaderSource]:
+    """Serves one cloudFiles read; called each time a dataset function that contains it is called.
+
+    The DataFrame streams from Spark's own file source, named `source_name` (ASCII letters, digits and
+    underscores). Its columns are those of the newest schema version under `schema_location`, then the
+    partition columns, then the rescued data column when there is one; `_metadata` can be selected. Without a
+    version the columns are inferred: stored as version 1 with `persist`, else kept for this process only
+    (`persist=False` writes nothing to storage).
+
+    A source does not evolve by itself: the runtime passes the failure of the query to `AutoLoaderSource.evolve`.
+
+    Raises:
+        DefinitionError: the AUTO_LOADER_… conditions of the options, PATH_NOT_FOUND,
+            CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE.
+        DataError: UNKNOWN_FIELD_EXCEPTION (parquet, mode failOnNewColumns).
+        StateError: AUTO_LOADER_SCHEMA_UNREADABLE.
+    """
+    options = parse_options(read)
+    log = SchemaLog(schema_location)
+    listing: Listing | None = None
+    if read.schema is not None:
+        listing = list_files(spark, options)
+        version = _given_version(spark, read, options, listing)
+    else:
+        stored = log.latest()
+        if stored is None or needs_sizes(options) or checks_footers(options):
+            listing = list_files(spark, options)
+        version = stored or _first_version(spark, options, listing or Listing((), StructType()), log, persist=persist)
+    if checks_footers(options) and listing is not None:
+        version = look_at_footers(spark, options, version, listing, log, persist=persist)
+
+    sizes = [file.size for file in listing.files] if listing is not None else []
+    source_options = {**limit_options(options, sizes), "maxFileAge": options.max_file_age}
+    plain = read.schema is not None and options.rescued_column is None and not options.fails_on_unknown
+    if plain or options.format == "text":
+        settings = {**options.reader, **source_options}
+        schema = StructType([*version.columns.fields, *version.partitions.fields])
+        frame = native_load(spark, options.format, settings, schema, options.path, source_name=source_name)
+    else:
+        frame = _rows(spark, options, version, listing, source_options=source_options, source_name=source_name)
+    if not options.include_existing:
+        frame = _without_existing(spark, frame, options, log, persist=persist)
+    source = AutoLoaderSource(
+        source_name=source_name,
+        path=options.path,
+        schema_location=schema_location,
+        options=options,
+        version=version,
+        given_schema=read.schema is not None,
+    )
+    return frame, source
+
+
+def _rows(
+    spark: SparkSession,
+    options: AutoLoaderOptions,
+    version: SchemaVersion,
+    listing: Listing | None,
+    *,
+    source_options: dict[str, str],
+    source_name: str,
+) -> DataFrame:
+    def native(kind: str, settings: dict[str, str], schema: StructType) -> DataFrame:
+        settings = {**settings, **source_options}
+        return native_load(spark, kind, settings, schema, options.path, source_name=source_name)
+
+    text_schema = StructType([StructField("value", StringType()), *version.partitions.fields])
+    match options.format:
+        case "json":
+            return json_rows(native("text", line_options(options), text_schema), version, options, source_name)
+        case "csv" if version.csv_by_file:
+            settings = {
+                key: options.reader_option(key) for key in ("encoding", "pathGlobFilter", "recursiveFileLookup")
+            }
+            settings = {key: value for key, value in settings.items() if value} | {"wholetext": "true"}
+            return by_file_rows(native("text", settings, text_schema), version, options, source_name)
+        case "csv":
+            settings = same_header_options(options, by_name=bool(version.csv_headers))
+            return same_header_rows(native("csv", settings, same_header_schema(version, options)), version, options)
+        case _:
+            fields = [*version.columns.fields, *version.parquet_rescued.fields, *version.partitions.fields]
+            rows = native("parquet", dict(options.reader), StructType(fields))
+            checked = listing if checks_footers(options) else None
+            return parquet_rows(rows, version, options, source_name, checked)
+
+
+def _first_version(
+    spark: SparkSession, options: AutoLoaderOptions, listing: Listing, log: SchemaLog, *, persist: bool
+) -> SchemaVersion:
+    key = (log.location, options.path, options.format, options.infer_types, options.schema_hints,
+           options.partition_columns, tuple(sorted(options.reader.items())))  # fmt: skip
+    version = _inferred.get(key) or infer_first_version(spark, options, listing)
+    if persist:
+        log.write(version)
+        _inferred.pop(key, None)
+    else:
+        _inferred[key] = version
+    return version
+
+
+def _given_version(
+    spark: SparkSession, read: StreamRead, options: AutoLoaderOptions, listing: Listing
+) -> SchemaVersion:
+    given = read.schema if isinstance(read.schema, StructType) else _parse_datatype_string(str(read.schema))
+    assert isinstance(given, StructType)
+    found = {field.name.casefold() for field in listing.partitions.fields}
+    rescued = (options.rescued_column or "").casefold()
+    parsed_here = options.rescued_column is not None or options.fails_on_unknown
+    first = [file.path for file in sample(spark, options, listing.files)[:1]]
+    return SchemaVersion(
+        number=0,
+        columns=StructType([f for f in given.fields if f.name.casefold() not in found | {rescued}]),
+        partitions=StructType([f for f in given.fields if f.name.casefold() in found]),
+        reason="given by .schema(…)",
+        json_arrays=options.format == "json" and parsed_here and bool(first) and has_json_arrays(spark, options, first),
+    )
+
+
+def _without_existing(
+    spark: SparkSession, frame: DataFrame, options: AutoLoaderOptions, log: SchemaLog, *, persist: bool
+) -> DataFrame:
+    """Leaves out the files that were there at the first start.
+
+    They are known by path: a modification time would also leave out an old file that is moved in later.
+    """
+    existing = log.read_paths(_EXISTING)
+    if existing is None:
+        existing = frozenset(path_of_uri(file.path) for file in list_files(spark, options).files)
+        if persist:
+            log.write_paths(_EXISTING, existing)
+    if not existing:
+        return frame
+    paths = ", ".join(literal(path) for path in sorted(existing))
+    return frame.where(f"url_decode(replace(_metadata.file_path, '+', '%2B')) NOT IN ({paths})")

@@ -1,0 +1,216 @@
+"""What a cloudFiles read asks for, checked and typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from penstock.errors import DefinitionError, did_you_mean
+from penstock.spark.sources.auto_loader import option_names as names
+from penstock.spark.sources.stream_read import StreamRead
+
+DEFAULT_MAX_FILES: Final = 1000
+DEFAULT_RESCUED_COLUMN: Final = "_rescued_data"
+
+# Spark ignores a file whose modification time is older than the newest one's by more than this, without a word.
+_NEVER_TOO_OLD: Final = "36500d"
+
+_BYTES = re.compile(r"(\d+)\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+
+
+class EvolutionMode(Enum):
+    """`cloudFiles.schemaEvolutionMode`: what a field that the schema does not know leads to."""
+
+    ADD_NEW_COLUMNS = "addNewColumns"
+    RESCUE = "rescue"
+    FAIL_ON_NEW_COLUMNS = "failOnNewColumns"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class AutoLoaderOptions:
+    """The options of one cloudFiles read.
+
+    `rescued_column` is None when there is no such column; `keeps_unknown` says whether unknown fields go there too
+    (mode none drops them unless the column was asked for by name). `max_files` and `max_bytes` are per
+    micro-batch, None when not set. `partition_columns` is None when they come from the path.
+    `reader` holds what is passed on to Spark's reader of the format, in the user's spelling.
+    """
+
+    path: str
+    format: str
+    mode: EvolutionMode
+    infer_types: bool
+    rescued_column: str | None
+    keeps_unknown: bool
+    schema_hints: str | None
+    max_files: int | None
+    max_bytes: int | None
+    max_file_age: str
+    include_existing: bool
+    partition_columns: tuple[str, ...] | None
+    reader: Mapping[str, str] = field(default_factory=dict)
+
+    def reader_option(self, key: str, default: str = "") -> str:
+        """Returns an option of the format, its key compared without regard to case."""
+        folded = key.casefold()
+        return next((value for name, value in self.reader.items() if name.casefold() == folded), default)
+
+    def reader_flag(self, key: str, *, default: bool) -> bool:
+        """Returns a boolean option of the format."""
+        return self.reader_option(key, str(default)).strip().casefold() == "true"
+
+    @property
+    def fails_on_unknown(self) -> bool:
+        """Whether a field that the schema does not know stops the batch."""
+        return self.mode in {EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS}
+
+
+def parse_options(read: StreamRead) -> AutoLoaderOptions:
+    """Checks the options of a cloudFiles read; called each time a dataset function is called.
+
+    Raises:
+        DefinitionError: AUTO_LOADER_UNKNOWN_OPTION, AUTO_LOADER_UNSUPPORTED_OPTION,
+            AUTO_LOADER_INVALID_OPTION, AUTO_LOADER_MISSING_OPTION, AUTO_LOADER_UNSUPPORTED_FORMAT,
+            AUTO_LOADER_EVOLUTION_WITH_SCHEMA.
+    """
+    if _flag(read, "cloudFiles.validateOptions", default=True):
+        _refuse_unknown(read)
+    _refuse_unsupported(read)
+    path = read.path or read.option("path")
+    if not path:
+        raise DefinitionError("AUTO_LOADER_MISSING_OPTION", option="path", example=".load('path/of/the/files')")
+    mode = _mode(read)
+    asked = _either(read, "rescuedDataColumn")
+    rescued = asked
+    if rescued is None and (read.schema is None or mode is EvolutionMode.RESCUE):
+        rescued = DEFAULT_RESCUED_COLUMN
+    partitions = read.option("cloudFiles.partitionColumns")
+    return AutoLoaderOptions(
+        path=path,
+        format=_format(read),
+        mode=mode,
+        infer_types=_flag(read, "cloudFiles.inferColumnTypes", default=False),
+        rescued_column=rescued,
+        keeps_unknown=asked is not None or mode is not EvolutionMode.NONE,
+        schema_hints=read.option("cloudFiles.schemaHints"),
+        max_files=_max_files(read),
+        max_bytes=_max_bytes(read),
+        max_file_age=_either(read, "maxFileAge") or _NEVER_TOO_OLD,
+        include_existing=_flag(read, "cloudFiles.includeExistingFiles", default=True),
+        partition_columns=None if partitions is None else tuple(p.strip() for p in partitions.split(",") if p.strip()),
+        reader=_reader_options(read),
+    )
+
+
+def parse_bytes(text: str) -> int | None:
+    """Returns the bytes that `10g`, `64 MB` or `1048576` mean (units of 1024), None when it is not a size."""
+    match = _BYTES.fullmatch(text.strip())
+    if match is None:
+        return None
+    return int(match.group(1)) * 1024 ** _UNITS[match.group(2).lower()]
+
+
+def _refuse_unknown(read: StreamRead) -> None:
+    known = {name.casefold() for name in (*names.SUPPORTED, *names.WITHOUT_EFFECT, *names.REFUSED)}
+    for option in read.options:
+        if option.casefold().startswith(names.PREFIX.casefold()) and option.casefold() not in known:
+            suggestion = did_you_mean(option, (*names.SUPPORTED, *names.WITHOUT_EFFECT))
+            raise DefinitionError("AUTO_LOADER_UNKNOWN_OPTION", option=option, suggestion=suggestion)
+
+
+def _refuse_unsupported(read: StreamRead) -> None:
+    for option, (harmless, reason) in names.REFUSED.items():
+        value = read.option(option)
+        if value is not None and value.strip().casefold() != harmless:
+            secret = any(word in option.casefold() for word in names.SECRET_WORDS)
+            raise DefinitionError(
+                "AUTO_LOADER_UNSUPPORTED_OPTION", option=option, value="…" if secret else value, reason=reason
+            )
+
+
+def _format(read: StreamRead) -> str:
+    value = read.option("cloudFiles.format")
+    if value is None:
+        raise DefinitionError(
+            "AUTO_LOADER_MISSING_OPTION", option="cloudFiles.format", example=".option('cloudFiles.format', 'json')"
+        )
+    if value.casefold() not in names.FORMATS:
+        raise DefinitionError(
+            "AUTO_LOADER_UNSUPPORTED_FORMAT",
+            format=value,
+            supported=", ".join(names.FORMATS),
+            suggestion=did_you_mean(value, names.FORMATS),
+        )
+    return value.casefold()
+
+
+def _mode(read: StreamRead) -> EvolutionMode:
+    option = "cloudFiles.schemaEvolutionMode"
+    value = read.option(option)
+    if value is None:
+        return EvolutionMode.ADD_NEW_COLUMNS if read.schema is None else EvolutionMode.NONE
+    mode = next((mode for mode in EvolutionMode if mode.value.casefold() == value.casefold()), None)
+    if mode is None:
+        expected = "one of " + ", ".join(mode.value for mode in EvolutionMode)
+        raise DefinitionError("AUTO_LOADER_INVALID_OPTION", option=option, value=value, expected=expected)
+    if mode is EvolutionMode.ADD_NEW_COLUMNS and read.schema is not None:
+        raise DefinitionError("AUTO_LOADER_EVOLUTION_WITH_SCHEMA")
+    return mode
+
+
+def _flag(read: StreamRead, option: str, *, default: bool) -> bool:
+    value = read.option(option)
+    if value is None:
+        return default
+    if value.strip().casefold() not in {"true", "false"}:
+        raise DefinitionError("AUTO_LOADER_INVALID_OPTION", option=option, value=value, expected="true or false")
+    return value.strip().casefold() == "true"
+
+
+def _max_files(read: StreamRead) -> int | None:
+    value = _either(read, "maxFilesPerTrigger")
+    if value is None:
+        return None
+    if not value.strip().isdecimal() or int(value) < 1:
+        raise DefinitionError(
+            "AUTO_LOADER_INVALID_OPTION",
+            option="cloudFiles.maxFilesPerTrigger",
+            value=value,
+            expected="a whole number of files, at least 1",
+        )
+    return int(value)
+
+
+def _max_bytes(read: StreamRead) -> int | None:
+    value = _either(read, "maxBytesPerTrigger")
+    if value is None:
+        return None
+    size = parse_bytes(value)
+    if not size:
+        raise DefinitionError(
+            "AUTO_LOADER_INVALID_OPTION",
+            option="cloudFiles.maxBytesPerTrigger",
+            value=value,
+            expected="a size such as 10g, 64m or a number of bytes",
+        )
+    return size
+
+
+def _either(read: StreamRead, option: str) -> str | None:
+    """An option that is accepted with and without the prefix, as files written for either are."""
+    prefixed = read.option(names.PREFIX + option)
+    return read.option(option) if prefixed is None else prefixed
+
+
+def _reader_options(read: StreamRead) -> dict[str, str]:
+    dropped = {name.casefold() for name in (*names.CONSUMED, *names.REFUSED)}
+    return {
+        name: value
+        for name, value in read.options.items()
+        if name.casefold() not in dropped and not name.casefold().startswith(names.PREFIX.casefold())
+    }

@@ -1,0 +1,138 @@
+"""One cloudFiles source of a flow, and how it takes in new columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from penstock.spark.sources.auto_loader.csv_headers import read_headers, unambiguous_names
+from penstock.spark.sources.auto_loader.failed_batch import failed_batch_files
+from penstock.spark.sources.auto_loader.inference import infer_columns
+from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, EvolutionMode
+from penstock.spark.sources.auto_loader.parquet_records import NOT_LOOKED_AT
+from penstock.spark.sources.auto_loader.schema_hints import apply_hints
+from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
+from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, new_field_paths
+from penstock.spark.sources.auto_loader.unknown_fields import UnknownFields, unknown_fields
+from penstock.spark.translate import failure_messages
+
+# Spark gives both failures the same numbered legacy condition prefix, so only the text tells.
+_OTHER_HEADER = ("CSV header does not conform to the schema", "Number of column in CSV header is not equal")
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """What changed: the source, its new schema version, and the dotted paths of the columns that were added.
+
+    `new_columns` is empty when only the layout of the files changed (CSV columns in another order).
+    """
+
+    source_name: str
+    version: int
+    new_columns: tuple[str, ...]
+    schema: StructType
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AutoLoaderSource:
+    """A cloudFiles source as it was loaded; returned by `load_auto_loader` beside its DataFrame.
+
+    `schema_location` is where the schema versions are kept, `version` the one that the DataFrame has.
+    """
+
+    source_name: str
+    path: str
+    schema_location: str
+    options: AutoLoaderOptions
+    version: SchemaVersion
+    given_schema: bool
+
+    def evolve(
+        self, spark: SparkSession, failure: BaseException, checkpoint_location: str, source_name: str | None = None
+    ) -> Evolution | None:
+        """Writes the next schema version when `failure` is due to files that the current one does not fit.
+
+        The runtime calls it, from any thread, when the flow's query ended with `failure`. On an Evolution
+        it evaluates the flow function again, which loads the new version, and restarts the same checkpoint
+        at once: Spark plans exactly the failed batch again, so each row is written once. None: this source
+        did not cause the failure, or its mode does not add columns; nothing was written.
+        """
+        name = source_name or self.source_name
+        reported = unknown_fields(failure)
+        if reported is not None and reported.source_name == name:
+            files = failed_batch_files(checkpoint_location, name) or (reported.file,)
+            return self._evolve_fields(spark, reported, files)
+        if self.options.format == "csv" and not self.given_schema and _is_other_header(failure):
+            return self._evolve_headers(spark, failed_batch_files(checkpoint_location, name))
+        return None
+
+    def _evolve_fields(self, spark: SparkSession, reported: UnknownFields, files: tuple[str, ...]) -> Evolution | None:
+        late_footers = reported.fields == (NOT_LOOKED_AT,)
+        if late_footers:  # loading the source again looks at the new files; there is nothing to write
+            return Evolution(
+                self.source_name, self.version.number, (), self.version.columns, "new files; their columns are compared"
+            )
+        if self.given_schema or self.options.mode is not EvolutionMode.ADD_NEW_COLUMNS:
+            return None
+        before = self._latest()
+        columns = self._grown(spark, before, files, reported.fields)
+        if columns == before.columns:
+            return None
+        changes: dict[str, object] = {"columns": columns}
+        if before.csv_by_file:
+            headers = read_headers(spark, self.options, files)
+            changes["csv_headers"] = tuple(dict.fromkeys((*before.csv_headers, *headers.values())))
+        return self._write(before, changes)
+
+    def _evolve_headers(self, spark: SparkSession, files: tuple[str, ...]) -> Evolution | None:
+        before = self._latest()
+        headers = read_headers(spark, self.options, files)
+        distinct = tuple(dict.fromkeys(headers.values()))
+        other = tuple(header for header in distinct if header != before.csv_headers[-1])
+        if not other:
+            return None
+        # A folder whose files go back and forth between layouts is read file by file from now on.
+        mixed = len(distinct) > 1 or other[0] in before.csv_headers
+        mixed = mixed or any(unambiguous_names(header) != header for header in other)
+        changes: dict[str, object] = {
+            "csv_headers": tuple(dict.fromkeys((*before.csv_headers, *other))),
+            "csv_by_file": mixed or before.csv_by_file,
+        }
+        if self.options.mode is EvolutionMode.ADD_NEW_COLUMNS:
+            changes["columns"] = self._grown(spark, before, files, ())
+        elif self.options.mode is EvolutionMode.FAIL_ON_NEW_COLUMNS:
+            # Reading by file names the new columns; if there are none, the next run goes on.
+            changes["csv_by_file"] = True
+        return self._write(before, changes)
+
+    def _grown(
+        self, spark: SparkSession, before: SchemaVersion, files: tuple[str, ...], reported: tuple[str, ...]
+    ) -> StructType:
+        found = infer_columns(spark, self.options, files)
+        partitions = {field.name.casefold() for field in before.partitions.fields}
+        found = StructType([field for field in found.fields if field.name.casefold() not in partitions])
+        columns = add_new_fields(before.columns, found)
+        known = {field.name.casefold() for field in columns.fields}
+        # Whatever the inference made of the files, the reported columns must be there, or the restart fails again.
+        missing = [name for name in reported if "." not in name and name.casefold() not in known]
+        columns = StructType([*columns.fields, *[StructField(name, StringType()) for name in missing]])
+        return apply_hints(columns, self.options.schema_hints) if self.options.schema_hints else columns
+
+    def _write(self, before: SchemaVersion, changes: dict[str, object]) -> Evolution:
+        columns = changes.get("columns", before.columns)
+        assert isinstance(columns, StructType)
+        new = new_field_paths(before.columns, columns)
+        reason = f"new columns: {', '.join(new)}" if new else "files with another header"
+        after = before.followed_by(reason, **changes)
+        SchemaLog(self.schema_location).write(after)
+        return Evolution(self.source_name, after.number, new, columns, reason)
+
+    def _latest(self) -> SchemaVersion:
+        return SchemaLog(self.schema_location).latest() or self.version
+
+
+def _is_other_header(failure: BaseException) -> bool:
+    return any(text in message for message in failure_messages(failure) for text in _OTHER_HEADER)

@@ -1,0 +1,74 @@
+"""How a running query says "there is a field that the schema does not know", and how that is read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.errors import DataError, PenstockError
+from penstock.spark.sources.auto_loader.discovery import path_of_uri
+from penstock.spark.translate import user_raised
+
+# Parts of a nested path are joined by a character that no field name holds; a dot may stand in a name.
+PATH_SEPARATOR: Final = "\u0001"
+
+_UNKNOWN = "PENSTOCK_UNKNOWN_FIELDS "
+_MALFORMED = "PENSTOCK_MALFORMED_RECORD "
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownFields:
+    """What one failed batch reported: the fields as dotted paths, and the file of the first such record.
+
+    `source_name` says which source of the flow it was.
+    """
+
+    source_name: str
+    fields: tuple[str, ...]
+    file: str
+
+
+def raise_unknown_sql(source_name: str, fields: str, file: str) -> str:
+    """Returns SQL that fails the batch; `fields` (array of strings) and `file` are SQL."""
+    payload = f"to_json(named_struct('source', '{source_name}', 'fields', {fields}, 'file', {file}))"
+    return f"CAST(raise_error(concat('{_UNKNOWN}', {payload})) AS BOOLEAN)"
+
+
+def raise_malformed_sql(source_name: str, file: str) -> str:
+    """Returns SQL that fails the batch because of a record that cannot be parsed."""
+    payload = f"to_json(named_struct('source', '{source_name}', 'file', {file}))"
+    return f"CAST(raise_error(concat('{_MALFORMED}', {payload})) AS BOOLEAN)"
+
+
+def unknown_fields(failure: BaseException) -> UnknownFields | None:
+    """Returns what a failed query reported by `raise_unknown_sql`, None when it failed for another reason."""
+    document = _payload(failure, _UNKNOWN)
+    if document is None:
+        return None
+    fields = tuple(str(path).replace(PATH_SEPARATOR, ".") for path in document["fields"])
+    return UnknownFields(str(document["source"]), fields, path_of_uri(str(document["file"])))
+
+
+def describe_failure(failure: BaseException, *, dataset: str | None = None) -> PenstockError | None:
+    """Returns what a failure of a cloudFiles source means when it is not evolved away; None when it is not one.
+
+    Called by the runtime after `AutoLoaderSource.evolve` returned None, before the general translation.
+    """
+    unknown = unknown_fields(failure)
+    if unknown is not None:
+        fields = ", ".join(f"'{field}'" for field in unknown.fields)
+        return DataError("UNKNOWN_FIELD_EXCEPTION", dataset=dataset, fields=fields, file=unknown.file)
+    malformed = _payload(failure, _MALFORMED)
+    if malformed is not None:
+        return DataError("AUTO_LOADER_MALFORMED_RECORD", dataset=dataset, file=path_of_uri(str(malformed["file"])))
+    return None
+
+
+def _payload(failure: BaseException, mark: str) -> dict[str, Any] | None:
+    raised = user_raised(failure) or ""
+    start = raised.find(mark)
+    if start < 0:
+        return None
+    document, _ = json.JSONDecoder().raw_decode(raised[start + len(mark) :])
+    return dict(document)

@@ -1,0 +1,117 @@
+"""A folder of arriving files, a table, and the restart that the runtime does."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.spark.offset_log import repair_offset_log
+from penstock.spark.sources.auto_loader import AutoLoaderSource, Evolution, load_auto_loader
+from penstock.spark.sources.stream_read import StreamRead
+
+SOURCE = "orders_files"
+
+
+@dataclass
+class Landing:
+    """One cloudFiles source into one Delta table, run as the runtime runs it."""
+
+    spark: SparkSession
+    root: Path
+    options: dict[str, str]
+    schema: Any = None
+    evolutions: list[Evolution] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+    transform: Callable[[DataFrame], DataFrame] = field(default=lambda frame: frame)
+
+    @property
+    def files(self) -> Path:
+        return self.root / "in"
+
+    @property
+    def schemas(self) -> Path:
+        return self.root / "schemas"
+
+    def put(self, name: str, content: str, *, modified: float | None = None) -> Path:
+        path = self.files / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        if modified is not None:
+            os.utime(path, (modified, modified))
+        return path
+
+    def put_json(self, name: str, rows: Iterable[object]) -> Path:
+        return self.put(name, "".join(json.dumps(row) + "\n" for row in rows))
+
+    def read(self) -> StreamRead:
+        return StreamRead("cloudFiles", self.options, self.schema, str(self.files))
+
+    def load(self, *, persist: bool = True) -> tuple[DataFrame, AutoLoaderSource]:
+        return load_auto_loader(
+            self.spark, self.read(), schema_location=str(self.schemas), source_name=SOURCE, persist=persist
+        )
+
+    def run(self, *, restarts: int = 5) -> None:
+        """Runs until nothing is left, restarting the checkpoint after each evolution."""
+        for _ in range(restarts + 1):
+            frame, source = self.load()
+            repair_offset_log(str(self.root / "checkpoint"), 2)
+            writer = self.transform(frame).writeStream.format("delta").option("mergeSchema", "true")
+            writer = writer.option("checkpointLocation", str(self.root / "checkpoint")).trigger(availableNow=True)
+            query = writer.start(str(self.root / "table"))
+            try:
+                query.awaitTermination()
+            except StreamingQueryException as failure:
+                evolution = source.evolve(self.spark, failure, str(self.root / "checkpoint"), SOURCE)
+                if evolution is None:
+                    raise
+                self.evolutions.append(evolution)
+            else:
+                self.batches.extend(progress["numInputRows"] for progress in query.recentProgress)
+                return
+        pytest.fail(f"still evolving after {restarts} restarts: {self.evolutions}")
+
+    @property
+    def table(self) -> DataFrame:
+        return self.spark.read.format("delta").load(str(self.root / "table"))
+
+    def rows(self, *columns: str) -> list[tuple[Any, ...]]:
+        """The table's rows, sorted by their text; rescued data as a dict without the file path."""
+        frame = self.table.select(*columns) if columns else self.table
+        return sorted((tuple(_plain(value) for value in row) for row in frame.collect()), key=repr)
+
+    @property
+    def batch_count(self) -> int:
+        return len([name for name in (self.root / "checkpoint" / "commits").iterdir() if name.name.isdecimal()])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str) and '"_file_path"' in value:
+        document = json.loads(value)
+        assert document.pop("_file_path").startswith("file:/")
+        return document
+    return value.asDict(recursive=True) if hasattr(value, "asDict") else value
+
+
+@pytest.fixture
+def landing(spark: SparkSession, tmp_path: Path) -> Callable[..., Landing]:
+    def build(source_format: str = "json", *, schema: Any = None, **options: str) -> Landing:
+        prefixed = {
+            name
+            if name in {"rescuedDataColumn", "header", "multiLine", "mode", "pathGlobFilter", "sep"}
+            else f"cloudFiles.{name}": value
+            for name, value in options.items()
+        }
+        result = Landing(spark, tmp_path, {"cloudFiles.format": source_format, **prefixed}, schema)
+        result.files.mkdir()
+        return result
+
+    return build

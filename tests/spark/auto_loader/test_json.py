@@ -1,0 +1,229 @@
+"""JSON: what is inferred, what is rescued, and that no line is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from tests.spark.auto_loader.conftest import Landing
+
+from penstock.spark.sources.auto_loader import describe_failure
+
+Build = Callable[..., Landing]
+
+
+def test_columns_are_strings_by_default_and_nested_values_json_text(landing: Build) -> None:
+    it = landing()
+    it.put_json("1.json", [{"id": 7, "amount": 1.50, "who": {"name": "Ann"}, "ok": True}])
+    it.run()
+    assert it.table.dtypes == [(name, "string") for name in ("amount", "id", "ok", "who", "_rescued_data")]
+    assert it.rows() == [("1.5", "7", "true", '{"name":"Ann"}', None)]
+
+
+def test_types_are_inferred_on_request_nested_ones_too(landing: Build) -> None:
+    it = landing(inferColumnTypes="true")
+    it.put_json("1.json", [{"id": 7, "amount": 1.5, "who": {"name": "Ann"}, "tags": ["a:b"]}])
+    it.run()
+    assert it.table.dtypes == [
+        ("amount", "double"),
+        ("id", "bigint"),
+        ("tags", "array<string>"),
+        ("who", "struct<name:string>"),
+        ("_rescued_data", "string"),
+    ]
+    assert it.rows("id", "who", "_rescued_data") == [(7, {"name": "Ann"}, None)]
+
+
+def test_schema_hints_reach_into_nested_fields_and_add_columns(landing: Build) -> None:
+    it = landing(inferColumnTypes="true", schemaHints="id STRING, who.age DECIMAL(5,2), `odd_name` INT")
+    it.put_json("1.json", [{"id": 7, "who": {"age": 3, "name": "x"}}])
+    it.run()
+    assert dict(it.table.dtypes) == {
+        "id": "string", "who": "struct<age:decimal(5,2),name:string>", "odd_name": "int", "_rescued_data": "string"
+    }  # fmt: skip
+    assert it.rows("id", "_rescued_data") == [("7", None)]
+
+
+MALFORMED = ['{"id": 1, "name": "a"', "not json", '"text"', "null", "{'id'", "[1, 2"]
+
+
+@pytest.mark.parametrize("types", ["true", "false"])
+def test_each_malformed_line_is_a_row_of_nulls_with_the_line_rescued(landing: Build, types: str) -> None:
+    it = landing(inferColumnTypes=types)
+    it.put("1.json", '{"id": 1, "name": "a"}\n' + "\n".join(MALFORMED) + "\n\n   \n" + '{"id": 2, "name": "b"}\n')
+    it.run()
+    rows = it.rows("id", "name", "_rescued_data")
+    assert [row[2]["_corrupt_record"] for row in rows if row[0] is None] == sorted(MALFORMED, key=repr)
+    assert [(str(row[0]), row[1], row[2]) for row in rows if row[0] is not None] == [("1", "a", None), ("2", "b", None)]
+
+
+def test_two_objects_on_one_line_keep_the_second_in_the_rescued_data(landing: Build) -> None:
+    it = landing(inferColumnTypes="true")
+    lines = ['{"id": 1}{"id": 2}', '{"id": 3}, {"id": 4}', '{"id": 5},', '{"id": 6, "l": [{"x": 1},{"x": 2}]},']
+    it.put("1.json", "\n".join(lines))
+    it.run()
+    rescued = {row[0]: row[1] for row in it.rows("id", "_rescued_data")}
+    assert rescued == {1: {"_corrupt_record": lines[0]}, 3: {"_corrupt_record": lines[1]}, 5: None, 6: None}
+
+
+def test_a_value_of_another_type_is_rescued_and_the_rest_of_the_row_kept(landing: Build) -> None:
+    it = landing(schemaEvolutionMode="rescue", schemaHints="id INT, amount DOUBLE, at TIMESTAMP, who STRUCT<age: INT>")
+    it.put_json(
+        "1.json",
+        [
+            {"id": "seven", "amount": 1.5, "at": "2026-01-01T00:00:00Z", "who": {"age": 4}},
+            {"id": 8, "amount": "many", "at": "yesterday", "who": {"age": "old"}},
+            {"id": 9, "amount": 2.5, "at": None, "who": None},
+        ],
+    )
+    it.run()
+    assert it.rows("id", "amount", "who", "_rescued_data") == [
+        (8, None, {"age": None}, {"amount": "many", "at": "yesterday", "who": {"age": "old"}}),
+        (9, 2.5, None, None),
+        (None, 1.5, {"age": 4}, {"id": "seven"}),
+    ]
+
+
+def test_mode_rescue_keeps_unknown_fields_at_any_depth(landing: Build) -> None:
+    it = landing(schema="id INT, who STRUCT<name: STRING>, lines ARRAY<STRUCT<x: INT>>", schemaEvolutionMode="rescue")
+    it.put_json(
+        "1.json",
+        [
+            {"id": 1, "who": {"name": "a"}, "lines": [{"x": 1}]},
+            {"id": 2, "who": {"name": "a", "age": 4}, "lines": [{"x": 1}]},
+            {"id": 3, "lines": [{"x": 1}, {"x": 2, "y": 3}]},
+            {"id": 4, "New": {"deep": [1.50, None]}, "it's": 5, "nothing": None},
+        ],
+    )
+    it.run()
+    assert it.rows("id", "_rescued_data") == [
+        (1, None),
+        (2, {"who": {"name": "a", "age": 4}}),
+        (3, {"lines": [{"x": 1}, {"x": 2, "y": 3}]}),
+        (4, {"New": {"deep": [1.5, None]}, "it's": 5}),
+    ]
+
+
+def test_another_spelling_of_a_column_is_rescued_and_adds_no_column(landing: Build) -> None:
+    it = landing()
+    it.put_json("1.json", [{"id": 1}])
+    it.run()
+    it.put_json("2.json", [{"ID": 2}, {"id": 3, "Id": 4}])
+    it.run()
+    assert it.evolutions == []
+    assert it.rows() == [("1", None), ("3", {"Id": 4}), (None, {"ID": 2})]
+
+
+def test_spellings_that_differ_in_case_in_the_first_file(landing: Build) -> None:
+    it = landing(inferColumnTypes="true")
+    it.put("1.json", '{"a": 1, "A": 2}\n{"a": 3}\n')
+    it.run()
+    assert it.rows("a", "_rescued_data") == [(1, {"A": 2}), (3, None)]
+
+
+TRICKY = [
+    '{"id": "a:b", "name": "x"}',
+    '{"id":"1","name":"with \\\\" quote: x"}',
+    '{ "id" : "1" , "name"\\t: null }',
+    "{'id': '1', 'name': 'single'}",
+    '{"id": "\\\\u003a\\\\u003a", "extra": 1}',
+    '{"id": ":", "extra": 2}',
+    '{"id": "1", "id": "2"}',
+    '{"id": "1", "id": "2", "extra": 3}',
+    '{"id" :"1", "extra" :4}',
+    '{"id": "", "extra": {"a": 5}}',
+]
+
+
+@pytest.mark.parametrize("schema", ["id STRING, name STRING", "id STRING, name STRING, at TIMESTAMP"])
+def test_the_quick_test_never_overlooks_a_field(landing: Build, schema: str) -> None:
+    it = landing(schema=schema, schemaEvolutionMode="rescue")
+    lines = [line.encode().decode("unicode_escape") for line in TRICKY]
+    it.put("1.json", "\n".join(lines))
+    it.run()
+    rescued = [row[0] for row in it.rows("_rescued_data") if row[0]]
+    extras = sorted(str(row["extra"]) for row in rescued if "extra" in row)
+    whole = [row["_corrupt_record"] for row in rescued if "_corrupt_record" in row]
+    assert extras == ["1", "2", "4", "{'a': 5}"]
+    assert whole == ['{"id": "1", "id": "2", "extra": 3}'], "duplicate keys have no variant form, so the line is kept"
+    assert it.table.count() == len(TRICKY)
+
+
+def test_mode_none_without_a_rescued_column_is_sparks_own_reader(landing: Build) -> None:
+    it = landing(schema="id INT, _corrupt_record STRING")
+    it.put("1.json", '{"id": 1, "x": 2}\nbroken\n')
+    it.run()
+    assert it.rows() == [(1, None), (None, "broken")]
+
+
+def test_mode_none_with_inference_ignores_new_fields_but_keeps_broken_lines(landing: Build) -> None:
+    it = landing(schemaEvolutionMode="none")
+    it.put_json("1.json", [{"id": 1}])
+    it.run()
+    it.put("2.json", '{"id": 2, "x": 3}\nbroken\n')
+    it.run()
+    assert it.rows() == [("1", None), ("2", None), (None, {"_corrupt_record": "broken"})]
+
+
+def test_a_rescued_column_of_another_name_beside_a_given_schema(landing: Build) -> None:
+    it = landing(schema="id INT", rescuedDataColumn="_lost")
+    it.put_json("1.json", [{"id": 1, "x": 2}])
+    it.run()
+    assert it.rows("id", "_lost") == [(1, {"x": 2})]
+
+
+@pytest.mark.parametrize("multi_line", ["true", "false"])
+def test_arrays_of_objects_become_rows(landing: Build, multi_line: str) -> None:
+    it = landing(inferColumnTypes="true", multiLine=multi_line)
+    it.put("1.json", json.dumps([{"id": 1, "n": "a"}, {"id": 2, "n": "b"}], indent=2 if multi_line == "true" else None))
+    it.put("2.json", json.dumps({"id": 3, "n": "c"}, indent=2 if multi_line == "true" else None))
+    it.run()
+    assert it.rows() == [(1, "a", None), (2, "b", None), (3, "c", None)]
+
+
+def test_dropmalformed_is_the_authors_choice(landing: Build) -> None:
+    it = landing(mode="DROPMALFORMED")
+    it.put("1.json", '{"id": 1}\nbroken\n')
+    it.run()
+    assert it.rows() == [("1", None)]
+
+
+def test_failfast_stops_and_names_the_file(landing: Build) -> None:
+    it = landing(mode="FAILFAST")
+    file = it.put("one file.json", '{"id": 1}\nbroken\n')
+    with pytest.raises(StreamingQueryException) as failure:
+        it.run()
+    error = describe_failure(failure.value, dataset="orders")
+    assert error is not None
+    assert error.condition == "AUTO_LOADER_MALFORMED_RECORD"
+    assert error.facts["file"].endswith(str(file))
+
+
+def test_metadata_can_be_selected_after_load_and_after_a_filter(landing: Build) -> None:
+    it = landing()
+    it.put_json("1.json", [{"id": 1}, {"id": 2, "x": 1}])
+    it.transform = lambda frame: frame.where("id > 1").select("*", "_metadata.file_name", "_metadata.file_size")
+    it.run()
+    assert it.rows("id", "file_name", "file_size") == [("2", "1.json", (it.files / "1.json").stat().st_size)]
+
+
+def test_a_new_field_is_found_although_the_flow_uses_one_column(landing: Build) -> None:
+    it = landing()
+    it.put_json("1.json", [{"id": 1}])
+    it.run()
+    it.transform = lambda frame: frame.select("id")
+    it.put_json("2.json", [{"id": 2, "x": 1}])
+    it.run()
+    assert [evolution.new_columns for evolution in it.evolutions] == [("x",)]
+
+
+def test_partition_columns_come_from_the_path(landing: Build) -> None:
+    it = landing()
+    it.put_json("day=2026-01-01/1.json", [{"id": 1}])
+    it.run()
+    it.put_json("day=2026-01-02/1.json", [{"id": 2}])
+    it.run()
+    assert it.table.dtypes == [("id", "string"), ("day", "date"), ("_rescued_data", "string")]
+    assert [str(row[1]) for row in it.rows()] == ["2026-01-01", "2026-01-02"]

@@ -1,0 +1,228 @@
+"""Every option: it works, it is refused by name, or it does nothing for a stated reason."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark.auto_loader.conftest import Landing
+
+from penstock.errors import DefinitionError
+from penstock.spark.sources.auto_loader import load_auto_loader
+from penstock.spark.sources.auto_loader.limits import files_within
+from penstock.spark.sources.auto_loader.options import parse_bytes, parse_options
+from penstock.spark.sources.stream_read import StreamRead
+
+Build = Callable[..., Landing]
+
+
+def refused(schema: str | None = None, **options: str) -> DefinitionError:
+    chosen = {"cloudFiles.format": "json", **{name.replace("__", "."): value for name, value in options.items()}}
+    with pytest.raises(DefinitionError) as error:
+        parse_options(StreamRead("cloudFiles", chosen, schema, "/nowhere"))
+    return error.value
+
+
+def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
+    error = refused(cloudFiles__maxFilePerTrigger="5")
+    assert error.condition == "AUTO_LOADER_UNKNOWN_OPTION"
+    assert error.facts["option"] == "cloudFiles.maxFilePerTrigger"
+    assert "cloudFiles.maxFilesPerTrigger" in error.facts["suggestion"]
+
+
+def test_validation_of_names_can_be_switched_off() -> None:
+    options = {"cloudFiles.format": "json", "cloudFiles.validateOptions": "false", "cloudFiles.bogus": "1"}
+    assert parse_options(StreamRead("cloudFiles", options, None, "/p")).reader == {}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("cloudFiles.useNotifications", "true"),
+        ("cloudFiles.useManagedFileEvents", "true"),
+        ("cloudFiles.allowOverwrites", "true"),
+        ("cloudFiles.cleanSource", "DELETE"),
+        ("cloudFiles.queueUrl", "q"),
+        ("cleanSource", "archive"),
+        ("readerCaseSensitive", "false"),
+        ("badRecordsPath", "/bad"),
+    ],
+)
+def test_what_cannot_work_is_refused_by_name(option: str, value: str) -> None:
+    error = refused(**{option: value})
+    assert error.condition == "AUTO_LOADER_UNSUPPORTED_OPTION"
+    assert (error.facts["option"], error.facts["value"]) == (option, value)
+    assert error.facts["reason"]
+
+
+def test_a_refused_secret_is_not_repeated() -> None:
+    error = refused(**{"cloudFiles.clientSecret": "hunter2"})
+    assert "hunter2" not in str(error.facts) + error.message
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("cloudFiles.schemaEvolutionMode", "sometimes"),
+        ("cloudFiles.maxFilesPerTrigger", "0"),
+        ("cloudFiles.maxFilesPerTrigger", "many"),
+        ("cloudFiles.maxBytesPerTrigger", "10 apples"),
+        ("cloudFiles.maxBytesPerTrigger", "0"),
+        ("cloudFiles.inferColumnTypes", "maybe"),
+    ],
+)
+def test_a_bad_value_is_named(option: str, value: str) -> None:
+    error = refused(**{option: value})
+    assert error.condition == "AUTO_LOADER_INVALID_OPTION"
+    assert (error.facts["option"], error.facts["value"]) == (option, value)
+
+
+def test_harmless_values_and_options_without_effect_pass() -> None:
+    options = {
+        "CLOUDFILES.FORMAT": "JSON",
+        "cloudFiles.useNotifications": "false",
+        "cloudFiles.allowOverwrites": "FALSE",
+        "cloudFiles.cleanSource": "OFF",
+        "cloudFiles.backfillInterval": "1 day",
+        "cloudFiles.useIncrementalListing": "auto",
+    }
+    assert parse_options(StreamRead("cloudFiles", options, None, "/p")).format == "json"
+
+
+def test_format_path_and_mode_are_checked() -> None:
+    assert refused(cloudFiles__format="avro").condition == "AUTO_LOADER_UNSUPPORTED_FORMAT"
+    with_schema = refused(schema="id INT", cloudFiles__schemaEvolutionMode="addNewColumns")
+    assert with_schema.condition == "AUTO_LOADER_EVOLUTION_WITH_SCHEMA"
+    for read in (StreamRead("cloudFiles", {}, None, "/p"), StreamRead("cloudFiles", {"cloudFiles.format": "json"})):
+        with pytest.raises(DefinitionError) as error:
+            parse_options(read)
+        assert error.value.condition == "AUTO_LOADER_MISSING_OPTION"
+
+
+@pytest.mark.parametrize("hint", ["id", "id NOTATYPE", "INT"])
+def test_a_bad_schema_hint_is_named(landing: Build, hint: str) -> None:
+    it = landing(schemaHints=f"ok INT, {hint}")
+    it.put_json("1.json", [{"id": 1}])
+    with pytest.raises(DefinitionError) as error:
+        it.load()
+    assert error.value.condition == "AUTO_LOADER_SCHEMA_HINT_INVALID"
+    assert error.value.facts["hint"] == hint
+
+
+@pytest.mark.parametrize("schema", [None, "id INT"])
+def test_a_missing_directory_is_named(spark: SparkSession, tmp_path: Path, schema: str | None) -> None:
+    read = StreamRead("cloudFiles", {"cloudFiles.format": "json"}, schema, str(tmp_path / "nope"))
+    with pytest.raises(DefinitionError) as error:
+        load_auto_loader(spark, read, schema_location=str(tmp_path / "s"), source_name="s", persist=True)
+    assert error.value.condition == "PATH_NOT_FOUND"
+    assert error.value.facts["path"] == str(tmp_path / "nope")
+    assert not (tmp_path / "s").exists()
+
+
+def test_an_empty_directory_needs_a_schema(landing: Build) -> None:
+    it = landing()
+    with pytest.raises(DefinitionError) as error:
+        it.load()
+    assert error.value.condition == "CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE"
+    assert error.value.facts["path"] == str(it.files)
+    it.schema = "id INT"
+    it.run()
+    it.put_json("1.json", [{"id": 1}])
+    it.run()
+    assert it.rows() == [(1,)]
+
+
+def test_max_files_per_trigger_splits_the_backlog(landing: Build) -> None:
+    it = landing(maxFilesPerTrigger="2")
+    for number in range(5):
+        it.put_json(f"{number}.json", [{"id": number}])
+    it.run()
+    assert (it.batch_count, it.table.count()) == (3, 5)
+
+
+def test_max_bytes_per_trigger_takes_a_size_with_a_unit(landing: Build) -> None:
+    it = landing(maxBytesPerTrigger="2k")
+    for number in range(4):
+        it.put_json(f"{number}.json", [{"id": number, "text": "x" * 1000}])
+    it.run()
+    assert it.table.count() == 4
+    assert it.batch_count >= 2
+
+
+def test_both_limits_together_hold(landing: Build) -> None:
+    it = landing(maxBytesPerTrigger="5k", maxFilesPerTrigger="3")
+    for number in range(8):
+        it.put_json(f"{number}.json", [{"id": number, "text": "x" * 2000}])
+    it.run()
+    assert it.table.count() == 8
+    assert it.batch_count == 4, "two files of 2 kB fit in 5 kB"
+
+
+@pytest.mark.parametrize(
+    ("max_files", "max_bytes", "sizes", "expected"),
+    [
+        (10, 100, [], 10),
+        (10, 100, [10] * 50, 10),
+        (10, 100, [50] * 50, 2),
+        (10, 100, [60] * 50, 1),
+        (10, 100, [1, 1, 99, 1, 1], 2),
+        (10, 100, [500, 10, 500, 10], 10),
+        (3, 100, [10] * 50, 3),
+    ],
+)
+def test_bytes_become_a_number_of_files(max_files: int, max_bytes: int, sizes: list[int], expected: int) -> None:
+    assert files_within(max_files, max_bytes, sizes) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("10g", 10 * 1024**3), ("64 MB", 64 * 1024**2), ("1KiB", 1024), ("7", 7), ("7b", 7), ("ten", None), ("-1", None)],
+)
+def test_sizes(text: str, expected: int | None) -> None:
+    assert parse_bytes(text) == expected
+
+
+def test_a_file_with_an_old_modification_time_is_not_lost(landing: Build) -> None:
+    it = landing()
+    it.put_json("new.json", [{"id": 1}])
+    it.run()
+    late = it.put_json("old.json", [{"id": 2}])
+    long_ago = time.time() - 400 * 86400
+    os.utime(late, (long_ago, long_ago))
+    it.run()
+    assert it.rows("id") == [("1",), ("2",)]
+
+
+def test_existing_files_can_be_left_out_also_when_a_later_one_is_older(landing: Build) -> None:
+    it = landing(includeExistingFiles="false")
+    it.put_json("a b+c%.json", [{"id": 1}])
+    it.run()
+    assert it.rows("id") == []
+    late = it.put_json("later.json", [{"id": 2}])
+    os.utime(late, (1, 1))
+    it.run()
+    assert it.rows("id") == [("2",)]
+
+
+def test_globs_and_the_glob_filter_choose_files(landing: Build) -> None:
+    it = landing(pathGlobFilter="*.json")
+    it.put_json("a/1.json", [{"id": 1}])
+    it.put("a/notes.txt", "no JSON\n")
+    it.put_json("b/1.json", [{"id": 2}])
+    read = StreamRead("cloudFiles", it.options, None, str(it.files / "a*"))
+    frame, _ = load_auto_loader(it.spark, read, schema_location=str(it.schemas), source_name="s", persist=True)
+    query = frame.writeStream.format("delta").option("checkpointLocation", str(it.root / "checkpoint"))
+    query.trigger(availableNow=True).start(str(it.root / "table")).awaitTermination()
+    assert it.rows("id") == [("1",)]
+
+
+def test_a_file_is_read_once(landing: Build) -> None:
+    it = landing()
+    it.put_json("1.json", [{"id": 1}])
+    it.run()
+    it.run()
+    assert it.table.count() == 1

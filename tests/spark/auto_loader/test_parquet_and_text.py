@@ -1,0 +1,79 @@
+"""Parquet and text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.spark.auto_loader.conftest import Landing
+
+from penstock.errors import DataError, DefinitionError
+
+Build = Callable[..., Landing]
+
+
+def put_parquet(it: Landing, file: str, /, **columns: list[object]) -> None:
+    pq.write_table(pa.table(columns), it.files / file)
+
+
+def test_parquet_keeps_its_types_and_takes_in_new_columns(landing: Build) -> None:
+    it = landing("parquet")
+    put_parquet(it, "1.parquet", id=[1, 2])
+    it.run()
+    put_parquet(it, "2.parquet", id=[3], name=["c"])
+    it.run()
+    assert it.rows("id", "name", "_rescued_data") == [(1, None, None), (2, None, None), (3, "c", None)]
+
+
+def test_a_parquet_file_that_arrives_after_the_start_stops_the_batch_and_is_looked_at(landing: Build) -> None:
+    it = landing("parquet")
+    put_parquet(it, "1.parquet", id=[1])
+    frame, source = it.load()
+    put_parquet(it, "2.parquet", id=[2], name=["b"])
+    options = {"checkpointLocation": str(it.root / "checkpoint"), "mergeSchema": "true"}
+    writer = frame.writeStream.format("delta").options(**options).trigger(availableNow=True)
+    query = writer.start(str(it.root / "table"))
+    with pytest.raises(Exception, match="STREAM_FAILED") as failure:
+        query.awaitTermination()
+    assert source.evolve(it.spark, failure.value, options["checkpointLocation"]) is not None
+    it.run()
+    assert it.rows("id", "name") == [(1, None), (2, "b")]
+
+
+def test_parquet_rescues_unknown_columns(landing: Build) -> None:
+    it = landing("parquet", schemaEvolutionMode="rescue")
+    put_parquet(it, "1.parquet", id=[1])
+    it.run()
+    put_parquet(it, "2.parquet", id=[2, 3], more=[5, None])
+    it.run()
+    assert it.rows() == [(1, None), (2, {"more": 5}), (3, None)]
+
+
+def test_parquet_fail_on_new_columns(landing: Build) -> None:
+    it = landing("parquet", schemaEvolutionMode="failOnNewColumns")
+    put_parquet(it, "1.parquet", id=[1])
+    it.run()
+    put_parquet(it, "2.parquet", id=[2], more=[5])
+    with pytest.raises(DataError) as error:
+        it.run()
+    assert error.value.condition == "UNKNOWN_FIELD_EXCEPTION"
+    assert error.value.facts["fields"] == "'more'"
+
+
+def test_parquet_files_that_disagree_about_a_type(landing: Build) -> None:
+    it = landing("parquet")
+    put_parquet(it, "1.parquet", id=[1])
+    put_parquet(it, "2.parquet", id=["x"])
+    with pytest.raises(DefinitionError) as error:
+        it.load()
+    assert error.value.condition == "AUTO_LOADER_TYPE_CONFLICT"
+
+
+def test_text_is_one_column(landing: Build) -> None:
+    it = landing("text")
+    it.put("1.log", "one\n\ntwo\n")
+    it.run()
+    assert it.table.columns == ["value"]
+    assert it.rows() == [("",), ("one",), ("two",)]
