@@ -150,24 +150,47 @@ def test_when_the_jvm_is_killed_python_can_tell_and_go_on(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("conf", "condition"),
+    ("conf", "condition", "reason"),
     [
-        ({"spark.driver.memory": "99999999g"}, "JVM_NOT_STARTED"),
-        ({"spark.driver.extraJavaOptions": "-Xss1k"}, "JVM_NOT_STARTED"),
-        ({"spark.sql.shuffle.partitions": "two"}, "SPARK_START_FAILED"),
+        ({"spark.driver.memory": "99999999g"}, "JVM_NOT_STARTED", "Could not reserve enough space"),
+        ({"spark.driver.extraJavaOptions": "-Xss1k"}, "JVM_NOT_STARTED", "stack size"),
     ],
 )
-def test_settings_that_stop_the_start(run: Any, conf: dict[str, str], condition: str) -> None:
+def test_settings_that_stop_the_start(run: Any, conf: dict[str, str], condition: str, reason: str) -> None:
     child = run(f"""
         try:
             start(conf={conf!r})
         except PenstockError as error:
-            tell(condition=error.condition, facts=error.facts)
+            tell(condition=error.condition, facts=error.facts, code=error.exit_code)
     """)
     told = child.hear()
-    assert told["condition"] == condition
-    assert told["facts"]["reason"]
+    assert (told["condition"], told["code"]) == (condition, 1)
+    assert reason in told["facts"]["reason"]
     assert Path(told["facts"]["log"]).is_file()
+    assert child.finish() == (0, "")
+
+
+@pytest.mark.parametrize("setting", [("spark.sql.shuffle.partitions", "two"), ("spark.scheduler.mode", "NOPE")])
+def test_a_setting_that_spark_refuses(run: Any, setting: tuple[str, str]) -> None:
+    key, value = setting
+    child = run(f"""
+        try:
+            start(conf={{{key!r}: {value!r}}})
+        except PenstockError as error:
+            tell(condition=error.condition, key=error.facts["key"], value=error.facts["value"], code=error.exit_code)
+    """)
+    assert child.hear() == {"condition": "SPARK_SETTING_INVALID", "key": key, "value": value, "code": 2}
+    assert child.finish() == (0, "")
+
+
+def test_a_master_that_is_not_one(run: Any) -> None:
+    child = run("""
+        try:
+            s.start_session(s.SessionConfig(name="child", master="locall[2]"))
+        except PenstockError as error:
+            tell(condition=error.condition, master=error.facts["master"], code=error.exit_code)
+    """)
+    assert child.hear() == {"condition": "SPARK_START_FAILED", "master": "locall[2]", "code": 1}
     assert child.finish() == (0, "")
 
 

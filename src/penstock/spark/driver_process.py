@@ -31,7 +31,8 @@ _LOGS_KEPT = 20
 _SAYS_NOTHING = (
     "Error occurred during initialization of VM",
     "Error: Could not create the Java Virtual Machine",
-    "Picked",
+    "Error: A fatal exception has occurred",
+    "Picked up ",
 )
 
 # What Spark's own launcher passes (JavaModuleOptions in Spark 4.2.0; a test compares the two), without the incubator

@@ -19,11 +19,12 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from penstock.errors import ExternalError, StateError
+from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
 from penstock.spark.defaults import Machine, session_conf
 from penstock.spark.driver_process import DriverProcess, start_driver
 from penstock.spark.python_shipping import local_python_path, ship_python
@@ -106,12 +107,10 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     try:
         return _connect(_running.driver, config, folder)
     except BaseException as error:
-        log = _running.driver.log
+        refusal = _refusal(error, config, _running.driver.log)  # before the end: Java is asked for its message
         _end_session(None)
-        if isinstance(error, (Py4JError, OSError)):
-            raise ExternalError(
-                "SPARK_START_FAILED", master=config.master, reason=_first_line(error), log=log
-            ) from None
+        if refusal is not None:
+            raise refusal from None
         raise
 
 
@@ -205,9 +204,10 @@ def _connect(driver: DriverProcess, config: SessionConfig, folder: Path) -> Spar
         gateway.proc = driver.process
         context = SparkContext(gateway=gateway)
         session = SparkSession.builder.getOrCreate()
+    in_force = session.conf  # Spark checks the SQL settings now, or else at the first query
     for key, value in config.spark_conf.items():
         if not key.startswith("spark."):  # Spark's submit takes only its own keys; pipelines.* and the like go here
-            session.conf.set(key, value)
+            in_force.set(key, value)
     if not machine.local:
         ship_python(context, config.python_roots, folder)
     return session
@@ -258,6 +258,17 @@ def _interrupt_handler_kept() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+def _refusal(error: BaseException, config: SessionConfig, log: Path) -> PenstockError | None:
+    """Returns what an error of Spark's start means: a setting that it refuses by name, or something else."""
+    if not isinstance(error, (Py4JError, PySparkException, OSError)):
+        return None
+    reason = _first_line(error)
+    for key, value in config.spark_conf.items():
+        if key in reason:
+            return ConfigError("SPARK_SETTING_INVALID", key=key, value=value, expected=f"what Spark accepts ({reason})")
+    return ExternalError("SPARK_START_FAILED", master=config.master, reason=reason, log=log)
 
 
 def _first_line(error: BaseException) -> str:
