@@ -110,6 +110,11 @@ def is_command(spark: SparkSession, plan: Any) -> bool:
     return any(_is_instance(plan, f"org.apache.spark.sql.catalyst.plans.logical.{name}") for name in names)
 
 
+def is_spark_error(throwable: Any) -> bool:
+    """Tells whether a Java exception has a condition: py4j answers `hasattr` with True for any name."""
+    return _is_instance(throwable, "org.apache.spark.SparkThrowable")
+
+
 def _is_instance(node: Any, class_name: str) -> bool:
     return bool(is_instance_of(SparkContext._gateway, node, class_name))
 

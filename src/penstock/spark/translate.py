@@ -21,6 +21,7 @@ from penstock.errors import (
     StateError,
     did_you_mean,
 )
+from penstock.spark._jvm import is_spark_error
 from penstock.spark.expectations import FAILURE_MARK
 
 _LONGEST_DETAIL = 500
@@ -175,7 +176,7 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
     while throwable is not None and seen < 20:
         seen += 1
         condition, parameters = None, {}
-        if hasattr(throwable, "getCondition"):
+        if is_spark_error(throwable):
             condition = throwable.getCondition()
             java_parameters = throwable.getMessageParameters()
             parameters = {str(key): str(java_parameters[key]) for key in java_parameters} if java_parameters else {}
