@@ -7,8 +7,8 @@ MAKEFLAGS += --no-builtin-rules
 .NOTPARALLEL: # two cores, and each Spark process wants both
 SHELL := /bin/sh
 
-PYTHON ?= $(shell for p in python3.12 python3.11 python3.13 python3; do \
-	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && { echo $$p; exit; }; done; echo python3)
+PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; exit; }; done; echo python3)
 BIN := .venv/bin
 STAMP := .venv/.installed
 DEMO_SECONDS ?= 60
@@ -21,10 +21,10 @@ help: ## Show this list
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Install everything, and fetch Java and the Spark jars if they are missing
+setup: $(STAMP) ## Install everything, and fetch the jars for Spark if they are missing
 	@$(BIN)/penstock setup
 
-demo: $(STAMP) ## Run the orders pipeline on arriving data for DEMO_SECONDS (60)
+demo: setup ## Run the orders pipeline on arriving data for DEMO_SECONDS (60)
 	@$(BIN)/python tools/demo.py
 
 test: $(STAMP) test-unit test-spark test-integration test-browser test-faults ## Run all tests
@@ -51,16 +51,16 @@ layers: $(STAMP) ## Check that no package imports a higher one
 test-unit: $(STAMP) ## Tests without a JVM (ARGS="-k name" for some)
 	@$(BIN)/python -m pytest -q tests/unit tests/golden tests/repo $(ARGS)
 
-test-spark: $(STAMP) ## Tests on one local Spark session
+test-spark: setup ## Tests on one local Spark session
 	@$(BIN)/python -m pytest -q tests/spark $(ARGS)
 
-test-integration: $(STAMP) ## Tests against real servers that they start on loopback
+test-integration: setup ## Tests against real servers that they start on loopback
 	@$(BIN)/python -m pytest -q tests/integration $(ARGS)
 
 test-browser: $(STAMP) ## Tests of the dashboard in Chromium
 	@$(BIN)/python -m pytest -q tests/browser $(ARGS)
 
-test-faults: $(STAMP) ## Kill -9 and broken disks, the reduced set (FULL=1 for all)
+test-faults: setup ## Kill -9 and broken disks, the reduced set (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/faults $(if $(FULL),,-m "not slow") $(ARGS)
 
 ##@ Measure and publish
@@ -77,9 +77,9 @@ clean: ## Remove what `make` made, except the user's cache of jars
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .demo .bench build dist
 
 $(STAMP): requirements-dev.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else \
-		"Penstock needs Python 3.11, 3.12 or 3.13; $(PYTHON) is " + sys.version.split()[0] + \
-		". Install one of them, or name it: make PYTHON=/path/to/python3.12")'
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else \
+		"Penstock needs Python 3.11 or newer; $(PYTHON) is " + sys.version.split()[0] + \
+		". Install one, or name it: make PYTHON=/path/to/python3.12")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Installing the locked requirements into .venv (about two minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock

@@ -11,7 +11,7 @@ settings.register_profile("penstock", deadline=None, derandomize=bool(os.environ
 settings.load_profile("penstock")
 
 # The cache of jars is shared with the developer on purpose: a test run must not download 23 MB each time.
-_KEPT = {"PENSTOCK_CACHE", "PENSTOCK_MAVEN_MIRROR"}
+_KEPT = {"PENSTOCK_CACHE", "PENSTOCK_CLASS_ARCHIVE", "PENSTOCK_MAVEN_MIRROR"}
 
 
 @pytest.fixture(autouse=True)

@@ -138,7 +138,7 @@ DEFAULTS: tuple[Default, ...] = (
     Default(
         "spark.sql.streaming.pollingDelay",
         "50ms",
-        "ten times a second less than Spark's 10 ms would keep a laptop's core awake; a batch takes longer anyway",
+        "looking for new data every 10 ms keeps a laptop's core awake; a batch takes far longer than 50 ms",
     ),
     # -- Process
     Default("spark.driver.memory", "2g", "room for a few dozen flows; Spark's 1g is short for Delta's snapshots"),

@@ -1,0 +1,33 @@
+"""Files made by a tool are as the tool would make them now; locks name no host."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_page_of_spark_defaults() -> None:
+    tool = "tools/generate_spark_defaults.py"
+    done = subprocess.run([sys.executable, tool, "--check"], cwd=ROOT, check=False)
+    assert done.returncode == 0, f"run: python {tool}"
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_requirements_are_pinned_and_hashed(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    entries = re.findall(r"^(\S+?)==\S+.*?\\\n((?:    --hash=sha256:[0-9a-f]{64}.*\n)+)", text, re.MULTILINE)
+    named = re.findall(r"^[A-Za-z0-9].*$", text, re.MULTILINE)
+    assert len(entries) == len(named) > 10
+
+
+@pytest.mark.parametrize(
+    "lock", ["requirements.lock", "requirements-dev.lock", "src/penstock/spark/setup/jars.lock.json"]
+)
+def test_locks_name_no_host(lock: str) -> None:
+    assert not re.search(r"https?://|--(extra-)?index-url|--find-links", (ROOT / lock).read_text(encoding="utf-8"))
