@@ -1,4 +1,4 @@
-"""Spark's own streaming reader, past Penstock's read hooks."""
+"""Spark's own streaming reader."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
-
-from penstock.spark.read_hooks import handling_reads
 
 
 def native_load(
@@ -19,13 +17,14 @@ def native_load(
     *,
     source_name: str,
 ) -> DataFrame:
-    """Returns Spark's own streaming read, under a source name, whatever hooks are installed.
+    """Returns Spark's own streaming read, under a source name.
+
+    Called while no read handler is in force (`handling_reads(None)`), so that the hooks let it pass.
 
     Raises:
         pyspark.errors.AnalysisException: Spark's, for example PATH_NOT_FOUND.
     """
-    with handling_reads(None):
-        reader = spark.readStream.format(source_format).options(**options).name(source_name)
-        if schema is not None:
-            reader = reader.schema(schema)
-        return reader.load() if path is None else reader.load(path)
+    reader = spark.readStream.format(source_format).options(**options).name(source_name)
+    if schema is not None:
+        reader = reader.schema(schema)
+    return reader.load() if path is None else reader.load(path)

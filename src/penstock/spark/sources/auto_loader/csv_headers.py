@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 
-from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.auto_loader.discovery import literal_path, path_of_uri
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 
@@ -19,17 +18,16 @@ def read_headers(spark: SparkSession, options: AutoLoaderOptions, files: Sequenc
     """Returns the header of each file that has one, by path and in the order as given; runs one Spark job."""
     settings = {key: options.reader_option(key) for key in ("encoding", "lineSep") if options.reader_option(key)}
     by_tail = {_tail(path): path for path in files}
-    with handling_reads(None):
-        lines = spark.read.options(**settings).text([literal_path(path) for path in files])
-        # Inside a task the id grows with the line, so the smallest one of a file's first split is its first line.
-        rows = (
-            lines.select("value", "_metadata.file_path", "_metadata.file_block_start")
-            .withColumn("line", F.monotonically_increasing_id())
-            .where("file_block_start = 0 AND trim(value) <> ''")
-            .groupBy("file_path")
-            .agg(F.min_by("value", "line").alias("header"))
-            .collect()
-        )
+    lines = spark.read.options(**settings).text([literal_path(path) for path in files])
+    # Inside a task the id grows with the line, so the smallest one of a file's first split is its first line.
+    rows = (
+        lines.select("value", "_metadata.file_path", "_metadata.file_block_start")
+        .withColumn("line", F.monotonically_increasing_id())
+        .where("file_block_start = 0 AND trim(value) <> ''")
+        .groupBy("file_path")
+        .agg(F.min_by("value", "line").alias("header"))
+        .collect()
+    )
     headers = {}
     for row in rows:
         path = by_tail.get(_tail(path_of_uri(row.file_path)))

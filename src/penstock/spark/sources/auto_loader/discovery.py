@@ -12,7 +12,6 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import DefinitionError
 from penstock.spark._jvm import analyzed_plan
-from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 
 # These decide which files a read sees; everything else decides how they are parsed.
@@ -49,8 +48,7 @@ def list_files(spark: SparkSession, options: AutoLoaderOptions) -> Listing:
     """
     chosen = {name: value for name, value in options.reader.items() if name.casefold() in _LISTING_OPTIONS}
     try:
-        with handling_reads(None):
-            frame = spark.read.format("text").options(**chosen).load(options.path)
+        frame = spark.read.format("text").options(**chosen).load(options.path)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise

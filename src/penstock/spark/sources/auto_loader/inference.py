@@ -11,7 +11,6 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.errors import DefinitionError
 from penstock.spark._jvm import case_sensitive_clone
-from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, read_headers, unambiguous_names
 from penstock.spark.sources.auto_loader.discovery import Listing, literal_path
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
@@ -57,25 +56,23 @@ def infer_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequen
     Raises:
         DefinitionError: AUTO_LOADER_TYPE_CONFLICT (parquet).
     """
-    with handling_reads(None):
-        match options.format:
-            case "json":
-                return _infer_json(spark, options, files)
-            case "csv":
-                return _infer_csv(spark, options, files)
-            case "parquet":
-                return _infer_parquet(spark, options, files)
-            case _:
-                return _TEXT
+    match options.format:
+        case "json":
+            return _infer_json(spark, options, files)
+        case "csv":
+            return _infer_csv(spark, options, files)
+        case "parquet":
+            return _infer_parquet(spark, options, files)
+        case _:
+            return _TEXT
 
 
 def has_json_arrays(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> bool:
     """Whether records also come as arrays: always possible in multi-line files, else a look at the sample."""
     if options.reader_flag("multiLine", default=False):
         return True
-    with handling_reads(None):
-        lines = spark.read.text([literal_path(path) for path in files])
-        return not lines.where("startswith(ltrim(value), '[')").isEmpty()
+    lines = spark.read.text([literal_path(path) for path in files])
+    return not lines.where("startswith(ltrim(value), '[')").isEmpty()
 
 
 def _infer_json(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:

@@ -37,6 +37,8 @@ def load_auto_loader(
 ) -> tuple[DataFrame, AutoLoaderSource]:
     """Serves one cloudFiles read; called each time a dataset function that contains it is called.
 
+    The caller suspends its read handler (`handling_reads(None)`): inference reads files.
+
     The DataFrame streams from Spark's own file source, named `source_name` (ASCII letters, digits and
     underscores). Its columns are those of the newest schema version under `schema_location`, then the
     partition columns, then the rescued data column when there is one; `_metadata` can be selected. Without a
