@@ -7,24 +7,16 @@ from penstock.cli.options import AsJson
 
 
 def setup(as_json: AsJson = False) -> None:
-    """Find Java, and fetch and check the jars of Spark's Delta and Kafka connectors.
+    """Find Java, fetch and check the jars of Spark's Delta and Kafka connectors, prepare quick starts.
 
     Done once per user; a run does the same by itself when it was not called.
     """
-    from penstock.spark.setup.cache import cache_directory
-    from penstock.spark.setup.jars import ensure_jars
-    from penstock.spark.setup.java import find_java
+    from penstock.spark.setup import prefetch
 
-    java = find_java()
-    jars = ensure_jars("core", java=java, progress=progress_lines())
+    ready = prefetch(progress_lines())
     if as_json:
-        print_json(
-            {
-                "java": {"version": java.version, "path": str(java.executable), "from": java.origin.value},
-                "jars": [str(jar) for jar in jars],
-                "cache": str(cache_directory()),
-            }
-        )
+        print_json(ready.to_json())
         return
-    say(f"Java {java.version} from {java.origin.value}: {java.executable}")
-    say(f"{plural(len(jars), 'jar')} in {jars[0].parent}")
+    say(f"Java {ready.java.version} from {ready.java.origin.value}: {ready.java.executable}")
+    say(f"{plural(len(ready.jars), 'jar')} in {ready.jars[0].parent}")
+    say("A class archive for quick starts" if ready.class_archive else "No class archive; starts take a little longer")

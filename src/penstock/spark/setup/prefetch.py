@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from pathlib import Path
 
 from penstock.spark.setup.cache import Progress, cache_directory
 from penstock.spark.setup.class_archive import archive_path, ensure_archive
 from penstock.spark.setup.class_path import spark_class_path
 from penstock.spark.setup.jars import ensure_jars
-from penstock.spark.setup.java import find_java
+from penstock.spark.setup.java import Java, find_java
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What the sessions of this user will run on."""
+    """What the sessions of this user run on."""
 
-    java: str
-    java_version: str
-    java_origin: str
-    cache: str
-    jars: int
+    java: Java
+    jars: tuple[Path, ...]
+    cache: Path
     class_archive: bool
 
     def to_json(self) -> dict[str, object]:
-        """Returns the fields, as `penstock setup --json` prints them."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        quick = "with" if self.class_archive else "without"
-        return (
-            f"Ready: Java {self.java_version} from {self.java_origin} ({self.java}), "
-            f"{self.jars} jars in {self.cache}, {quick} a class archive."
-        )
+        """Returns `{java: {version, path, from}, jars: [paths], cache, class_archive}`."""
+        return {
+            "java": {"version": self.java.version, "path": str(self.java.executable), "from": self.java.origin.value},
+            "jars": [str(jar) for jar in self.jars],
+            "cache": str(self.cache),
+            "class_archive": self.class_archive,
+        }
 
 
 def prefetch(progress: Progress | None = None, *, environ: Mapping[str, str] = os.environ) -> Ready:
@@ -52,4 +49,4 @@ def prefetch(progress: Progress | None = None, *, environ: Mapping[str, str] = o
     jars = ensure_jars("core", java=java, environ=environ, progress=report)
     archive = archive_path(java, spark_class_path(jars), environ)
     made = ensure_archive(archive, environ=environ, progress=report)
-    return Ready(str(java.executable), java.version, java.origin.value, str(cache), len(jars), made)
+    return Ready(java, tuple(jars), cache, made)
