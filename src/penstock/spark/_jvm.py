@@ -7,6 +7,7 @@ from typing import Any
 
 from py4j.java_gateway import is_instance_of
 from pyspark import SparkContext
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -97,6 +98,15 @@ def observed_values(java_observation: Any) -> dict[str, int] | None:
     if not java_observation.future().isCompleted():
         return None
     return {str(name): int(value) for name, value in java_observation.getAsJava().items()}
+
+
+def is_temporary_view(spark: SparkSession, name: str) -> bool:
+    """Tells whether `name` is a temporary view of the session; False for what cannot be one."""
+    state = java_session(spark).sessionState()
+    try:
+        return bool(state.catalog().isTempView(state.sqlParser().parseTableIdentifier(name)))
+    except ParseException:
+        return False
 
 
 def is_logical_plan(node: Any) -> bool:

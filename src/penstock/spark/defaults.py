@@ -101,6 +101,11 @@ DEFAULTS: tuple[Default, ...] = (
         "1000",
         "each flow compiles several classes; with 100 entries twenty flows compile theirs again in every batch",
     ),
+    Default(
+        "spark.sql.legacy.parameterSubstitution.constantsOnly",
+        "true",
+        "Delta's SQL parser loses the values of spark.sql(…, args=…); so Spark fills them in after parsing",
+    ),
     Default("spark.locality.wait", _if_local("0s"), "all data is local; there is no better place to wait for"),
     Default("spark.scheduler.mode", "FAIR", "a backfill must not make the other flows of the pipeline wait"),
     # -- Streaming state and checkpoints

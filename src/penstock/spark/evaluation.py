@@ -140,6 +140,10 @@ class Evaluation:
             return self.catalog.open(identifier, self, streaming=streaming, options=options)
         stored = self.catalog.stored(name)
         if stored is None:
+            if _jvm.is_temporary_view(spark, name):
+                # The function's own view: its reads were noted when it was made, and STREAM(it) is what it is.
+                with handling_reads(None):
+                    return spark.table(name)
             if not streaming:
                 self.inputs.append(Input("table", name, streaming=False))
             return None
@@ -192,17 +196,30 @@ class Evaluation:
 
     def _view_of(self, reference: TableReference) -> str | None:
         if len(reference.parts) == 2 and reference.parts[0].casefold() in _FORMATS:
-            return None
-        frame = self.table(self.spark, reference.name, streaming=reference.streaming, options={})
+            frame = self._files_of(reference)
+        else:
+            frame = self.table(self.spark, reference.name, streaming=reference.streaming, options={})
+            if frame is None and reference.streaming:
+                read = StreamRead("table", {}, path=reference.name)
+                frame = self.stream(
+                    self.spark, read, lambda name: self.spark.readStream.name(name).table(reference.name)
+                )
         if frame is None:
-            if not reference.streaming:
-                return None
-            read = StreamRead("table", {}, path=reference.name)
-            frame = self.stream(self.spark, read, lambda name: self.spark.readStream.name(name).table(reference.name))
+            return None
         view = f"__penstock_{next(_view_numbers)}"
         frame.createOrReplaceTempView(view)
         self._views.append(view)
         return view
+
+    def _files_of(self, reference: TableReference) -> DataFrame | None:
+        """Reads a `` format.`path` `` of SQL, unless Spark can as well do it by itself."""
+        source_format, path = reference.parts
+        if reference.streaming:
+            return self.spark.readStream.format(source_format).load(path)
+        if map_path(path, self.settings) == path:
+            self.inputs.append(Input(source_format, path, streaming=False))
+            return None
+        return self.spark.read.format(source_format).load(path)
 
 
 _view_numbers = itertools.count(1)

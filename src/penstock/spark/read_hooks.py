@@ -72,6 +72,7 @@ def install_read_hooks() -> None:
         _hook_stream_read(method)
     for method in _FILE_READS:
         _hook_batch_path(method)
+    _hook_path_option()
     _hook_batch_table()
     _hook_session()
     for owner, methods in _ACTIONS:
@@ -99,10 +100,12 @@ def _record_source(owner: Any) -> None:
         return schema(self, value)
 
     def hooked_option(self: Any, key: str, value: Any) -> Any:
+        value = _mapped(key, value, batch=False)
         _remember_option(self, key, value)
         return option(self, key, value)
 
     def hooked_options(self: Any, **values: Any) -> Any:
+        values = {key: _mapped(key, value, batch=False) for key, value in values.items()}
         for key, value in values.items():
             _remember_option(self, key, value)
         return options(self, **values)
@@ -177,6 +180,29 @@ def _apply_load_arguments(reader: DataStreamReader, positional: tuple[Any, ...],
     if (schema := named.pop("schema", None)) is not None:
         reader.schema(schema)
     reader.options(**named)
+
+
+def _hook_path_option() -> None:
+    """`option("path", …)` is a path as well as the argument of `load`."""
+    option, options = DataFrameReader.option, DataFrameReader.options
+
+    @functools.wraps(option)
+    def hooked_option(self: Any, key: str, value: Any) -> Any:
+        return option(self, key, _mapped(key, value, batch=True))
+
+    @functools.wraps(options)
+    def hooked_options(self: Any, **values: Any) -> Any:
+        return options(self, **{key: _mapped(key, value, batch=True) for key, value in values.items()})
+
+    DataFrameReader.option = hooked_option  # type: ignore[method-assign]
+    DataFrameReader.options = hooked_options  # type: ignore[method-assign]
+
+
+def _mapped(key: str, value: Any, *, batch: bool) -> Any:
+    handler = _handler.get()
+    if handler is None or key.casefold() != "path" or not isinstance(value, str):
+        return value
+    return handler.path(value, batch=batch)
 
 
 def _hook_batch_path(method: str) -> None:

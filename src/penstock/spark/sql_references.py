@@ -54,23 +54,16 @@ def parse_statement(spark: SparkSession, statement: str) -> ParsedStatement:
         ParseException: Spark's own, with line and position.
     """
     plan = _jvm.parse_plan(spark, statement)
-    common_names: set[str] = set()
     found: dict[tuple[int, int], TableReference] = {}
-    for node, parents in _walk(plan, ()):
-        kind = node.getClass().getSimpleName()
-        if kind == "UnresolvedWith":
-            common_names.update(str(relation._1()).casefold() for relation in _jvm.scala_seq(node.cteRelations()))
-        elif kind == "UnresolvedRelation":
+    for node, parents, common_names in _walk(plan, (), frozenset()):
+        if node.getClass().getSimpleName() == "UnresolvedRelation":
             reference = _reference(statement, node, parents)
-            found[reference.start, reference.stop] = reference
-    references = [
-        reference
-        for reference in found.values()
-        if not (len(reference.parts) == 1 and reference.parts[0].casefold() in common_names)
-    ]
+            if len(reference.parts) > 1 or reference.parts[0].casefold() not in common_names:
+                found[reference.start, reference.stop] = reference
     kind = plan.getClass().getSimpleName()
     is_command = _jvm.is_command(spark, plan) and kind not in _HARMLESS
-    return ParsedStatement(tuple(sorted(references, key=lambda each: each.start)), kind if is_command else None)
+    references = tuple(sorted(found.values(), key=lambda each: each.start))
+    return ParsedStatement(references, kind if is_command else None)
 
 
 def replace_references(
@@ -81,8 +74,8 @@ def replace_references(
     A reference without an alias gets its own last part as alias, so that `orders.amount` still
     resolves. References for which `replacement` answers None stay as they are.
     """
-    for reference in reversed(parsed.references):
-        view = replacement(reference)
+    views = [replacement(reference) for reference in parsed.references]
+    for reference, view in reversed(list(zip(parsed.references, views, strict=True))):
         if view is None:
             continue
         alias = "" if reference.aliased else f" AS `{reference.parts[-1].replace('`', '``')}`"
@@ -106,10 +99,23 @@ def _reference(statement: str, node: Any, parents: tuple[str, ...]) -> TableRefe
     )
 
 
-def _walk(plan: Any, parents: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    yield plan, parents
-    here = (*parents, plan.getClass().getSimpleName())
-    for below in (plan.children(), plan.innerChildren(), plan.subqueries()):
+def _walk(
+    plan: Any, parents: tuple[str, ...], common_names: frozenset[str]
+) -> Iterator[tuple[Any, tuple[str, ...], frozenset[str]]]:
+    """Yields each node with the kinds of the nodes above it and the WITH names that it can see."""
+    yield plan, parents, common_names
+    kind = plan.getClass().getSimpleName()
+    here = (*parents, kind)
+    nested = [plan.children(), plan.subqueries()]
+    if kind == "UnresolvedWith":
+        for relation in _jvm.scala_seq(plan.cteRelations()):
+            own = frozenset({str(relation._1()).casefold()})
+            # WITH orders AS (SELECT * FROM orders): inside, the name still means the table.
+            yield from _walk(relation._2(), here, common_names | own if plan.allowRecursion() else common_names)
+            common_names |= own
+    else:
+        nested.append(plan.innerChildren())
+    for below in nested:
         for child in _jvm.scala_seq(below):
             if hasattr(child, "innerChildren") and _jvm.is_logical_plan(child):
-                yield from _walk(child, here)
+                yield from _walk(child, here, common_names)

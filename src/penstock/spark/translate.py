@@ -80,12 +80,11 @@ def translate_analysis(
         return DefinitionError("QUERY_ANALYSIS_FAILED", location=location, dataset=dataset, detail=reason_of(error))
     if isinstance(error, (Py4JNetworkError, ConnectionError)):
         return ExternalError("JVM_DIED", dataset=dataset)
+    kind, detail = type(error).__name__, str(error)
+    if causes := tuple(_causes(error)):
+        kind, detail = causes[0].class_name.rpartition(".")[2], causes[0].message
     return DefinitionError(
-        "DATASET_FUNCTION_FAILED",
-        location=location,
-        dataset=dataset,
-        error=type(error).__name__,
-        detail=_first_line(str(error)),
+        "DATASET_FUNCTION_FAILED", location=location, dataset=dataset, error=kind, detail=_first_line(detail)
     )
 
 
