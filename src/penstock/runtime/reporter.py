@@ -54,10 +54,15 @@ class Reporter:
                 dataset=str(identifier),
             )
         for identifier, view in graph.views.items():
-            self._flow_definition(identifier.name, str(identifier), "view", view.inputs, view.schema, None)
+            self._flow_definition(identifier.name, identifier, "view", inputs=view.inputs, schema=view.schema)
         for flow in graph.flows:
             self._flow_definition(
-                flow.flow.name, str(flow.flow.target), flow.type.value, flow.inputs, flow.schema, flow
+                flow.flow.name,
+                flow.flow.target,
+                flow.type.value,
+                inputs=flow.inputs,
+                schema=flow.schema,
+                flow=flow,
             )
         for warning in graph.warnings:
             self._log.append(
@@ -114,17 +119,18 @@ class Reporter:
     def _flow_definition(
         self,
         name: str,
-        output: str,
+        output: Identifier,
         flow_type: str,
+        *,
         inputs: tuple[Input, ...],
         schema: Schema,
-        flow: ResolvedFlow | None,
+        flow: ResolvedFlow | None = None,
     ) -> None:
         self._log.append(
             EventType.FLOW_DEFINITION,
             *builders.flow_definition(
                 name,
-                output_dataset=output,
+                output_dataset=str(output),
                 flow_type=flow_type,
                 input_datasets=list(dict.fromkeys(str(each.dataset) for each in inputs if each.dataset is not None)),
                 schema=_columns(schema),
@@ -134,7 +140,7 @@ class Reporter:
                 once=flow is not None and flow.flow.once,
                 location=None if flow is None else str(flow.flow.location),
             ),
-            dataset=output,
+            dataset=str(output),
             flow=name,
         )
 

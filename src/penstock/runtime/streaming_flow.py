@@ -16,6 +16,7 @@ from penstock.runtime.board import TableProgress
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.spark.progress import batch_progress
+from penstock.spark.sources.auto_loader import describe_failure
 from penstock.spark.translate import is_upstream_schema_change, translate_failure
 from penstock.spark.writes import start_stream
 
@@ -83,7 +84,7 @@ class StreamingFlow:
         except Exception as error:
             if built is not None and self._evolves(built, error):
                 raise _Restart from error
-            raise translate_failure(error, dataset=str(self._stage.dataset), flow=self._flow.flow.name) from error
+            raise self._translated(error) from error
         finally:
             if query is not None:
                 services.listener.await_end(str(query.runId), _LISTENER_SECONDS)
@@ -146,6 +147,12 @@ class StreamingFlow:
                 self._say(evolution.message)
                 return True
         return False
+
+    def _translated(self, error: Exception) -> PenstockError:
+        dataset = str(self._stage.dataset)
+        return describe_failure(error, dataset=dataset) or translate_failure(
+            error, dataset=dataset, flow=self._flow.flow.name
+        )
 
     def _say(self, reason: str) -> None:
         self._services.reporter.flow(

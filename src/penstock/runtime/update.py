@@ -102,7 +102,9 @@ def run_update(
         )
         reporter = Reporter(log, config.name)
         try:
-            state, errors = _run(config, selection, reporter, stopping, say, spark)
+            reporter.update(UpdateState.WAITING_FOR_RESOURCES)
+            workspace = Workspace.open(config, say, spark=spark)
+            state, errors = _run(workspace, selection, reporter, stopping, say)
         except PenstockError as error:
             reporter.update(UpdateState.FAILED, error=error)
             raise
@@ -113,15 +115,13 @@ def run_update(
 
 
 def _run(
-    config: PipelineConfig,
+    workspace: Workspace,
     selection: RefreshSelection,
     reporter: Reporter,
     stopping: _Stopping,
     say: Progress,
-    spark: SparkSession | None,
 ) -> tuple[UpdateState, tuple[PenstockError, ...]]:
-    reporter.update(UpdateState.WAITING_FOR_RESOURCES)
-    workspace = Workspace.open(config, say, spark=spark)
+    config = workspace.config
     reporter.update(UpdateState.INITIALIZING)
     graph = workspace.resolve(say, persist=True)
     plan = workspace.plan(graph, selection)

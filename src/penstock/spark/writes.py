@@ -11,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.config.trigger import Trigger, TriggerKind
 from penstock.spark import _jvm
 from penstock.spark.expectations import ObservedExpectations
+from penstock.spark.offset_log import repair_offset_log
 
 _METRICS_SECONDS = 5.0
 
@@ -30,6 +31,7 @@ def start_stream(
     batch that was committed before a crash is not written again. New columns are added to the
     table. `trigger` None starts each batch when the last one ended.
     """
+    repair_offset_log(checkpoint, int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0))
     writer = (
         frame.writeStream.queryName(query_name)
         .format("delta")

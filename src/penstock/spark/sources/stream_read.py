@@ -1,0 +1,33 @@
+"""What a user's streaming read asks for, before it is decided who serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRead:
+    """One `spark.readStream…load()`.
+
+    `options` keep the user's spelling; `option()` looks them up without regard to case, as Spark does.
+    `path` is where the data really is (path mapping applied), None for sources without one.
+    `name` is the source's name, when the user chose one.
+    """
+
+    format: str
+    options: Mapping[str, str]
+    schema: StructType | str | None = None
+    path: str | None = None
+    name: str | None = None
+
+    def option(self, key: str, default: str | None = None) -> str | None:
+        """Returns the value of an option, its key compared without regard to case."""
+        folded = key.casefold()
+        return next((value for name, value in self.options.items() if name.casefold() == folded), default)
+
+    def named(self, name: str) -> StreamRead:
+        """Returns the same read under a source name."""
+        return replace(self, name=name)
