@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -118,6 +118,14 @@ class ResolvedGraph:
             return self.views[identifier].upstream
         found = [upstream for flow in self.flows_to(identifier) for upstream in flow.upstream]
         return tuple(dict.fromkeys(found))
+
+    def stored_inputs(self, inputs: Iterable[Input]) -> Iterator[Input]:
+        """Returns the reads behind `inputs`, seen through views: of tables and of sources outside."""
+        for read in inputs:
+            if read.dataset is not None and read.dataset in self.views:
+                yield from self.stored_inputs(self.views[read.dataset].inputs)
+            else:
+                yield read
 
     def upstream_tables(self, identifier: Identifier) -> tuple[Identifier, ...]:
         """Returns the stored datasets that `identifier` reads, seen through views."""

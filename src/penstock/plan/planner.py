@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from penstock.errors import StateError
 from penstock.graph.elements import MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType, Input, ResolvedFlow, ResolvedGraph
+from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
 from penstock.plan.selection import ResolvedSelection
 from penstock.plan.stages import (
     AlterTable,
@@ -25,7 +26,6 @@ from penstock.plan.stages import (
 )
 from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot, TableState
 
-RESET_ALLOWED = "pipelines.reset.allowed"
 _TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
 
 
@@ -33,7 +33,7 @@ def plan_update(graph: ResolvedGraph, state: StateSnapshot, selection: ResolvedS
     """Returns the steps that bring the selected datasets up to date.
 
     Raises:
-        StateError: RESET_NOT_ALLOWED, DATASET_TYPE_CHANGED; nothing was written.
+        StateError: RESET_NOT_ALLOWED, FULL_REFRESH_BREAKS_READERS, DATASET_TYPE_CHANGED; nothing was written.
     """
     return UpdatePlan(graph, tuple(_Planner(graph, state, selection).stages()))
 
@@ -45,6 +45,8 @@ class _Planner:
     selection: ResolvedSelection
 
     def stages(self) -> Iterator[Stage]:
+        reset = frozenset(table.identifier for table in self.graph.tables.values() if self._resets(table))
+        FullRefreshCheck(self.graph, self.state.tables.__contains__).check(reset)
         for identifier in self.graph.order:
             table = self.graph.tables.get(identifier)
             if table is None:
@@ -55,11 +57,11 @@ class _Planner:
             existing = self.state.tables.get(identifier)
             if existing is not None:
                 self._check_type(table, existing)
-            reset = self._resets(table, existing)
-            generation = self._generation(identifier, existing, reset=reset)
-            yield from self._table_stages(table, existing, generation, reset=reset)
+            anew = identifier in reset
+            generation = self._generation(identifier, existing, reset=anew)
+            yield from self._table_stages(table, existing, generation, reset=anew)
             for flow in self.graph.flows_to(identifier):
-                yield from self._flow_stages(table, flow, generation, reset=reset)
+                yield from self._flow_stages(table, flow, generation, reset=anew)
 
     def _check_type(self, table: StreamingTable | MaterializedView, existing: TableState) -> None:
         wanted = _TYPES[type(table)]
@@ -74,10 +76,10 @@ class _Planner:
                 path=existing.path,
             )
 
-    def _resets(self, table: StreamingTable | MaterializedView, existing: TableState | None) -> bool:
-        if table.identifier not in self.selection.full_refreshed or existing is None:
+    def _resets(self, table: StreamingTable | MaterializedView) -> bool:
+        if table.identifier not in self.selection.full_refreshed or table.identifier not in self.state.tables:
             return False
-        if str(table.table_properties.get(RESET_ALLOWED, "true")).casefold() != "false":
+        if reset_allowed(self.graph, table.identifier):
             return True
         if table.identifier in self.selection.full_refreshed_by_name:
             raise StateError(
@@ -181,15 +183,7 @@ class _Planner:
         """
         if flow.stateful or flow.type is FlowType.COMPLETE:
             return False
-        inputs = tuple(self._inputs_through_views(flow.inputs))
-        return all(read.streaming and read.dataset is not None for read in inputs)
-
-    def _inputs_through_views(self, inputs: tuple[Input, ...]) -> Iterator[Input]:
-        for read in inputs:
-            if read.dataset is not None and read.dataset in self.graph.views:
-                yield from self._inputs_through_views(self.graph.views[read.dataset].inputs)
-            else:
-                yield read
+        return all(read.streaming and read.dataset is not None for read in self.graph.stored_inputs(flow.inputs))
 
     def _tables_read_by(self, flow: ResolvedFlow) -> tuple[Identifier, ...]:
         found: dict[Identifier, None] = {}

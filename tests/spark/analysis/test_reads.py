@@ -8,76 +8,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.spark.analysis.ways_of_reading import SOURCES, WAYS
+from tests.spark.pipeline_project import PipelineProject
 
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedGraph
-from tests.spark.pipeline_project import PipelineProject
-
-SOURCES = """
-@dlt.table
-def orders():
-    return spark.readStream.format("rate").load().selectExpr("value AS id", "timestamp AS at", "value * 2 AS amount")
-
-@dlt.table(name="`odd ``name, with spaces`")
-def odd():
-    return spark.range(1)
-
-@dlt.table
-def customers():
-    return spark.range(1).withColumn("name", F.lit("Ann"))
-"""
-
-# What is read, whether as a stream, and the columns that come out; `orders` has id, at, amount.
-ORDERS = ["id", "at", "amount"]
-WAYS: dict[str, tuple[str, list[tuple[str, bool]], list[str]]] = {
-    "dlt_read": ('dlt.read("orders")', [("orders", False)], ORDERS),
-    "dlt_read_stream": ('dlt.read_stream("LIVE.Orders")', [("orders", True)], ORDERS),
-    "ps_read": ('ps.read("shop.orders")', [("orders", False)], ORDERS),
-    "ps_read_stream": ('ps.read_stream("orders")', [("orders", True)], ORDERS),
-    "read_table": ('spark.read.table("ORDERS")', [("orders", False)], ORDERS),
-    "read_stream_table": ('spark.readStream.table("any_catalog.shop.orders")', [("orders", True)], ORDERS),
-    "session_table": ('spark.table("`shop`.`orders`")', [("orders", False)], ORDERS),
-    "with_option": ('spark.readStream.option("maxFilesPerTrigger", 1).table("orders")', [("orders", True)], ORDERS),
-    "odd_name": ('dlt.read("`odd ``name, with spaces`")', [("odd `name, with spaces", False)], ["id"]),
-    "columns": ('dlt.read("orders").select(*[c for c in dlt.read("orders").columns if c != "at"])', [("orders", False)] * 2, ["id", "amount"]),
-    "schema": ('dlt.read("orders").select([f.name for f in spark.read.table("orders").schema][0])', [("orders", False)] * 2, ["id"]),
-    "watermark": ('dlt.read_stream("orders").withWatermark("at", "1 hour").groupBy(F.window("at", "1 hour")).agg(F.sum("amount").alias("sum"))', [("orders", True)], ["window", "sum"]),
-    "self_join": ('dlt.read_stream("orders").alias("a").join(dlt.read_stream("orders").alias("b"), F.expr("a.id = b.id")).select("a.id")', [("orders", True)] * 2, ["id"]),
-    "sql": ('spark.sql("SELECT * FROM orders")', [("orders", False)], ORDERS),
-    "sql_own_name": ('spark.sql("SELECT Orders.id FROM ORDERS")', [("orders", False)], ["id"]),
-    "sql_alias": ('spark.sql("SELECT o.id FROM shop.orders AS o")', [("orders", False)], ["id"]),
-    "sql_bare_alias": ('spark.sql("SELECT o.id FROM any_catalog.shop.orders o")', [("orders", False)], ["id"]),
-    "sql_live": ('spark.sql("SELECT * FROM LIVE.orders")', [("orders", False)], ORDERS),
-    "sql_quoted": ('spark.sql("SELECT * FROM `shop`.`orders`")', [("orders", False)], ORDERS),
-    "sql_odd_name": ('spark.sql("SELECT * FROM `odd ``name, with spaces`")', [("odd `name, with spaces", False)], ["id"]),
-    "sql_from_first": ('spark.sql("FROM orders SELECT id")', [("orders", False)], ["id"]),
-    "sql_stream": ('spark.sql("SELECT * FROM STREAM(orders)")', [("orders", True)], ORDERS),
-    "sql_stream_alias": ('spark.sql("select o.id from stream( live.Orders ) as o")', [("orders", True)], ["id"]),
-    "sql_stream_word": ('spark.sql("SELECT id FROM STREAM orders WHERE id > 1")', [("orders", True)], ["id"]),
-    "sql_stream_word_alias": ('spark.sql("SELECT o.id FROM STREAM `shop`.orders o")', [("orders", True)], ["id"]),
-    "sql_stream_own_name": ('spark.sql("SELECT orders.id FROM STREAM(orders)")', [("orders", True)], ["id"]),
-    "sql_join": ('spark.sql("SELECT o.id, name FROM STREAM(orders) o JOIN customers USING (id)")', [("orders", True), ("customers", False)], ["id", "name"]),
-    "sql_comma_join": ('spark.sql("SELECT o.id FROM orders o, customers c WHERE o.id = c.id")', [("orders", False), ("customers", False)], ["id"]),
-    "sql_cte": ('spark.sql("WITH big AS (SELECT * FROM orders WHERE amount > 1) SELECT id FROM big")', [("orders", False)], ["id"]),
-    "sql_cte_shadows": ('spark.sql("WITH Orders AS (SELECT 1 AS one) SELECT * FROM orders")', [], ["one"]),
-    "sql_cte_same_name": ('spark.sql("WITH orders AS (SELECT id FROM orders) SELECT * FROM orders")', [("orders", False)], ["id"]),
-    "sql_cte_inside": ('spark.sql("SELECT a.id FROM orders a JOIN (WITH orders AS (SELECT 1L AS id) SELECT * FROM orders) b ON a.id = b.id")', [("orders", False)], ["id"]),
-    "sql_cte_qualified": ('spark.sql("WITH orders AS (SELECT 1 AS one) SELECT o.id FROM shop.orders o, orders")', [("orders", False)], ["id"]),
-    "sql_in": ('spark.sql("SELECT name FROM customers WHERE id IN (SELECT id FROM orders)")', [("customers", False), ("orders", False)], ["name"]),
-    "sql_exists": ('spark.sql("SELECT name FROM customers c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.id = c.id)")', [("customers", False), ("orders", False)], ["name"]),
-    "sql_scalar": ('spark.sql("SELECT (SELECT max(id) FROM orders) AS most")', [("orders", False)], ["most"]),
-    "sql_union": ('spark.sql("SELECT id FROM orders UNION ALL SELECT id FROM customers")', [("orders", False), ("customers", False)], ["id"]),
-    "sql_sample": ('spark.sql("SELECT id FROM orders TABLESAMPLE (10 PERCENT) o")', [("orders", False)], ["id"]),
-    "sql_text": ('spark.sql("SELECT \'😀 FROM customers\' AS t, id FROM orders -- FROM customers")', [("orders", False)], ["t", "id"]),
-    "sql_parameter": ('spark.sql("SELECT id FROM orders WHERE id = :wanted", args={"wanted": 1})', [("orders", False)], ["id"]),
-    "sql_positional": ('spark.sql("SELECT id FROM orders WHERE id = ?", args=[1])', [("orders", False)], ["id"]),
-    "sql_frame": ('spark.sql("SELECT a.id FROM {frame} a JOIN orders USING (id)", frame=dlt.read("customers"))', [("customers", False), ("orders", False)], ["id"]),
-    "sql_temporary_view": ('(dlt.read("orders").createOrReplaceTempView("mine"), spark.sql("SELECT id FROM mine"))[1]', [("orders", False)], ["id"]),
-    "sql_temporary_stream": ('(dlt.read_stream("orders").createOrReplaceTempView("mine"), spark.sql("SELECT id FROM mine"))[1]', [("orders", True)], ["id"]),
-    "sql_temporary_stream_word": ('(dlt.read_stream("orders").createOrReplaceTempView("mine"), spark.sql("SELECT id FROM STREAM(mine)"))[1]', [("orders", True)], ["id"]),
-    "sql_values": ('spark.sql("SELECT * FROM VALUES (1) AS orders(id)")', [], ["id"]),
-    "sql_function": ('spark.sql("SELECT * FROM range(3) orders")', [], ["id"]),
-}  # fmt: skip
 
 
 def _graph(project: PipelineProject) -> ResolvedGraph:
@@ -94,28 +29,16 @@ def _inputs(graph: ResolvedGraph, name: str) -> tuple[Input, ...]:
 
 
 def test_each_way_of_reading(project: PipelineProject) -> None:
-    views = [f"@dlt.view\ndef {name}():\n    return {code}\n" for name, (code, _, _) in WAYS.items()]
-    project.write("\n".join(views), "a_views.py")
+    project.write("\n".join(way.view for way in WAYS), "a_views.py")
     project.write(SOURCES, "z_sources.py")
     before = _tree(project.directory)
     graph = _graph(project)
-    for name, (_, reads, columns) in WAYS.items():
-        view = graph.views[Identifier("shop", name)]
-        assert [(str(read.dataset), read.streaming) for read in _deduplicated(view.inputs, reads)] == [
-            (f"shop.{dataset}", streaming) for dataset, streaming in dict.fromkeys(reads)
-        ], name
-        assert list(view.schema.names) == columns, name
-        assert view.streaming is any(streaming for _, streaming in reads), name
+    for way in WAYS:
+        view = graph.views[Identifier("shop", way.name)]
+        assert [(str(read.dataset), read.streaming) for read in view.inputs] == way.expected_reads, way.name
+        assert " ".join(view.schema.names) == way.columns, way.name
+        assert view.streaming is ("*" in way.reads), way.name
     assert _tree(project.directory) == before
-
-
-def _deduplicated(inputs: tuple[Input, ...], reads: list[tuple[str, bool]]) -> list[Input]:
-    """One read of each dataset, but all source names of a self-join are looked at elsewhere."""
-    found: dict[object, Input] = {}
-    for read in inputs:
-        found.setdefault((read.dataset, read.streaming), read)
-    assert len(inputs) <= len(reads)
-    return list(found.values())
 
 
 def test_views_are_inlined_with_their_expectations_and_their_inputs_stay_theirs(project: PipelineProject) -> None:

@@ -1,0 +1,132 @@
+"""Resolved graphs and states built by hand: planning needs neither Spark nor a storage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from penstock.errors import SourceLocation
+from penstock.graph.elements import MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import FlowType, Input, ResolvedFlow, ResolvedGraph, ResolvedView
+from penstock.graph.schema import Schema
+from penstock.plan.planner import plan_update
+from penstock.plan.selection import RefreshSelection
+from penstock.plan.stages import UpdatePlan
+from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot, TableState
+
+_SCHEMA = Schema('{"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": true, "metadata": {}}]}')
+_PLACE = SourceLocation("orders.py", 3)
+
+
+def _id(name: str) -> Identifier:
+    return Identifier("shop", name)
+
+
+def _nothing() -> None:
+    raise AssertionError("planning calls no dataset function")
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """A pipeline and its storage; `reads` are written `orders` for a batch read, `orders*` for a stream."""
+
+    tables: dict[Identifier, StreamingTable | MaterializedView] = field(default_factory=dict)
+    views: dict[Identifier, ResolvedView] = field(default_factory=dict)
+    flows: list[ResolvedFlow] = field(default_factory=list)
+    stored: dict[Identifier, TableState] = field(default_factory=dict)
+    done_once: set[tuple[Identifier, str]] = field(default_factory=set)
+    checkpoints: dict[Identifier, int] = field(default_factory=dict)
+
+    def stream(
+        self,
+        name: str,
+        *reads: str,
+        properties: Mapping[str, str] | None = None,
+        stateful: tuple[str, ...] = (),
+        watermark: tuple[str, str] | None = None,
+        complete: bool = False,
+    ) -> Pipeline:
+        """Declares a streaming table with the flow of its own name; without reads, it reads Kafka."""
+        table = StreamingTable(identifier=_id(name), location=_PLACE, table_properties=properties or {})
+        self.tables[table.identifier] = table
+        kind = FlowType.COMPLETE if complete else FlowType.APPEND
+        return self.flow(name, *reads, into=name, kind=kind, stateful=stateful, watermark=watermark)
+
+    def materialized(self, name: str, *reads: str, properties: Mapping[str, str] | None = None) -> Pipeline:
+        """Declares a materialized view."""
+        table = MaterializedView(identifier=_id(name), location=_PLACE, table_properties=properties or {})
+        self.tables[table.identifier] = table
+        return self.flow(name, *reads, into=name, kind=FlowType.MATERIALIZED_VIEW)
+
+    def view(self, name: str, *reads: str) -> Pipeline:
+        """Declares a view."""
+        declared = TemporaryView(identifier=_id(name), location=_PLACE, function=_nothing)
+        inputs = _inputs(reads)
+        self.views[declared.identifier] = ResolvedView(declared, _SCHEMA, inputs[0].streaming, inputs)
+        return self
+
+    def flow(
+        self,
+        name: str,
+        *reads: str,
+        into: str,
+        kind: FlowType = FlowType.APPEND,
+        stateful: tuple[str, ...] = (),
+        watermark: tuple[str, str] | None = None,
+    ) -> Pipeline:
+        """Adds a flow to a declared table."""
+        once = kind is FlowType.APPEND_ONCE
+        flow = UnresolvedFlow(name=name, target=_id(into), function=_nothing, location=_PLACE, once=once)
+        streaming = kind in {FlowType.APPEND, FlowType.COMPLETE}
+        self.flows.append(ResolvedFlow(flow, kind, _SCHEMA, streaming, _inputs(reads), stateful, watermark))
+        return self
+
+    def existing(self, *names: str, generation: int = 0, kind: str | None = None) -> Pipeline:
+        """Says that tables are stored, as the last run left them; without names, all of them."""
+        for name in names or [identifier.name for identifier in self.tables]:
+            table = self.tables[_id(name)]
+            own = "STREAMING_TABLE" if isinstance(table, StreamingTable) else "MATERIALIZED_VIEW"
+            properties = {**table.table_properties, DATASET_TYPE: kind or own, GENERATION: str(generation)}
+            self.stored[_id(name)] = TableState(f"/lake/{name}", _SCHEMA, 7, properties)
+            self.checkpoints[_id(name)] = generation
+        return self
+
+    @property
+    def graph(self) -> ResolvedGraph:
+        """The resolved graph, in the order of declaration."""
+        order = tuple(dict.fromkeys([*self.views, *self.tables]))
+        schemas = dict.fromkeys(order, _SCHEMA)
+        return ResolvedGraph(self.tables, self.views, tuple(self.flows), order, schemas)
+
+    def plan(
+        self, *, refresh: tuple[str, ...] = (), full_refresh: tuple[str, ...] = (), everything: bool = False
+    ) -> UpdatePlan:
+        """Plans an update."""
+        graph = self.graph
+        chosen = RefreshSelection(refresh, full_refresh, everything).resolve(graph, default_schema="shop")
+        paths = {identifier: f"/lake/{identifier.name}" for identifier in self.tables}
+        state = StateSnapshot(self.stored, paths, frozenset(self.done_once), self.checkpoints)
+        return plan_update(graph, state, chosen)
+
+
+def _inputs(reads: tuple[str, ...]) -> tuple[Input, ...]:
+    if not reads:
+        return (Input("kafka", "orders", streaming=True, name="kafka_orders"),)
+    found = []
+    for read in reads:
+        name, streaming = read.rstrip("*"), read.endswith("*")
+        if ":" in name:
+            source, _, description = name.partition(":")
+            found.append(Input(source, description, streaming))
+        else:
+            found.append(Input("delta", f"shop.{name}", streaming=streaming, dataset=_id(name)))
+    return tuple(found)
+
+
+@pytest.fixture
+def pipeline() -> Pipeline:
+    """An empty pipeline over an empty storage."""
+    return Pipeline()

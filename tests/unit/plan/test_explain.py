@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.unit.plan.conftest import Pipeline
+
+from penstock.errors import DefinitionError, SourceLocation
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import FlowType
+from penstock.plan.explain import render_plan
+
+EXPECTED = """\
+alter table   shop.bronze  changed properties: owner
+stream        shop.bronze  append: reads kafka orders
+empty table   shop.hourly  full refresh: emptied, then computed again from its sources (generation 1)
+stream        shop.hourly  append: reads shop.bronze; keeps state: aggregate; watermark 1 hour on at
+create table  shop.totals  does not exist yet
+stream        shop.totals  complete (the table is rewritten in each batch): reads shop.bronze
+append once   shop.totals  append once: backfill
+skip          shop.top     not selected; stays as it is
+
+warning: [STREAMING_AGGREGATION_WITHOUT_WATERMARK] """
+
+
+def test_a_plan_reads_as_a_table(pipeline: Pipeline) -> None:
+    pipeline.stream("bronze").stream("hourly", "bronze*", stateful=("aggregate",), watermark=("at", "1 hour"))
+    pipeline.stream("totals", "bronze*", complete=True).materialized("top", "totals").existing(
+        "bronze", "hourly", "top"
+    )
+    pipeline.flow("backfill", "parquet:/old", into="totals", kind=FlowType.APPEND_ONCE)
+    bronze = Identifier("shop", "bronze")
+    pipeline.tables[bronze] = replace(pipeline.tables[bronze], table_properties={"owner": "me"})
+    plan = pipeline.plan(refresh=("bronze", "totals"), full_refresh=("hourly",))
+    place = SourceLocation("orders.py", 9)
+    warning = DefinitionError("STREAMING_AGGREGATION_WITHOUT_WATERMARK", location=place, flow="totals")
+    text = render_plan(replace(plan, graph=replace(plan.graph, warnings=(warning,))))
+    assert text.startswith(EXPECTED)
+    assert "orders.py:9" in text
+
+
+def test_json_of_a_plan(pipeline: Pipeline) -> None:
+    plan = pipeline.stream("bronze").existing().plan()
+    assert plan.to_json() == {
+        "stages": [
+            {
+                "stage": "run_streaming_flow",
+                "dataset": "shop.bronze",
+                "flow": "bronze",
+                "explanation": "append: reads kafka orders",
+            }
+        ],
+        "warnings": [],
+    }
+
+
+def test_an_empty_plan_is_empty(pipeline: Pipeline) -> None:
+    assert render_plan(pipeline.plan()) == ""
