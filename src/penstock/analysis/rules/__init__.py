@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from penstock.analysis.rules.append_flow_of_materialized_view import append_flow_of_materialized_view
+from penstock.analysis.rules.column_name_not_storable import column_name_not_storable
 from penstock.analysis.rules.complete_flow_shares_table import complete_flow_shares_table
 from penstock.analysis.rules.declared_schema_misses_column import declared_schema_misses_column
 from penstock.analysis.rules.query_type import query_type
@@ -24,6 +25,7 @@ RULES: tuple[Rule, ...] = (
     append_flow_of_materialized_view,
     complete_flow_shares_table,
     declared_schema_misses_column,
+    column_name_not_storable,
 )
 WARNINGS: tuple[Rule, ...] = (streaming_aggregation_without_watermark,)
 
