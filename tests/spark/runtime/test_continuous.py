@@ -1,0 +1,108 @@
+"""Runs that go on until they are stopped, and readers beside them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from deltalake import DeltaTable
+from tests.spark.pipeline_project import PipelineProject
+
+from penstock.events import UpdateState
+from penstock.runtime import UpdateOutcome
+
+PIPELINE = """
+@dlt.table
+def bronze():
+    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json("in")
+
+@dlt.table
+def silver():
+    return dlt.read_stream("bronze").where("id % 2 = 0")
+
+@dlt.table(spark_conf={"pipelines.trigger.interval": "100 milliseconds"})
+def total():
+    return spark.sql("SELECT count(*) AS orders FROM silver")
+"""
+_PATIENCE = 120.0
+
+
+def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(project: PipelineProject) -> None:
+    project.write(PIPELINE)
+    project.arrive("1", [{"id": 1}, {"id": 2}])
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(project.run, trigger="200 milliseconds", stop=stop)
+        try:
+            _wait(lambda: _count(project) == 1, running.done)
+            project.arrive("2", [{"id": 3}, {"id": 4}])
+            _wait(lambda: _count(project) == 2, running.done)
+            seen = _read_while(project, lambda: _count(project) == 6, running.done)
+        finally:
+            stop.set()
+        outcome: UpdateOutcome = running.result(_PATIENCE)
+    assert outcome.state is UpdateState.CANCELED
+    assert outcome.errors == ()
+    assert seen <= {1}, "a reader saw a materialized view without its row"
+    assert project.statuses(outcome, "bronze")[-1] == "STOPPED"
+    assert project.statuses(outcome, "total")[-1] == "STOPPED"
+    states = [event.details.get("update_progress", {}).get("state") for event in project.events(outcome)]
+    assert states[-1] == "CANCELED"
+
+    after = project.run()
+    assert after.state is UpdateState.COMPLETED
+    assert project.rows("bronze", "id") == list(range(1, 13))
+    assert project.rows("silver", "id") == sorted([2, 4, 6, 8, 10, 12], key=repr)
+    assert project.rows("total", "orders") == [6]
+
+
+def test_stop_before_anything_ran(project: PipelineProject) -> None:
+    project.write(PIPELINE)
+    project.arrive("1", [{"id": 1}])
+    stop = threading.Event()
+    stop.set()
+    outcome = project.run(stop=stop)
+    assert outcome.state is UpdateState.CANCELED
+    assert project.written(outcome) == {}
+    assert project.run().errors == ()
+    assert project.rows("bronze", "id") == [1]
+
+
+def _count(project: PipelineProject) -> int:
+    try:
+        rows = project.rows("total", "orders")
+    except Exception:  # noqa: BLE001 - the table does not exist yet
+        return -1
+    return rows[0] if rows else 0
+
+
+def _read_while(project: PipelineProject, done: Callable[[], bool], ended: Callable[[], bool]) -> set[int]:
+    """Reads the materialized view all the time while files arrive; returns the row counts seen."""
+    seen: set[int] = set()
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            seen.add(DeltaTable(project.path("total")).to_pyarrow_table().num_rows)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for number in range(3, 7):
+            project.arrive(str(number), [{"id": number * 2 - 1}, {"id": number * 2}])
+            _wait(lambda number=number: _count(project) >= number, ended)  # type: ignore[misc]
+        _wait(done, ended)
+    finally:
+        stop.set()
+        reader.join()
+    return seen
+
+
+def _wait(condition: Callable[[], bool], ended: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened"
+        assert not ended(), "the run ended by itself"
+        time.sleep(0.1)
