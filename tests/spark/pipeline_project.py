@@ -85,9 +85,10 @@ class PipelineProject:
         return stored(self.directory / ".penstock", "shop", table)
 
     def rows(self, table: str, *columns: str) -> list[Any]:
-        """Returns a table's rows, sorted: tuples of `columns`, or the values of a single one."""
+        """Returns a table's rows, sorted, NULLs last: tuples of `columns`, or the values of a single one."""
         found = [tuple(row[column] for column in columns) for row in read_table(self.path(table))]
-        return sorted((row[0] if len(columns) == 1 else row for row in found), key=repr)
+        found.sort(key=lambda row: tuple((value is None, value) for value in row))
+        return [row[0] if len(columns) == 1 else row for row in found]
 
     def version(self, table: str) -> int:
         """Returns the newest version of a table."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterable
 
 from pyspark import InheritableThread
@@ -76,13 +78,18 @@ class _FlowThread:
         self._services.board.table(self._stage.dataset).flow_ended(status)
 
     def _await_upstream(self) -> str | None:
-        """Waits for the inputs; returns the name of one that failed."""
+        """Waits for the inputs; returns the name of one that failed.
+
+        In a continuous update a refresh waits for the first batches, but not for ever: there may be
+        no new data, only that of earlier updates.
+        """
         if not self._services.trigger.stops and isinstance(self._stage, RunStreamingFlow):
             return None
+        latest = math.inf if self._services.trigger.stops else time.monotonic() + self._refresh_pause
         overlap = isinstance(self._stage, RunStreamingFlow) and self._stage.overlap
         for name, table in zip(self._stage.after, self._upstream, strict=True):
             ready = table.first_batch if overlap or not self._services.trigger.stops else table.ended
-            while not ready.wait(_POLL_SECONDS):
+            while not ready.wait(_POLL_SECONDS) and time.monotonic() < latest:
                 if self._services.stop.is_set():
                     raise Stopped
             if table.failed and table.ended.is_set():
@@ -104,16 +111,23 @@ class _FlowThread:
                 BatchFlow(self._stage, self._services).run()
             case RefreshMaterializedView():
                 flow = BatchFlow(self._stage, self._services)
+                seen = _commits(self._upstream)
                 flow.run()
                 if not self._services.trigger.stops:
-                    self._refresh_again(flow.run)
+                    self._refresh_again(flow.run, seen)
 
-    def _refresh_again(self, refresh: Callable[[], None]) -> None:
-        """Refreshes a materialized view whenever a table that it reads has changed, not too often."""
+    @property
+    def _refresh_pause(self) -> float:
+        """The shortest time in seconds between two refreshes of a continuous update."""
         trigger = self._services.trigger_of(self._stage.flow)
-        pause = parse_interval(trigger.interval or _DEFAULT_REFRESH_INTERVAL)
-        seen = _commits(self._upstream)
-        while not self._services.stop.wait(max(pause, _POLL_SECONDS)):
+        return max(parse_interval(trigger.interval or _DEFAULT_REFRESH_INTERVAL), _POLL_SECONDS)
+
+    def _refresh_again(self, refresh: Callable[[], None], seen: int) -> None:
+        """Refreshes a materialized view whenever a table that it reads has changed, not too often.
+
+        `seen` is the number of commits before the last refresh: those made meanwhile may not be in it.
+        """
+        while not self._services.stop.wait(self._refresh_pause):
             if (now := _commits(self._upstream)) != seen:
                 seen = now
                 refresh()

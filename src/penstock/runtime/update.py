@@ -21,7 +21,6 @@ from penstock.plan.stages import (
     ExcludeDataset,
     FlowStage,
     ResetTable,
-    Stage,
     UpdatePlan,
 )
 from penstock.runtime.board import UpdateBoard
@@ -32,7 +31,7 @@ from penstock.runtime.services import FlowServices
 from penstock.runtime.workspace import Workspace
 from penstock.spark.listener import ProgressListener
 from penstock.spark.tables import alter_table, create_table, reset_table
-from penstock.spark.translate import translate_failure
+from penstock.spark.translate import translate_set_up
 from penstock.storage import LockOwner, StorageLock
 
 Progress = Callable[[str], None]
@@ -174,7 +173,7 @@ def _set_up_tables(plan: UpdatePlan, workspace: Workspace) -> None:
             done.result()
 
 
-def _set_up_table(stage: Stage, workspace: Workspace) -> None:
+def _set_up_table(stage: CreateTable | ResetTable | AlterTable, workspace: Workspace) -> None:
     spark = workspace.spark
     try:
         match stage:
@@ -185,7 +184,7 @@ def _set_up_table(stage: Stage, workspace: Workspace) -> None:
             case AlterTable():
                 alter_table(spark, path=stage.path, properties=stage.properties)
     except Exception as error:
-        raise translate_failure(error, dataset=str(stage.dataset), flow=stage.kind) from error
+        raise translate_set_up(error, stage.table, stage.path) from error
 
 
 def _final_state(board: UpdateBoard, stop: threading.Event) -> UpdateState:

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
 from penstock.errors import (
+    ConfigError,
     DataError,
     DefinitionError,
     ExternalError,
@@ -21,6 +22,7 @@ from penstock.errors import (
     StateError,
     did_you_mean,
 )
+from penstock.graph.elements import Table
 from penstock.spark._jvm import is_spark_error
 from penstock.spark.expectations import FAILURE_MARK
 
@@ -34,6 +36,7 @@ _STATE_CONDITIONS = (
     "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
     "CONCURRENT_STREAM_LOG_UPDATE",
 )
+_TYPE_CONDITIONS = ("DELTA_FAILED_TO_MERGE_FIELDS", "DELTA_MERGE_INCOMPATIBLE")
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException")
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _KAFKA_AWAY = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")
@@ -105,6 +108,20 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     return ExternalError("FLOW_FAILED", dataset=dataset, flow=flow, detail=_first_line(detail))
 
 
+def translate_set_up(error: BaseException, table: Table, path: str) -> PenstockError:
+    """Returns what it means that a table could not be created, emptied or altered at `path`."""
+    dataset = str(table.identifier)
+    known = translate_failure(error, dataset=dataset, flow=table.identifier.name)
+    if known.condition != "FLOW_FAILED":
+        return known
+    detail = known.facts["detail"]
+    if any(cause.condition == "DELTA_CANNOT_CREATE_LOG_PATH" for cause in _causes(error)):
+        return ConfigError("STORAGE_NOT_WRITABLE", location=table.location, dataset=dataset, path=path, reason=detail)
+    return DefinitionError(
+        "TABLE_SETUP_FAILED", location=table.location, dataset=dataset, name=dataset, path=path, detail=detail
+    )
+
+
 def reason_of(error: PySparkException) -> str:
     """Returns what Spark says is wrong, in one line, without the plan and the stack trace."""
     return _first_line(_message(error))
@@ -142,7 +159,7 @@ def _known_failure(cause: _Cause, dataset: str, flow: str) -> PenstockError | No
         return ExternalError("KAFKA_LOST", dataset=dataset, detail=_first_line(cause.message))
     if cause.class_name.startswith("io.delta.exceptions.") and any(name in cause.class_name for name in _CONFLICTS):
         return ExternalError("TABLE_CONFLICT", dataset=dataset, detail=_first_line(cause.message))
-    if condition.startswith("DELTA_") and "SCHEMA" in condition:
+    if condition.startswith(_TYPE_CONDITIONS) or (condition.startswith("DELTA_") and "SCHEMA" in condition):
         return StateError("TABLE_SCHEMA_MISMATCH", dataset=dataset, name=dataset, detail=_first_line(cause.message))
     return None
 

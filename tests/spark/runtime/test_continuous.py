@@ -26,7 +26,7 @@ def silver():
 def total():
     return spark.sql("SELECT count(*) AS orders FROM silver")
 """
-_PATIENCE = 120.0
+_PATIENCE = 90.0
 
 
 def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(project: PipelineProject) -> None:
@@ -39,7 +39,7 @@ def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(p
             _wait(lambda: _count(project) == 1, running.done)
             project.arrive("2", [{"id": 3}, {"id": 4}])
             _wait(lambda: _count(project) == 2, running.done)
-            seen = _read_while(project, lambda: _count(project) == 6, running.done)
+            seen = _read_while(project, lambda: _count(project) == 4, running.done)
         finally:
             stop.set()
         outcome: UpdateOutcome = running.result(_PATIENCE)
@@ -53,9 +53,24 @@ def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(p
 
     after = project.run()
     assert after.state is UpdateState.COMPLETED
-    assert project.rows("bronze", "id") == list(range(1, 13))
-    assert project.rows("silver", "id") == sorted([2, 4, 6, 8, 10, 12], key=repr)
-    assert project.rows("total", "orders") == [6]
+    assert project.rows("bronze", "id") == list(range(1, 9))
+    assert project.rows("silver", "id") == [2, 4, 6, 8]
+    assert project.rows("total", "orders") == [4]
+
+
+def test_a_new_materialized_view_does_not_wait_for_new_data(project: PipelineProject) -> None:
+    project.write(PIPELINE.partition("@dlt.table(spark_conf")[0])
+    project.arrive("1", [{"id": 1}, {"id": 2}])
+    assert project.run().errors == ()
+    project.write(PIPELINE)
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(project.run, trigger="1 second", stop=stop)
+        try:
+            _wait(lambda: _count(project) == 1, running.done)
+        finally:
+            stop.set()
+    assert running.result(_PATIENCE).errors == ()
 
 
 def test_stop_before_anything_ran(project: PipelineProject) -> None:
@@ -86,11 +101,12 @@ def _read_while(project: PipelineProject, done: Callable[[], bool], ended: Calla
     def read() -> None:
         while not stop.is_set():
             seen.add(DeltaTable(project.path("total")).to_pyarrow_table().num_rows)
+            time.sleep(0.02)
 
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        for number in range(3, 7):
+        for number in range(3, 5):
             project.arrive(str(number), [{"id": number * 2 - 1}, {"id": number * 2}])
             _wait(lambda number=number: _count(project) >= number, ended)  # type: ignore[misc]
         _wait(done, ended)
@@ -105,4 +121,4 @@ def _wait(condition: Callable[[], bool], ended: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "nothing happened"
         assert not ended(), "the run ended by itself"
-        time.sleep(0.1)
+        time.sleep(0.3)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.errors import DataError, DefinitionError, ExternalError, PenstockError, StateError
+from penstock.errors import ConfigError, DataError, DefinitionError, PenstockError, StateError
 from penstock.events import UpdateState
 from penstock.storage import LockOwner, StorageLock
 
@@ -178,11 +178,28 @@ def test_a_table_path_that_cannot_be_written(project: PipelineProject, tmp_path:
             return spark.range(1)
         """
     )
-    with pytest.raises((ExternalError, StateError)) as refused:
+    with pytest.raises(ConfigError) as refused:
         project.run()
-    assert refused.value.dataset == "shop.elsewhere"
+    assert (refused.value.condition, refused.value.dataset) == ("STORAGE_NOT_WRITABLE", "shop.elsewhere")
+    assert refused.value.facts["path"] == str(tmp_path / "file" / "table")
     states = [event.details.get("update_progress", {}).get("state") for event in project.events()]
     assert states[-1] == "FAILED"
+
+
+def test_a_table_that_delta_refuses(project: PipelineProject) -> None:
+    project.write(
+        """
+        @dlt.table(table_properties={"delta.appendOnly": "perhaps"})
+        def refused():
+            return spark.range(1)
+        """
+    )
+    with pytest.raises(DefinitionError) as refused:
+        project.run()
+    assert (refused.value.condition, refused.value.dataset) == ("TABLE_SETUP_FAILED", "shop.refused")
+    assert refused.value.facts["name"] == "shop.refused"
+    assert refused.value.location is not None
+    assert refused.value.location.path == "pipeline.py"
 
 
 def test_an_invalid_pipeline_writes_events_but_no_table(project: PipelineProject) -> None:

@@ -46,13 +46,13 @@ def test_options_of_tables(project: PipelineProject, spark: SparkSession) -> Non
         @dlt.table(spark_conf={"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false"})
         def in_tokyo():
             return spark.range(1).select(
-                F.date_format(F.timestamp_seconds(F.lit(0)), "HH").alias("hour"), F.expr("CAST('x' AS INT)").alias("none")
+                F.date_format(F.timestamp_seconds(F.lit(0)), "HH").alias("hour"),
+                F.expr("CAST('x' AS INT)").alias("none"),
             )
 
         @dlt.table(spark_conf={"spark.sql.session.timeZone": "America/New_York"})
         def in_new_york():
-            rows = dlt.read_stream("partitioned").limit(1) if False else dlt.read_stream("partitioned")
-            return rows.select(F.date_format(F.timestamp_seconds(F.lit(0)), "HH").alias("hour"))
+            return dlt.read_stream("partitioned").select(F.date_format(F.timestamp_seconds(F.lit(0)), "HH").alias("hour"))
 
         @dlt.table
         def in_utc():
