@@ -18,6 +18,7 @@ from penstock.runtime.reporter import Reporter
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import ObservedExpectations, count_output
 from penstock.spark.listener import ProgressListener
+from penstock.spark.plans import counts_twice
 from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.sources.kafka import check_brokers
 from penstock.storage import StorageLayout
@@ -67,15 +68,12 @@ class FlowServices:
             Exception: what the user's function or Spark raises.
         """
         target = flow.flow.target
-        evaluation = Evaluation(
-            self.spark,
-            self.catalog,
-            self.settings,
-            lambda source: self.layout.schemas(target, flow.flow.name, source),
-            str(target),
-        )
         with self.configured(flow):
+            evaluation = self._evaluation_of(flow)
             frame = evaluation.call(flow.flow.function)
+            if counts_twice(frame):
+                evaluation = self._evaluation_of(flow, count_once=True)
+                frame = evaluation.call(flow.flow.function)
             table = self.graph.tables[target]
             if table.expectations:
                 frame = evaluation.expect(table, frame)
@@ -84,6 +82,17 @@ class FlowServices:
                 evaluation.observed.append(counted)
         check_brokers(evaluation.brokers)
         return FlowQuery(frame, tuple(evaluation.observed), tuple(evaluation.auto_loader_sources))
+
+    def _evaluation_of(self, flow: ResolvedFlow, *, count_once: bool = False) -> Evaluation:
+        target = flow.flow.target
+        return Evaluation(
+            self.spark,
+            self.catalog,
+            self.settings,
+            lambda source: self.layout.schemas(target, flow.flow.name, source),
+            str(target),
+            count_once,
+        )
 
     @contextmanager
     def configured(self, flow: ResolvedFlow) -> Iterator[None]:

@@ -101,6 +101,27 @@ def watermark(frame: DataFrame) -> Watermark | None:
     return None
 
 
+def counts_twice(frame: DataFrame) -> bool:
+    """Whether Spark would execute `observe()` counters of a batch query more than once.
+
+    To sort all rows Spark first runs what is below, up to the next exchange, to find the bounds.
+    """
+    return not frame.isStreaming and _counts_twice(_jvm.analyzed_plan(frame), sampled=False)
+
+
+def _counts_twice(plan: Any, *, sampled: bool) -> bool:
+    match plan.getClass().getSimpleName():
+        case "CollectMetrics" if sampled:
+            return True
+        case "Sort":
+            sampled = sampled or bool(getattr(plan, "global")())
+        case "RepartitionByExpression":
+            sampled = True
+        case "Aggregate" | "Distinct" | "RebalancePartitions":
+            sampled = False
+    return any(_counts_twice(child, sampled=sampled) for child in _jvm.scala_seq(plan.children()))
+
+
 def _walk(plan: Any) -> Iterator[Any]:
     yield plan
     for child in _jvm.scala_seq(plan.children()):

@@ -52,7 +52,8 @@ def test_options_of_tables(project: PipelineProject, spark: SparkSession) -> Non
 
         @dlt.table(spark_conf={"spark.sql.session.timeZone": "America/New_York"})
         def in_new_york():
-            return dlt.read_stream("partitioned").select(F.date_format(F.timestamp_seconds(F.lit(0)), "HH").alias("hour"))
+            hour = F.date_format(F.timestamp_seconds(F.lit(0)), "HH")
+            return dlt.read_stream("partitioned").select(hour.alias("hour"))
 
         @dlt.table
         def in_utc():
