@@ -91,8 +91,8 @@ class ResolvedGraph:
     """A whole pipeline after analysis.
 
     `order` lists every dataset after all that it reads. `stored_schemas` holds what a reader of each
-    dataset sees: a table's declared schema, else the columns of all its flows. `warnings` are conditions that do not stop
-    a run (e.g. a streaming aggregation without a watermark).
+    dataset sees: a table's declared schema, else the columns of all its flows. `warnings` are
+    conditions that do not stop a run (e.g. a streaming aggregation without a watermark).
     """
 
     tables: Mapping[Identifier, StreamingTable | MaterializedView]

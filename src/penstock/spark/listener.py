@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -36,8 +38,9 @@ class ProgressListener(StreamingQueryListener):
         spark.streams.addListener(self)
 
     def detach(self, spark: SparkSession) -> None:
-        """Stops listening."""
-        spark.streams.removeListener(self)
+        """Stops listening; a JVM that has ended is no error here, because its flows already said so."""
+        with suppress(Py4JError, OSError):
+            spark.streams.removeListener(self)
 
     def handle(self, query_name: str, handler: Callable[[Progress], None]) -> None:
         """Calls `handler` with each progress (Spark's JSON document) of the query of that name."""

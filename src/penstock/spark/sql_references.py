@@ -42,6 +42,7 @@ class ParsedStatement:
 # Spark's position of a streaming relation goes on over its alias: the name ends sooner.
 _PART = r"(?:`(?:[^`]|``)+`|\w+)"
 _STREAM = re.compile(rf"STREAM\s*(?:\(\s*{_PART}(?:\s*\.\s*{_PART})*\s*\)|\s+{_PART}(?:\.{_PART})*)", re.IGNORECASE)
+_AFTER_TABLE = re.compile(r"\bTABLE\s*\(?\s*$", re.IGNORECASE)
 
 # Statements that change nothing but how the same function goes on.
 _HARMLESS = {"SetCommand", "ResetCommand", "SetNamespaceCommand", "SetCatalogCommand"}
@@ -60,10 +61,18 @@ def parse_statement(spark: SparkSession, statement: str) -> ParsedStatement:
             reference = _reference(statement, node, parents)
             if len(reference.parts) > 1 or reference.parts[0].casefold() not in common_names:
                 found[reference.start, reference.stop] = reference
-    kind = plan.getClass().getSimpleName()
-    is_command = _jvm.is_command(spark, plan) and kind not in _HARMLESS
     references = tuple(sorted(found.values(), key=lambda each: each.start))
-    return ParsedStatement(references, kind if is_command else None)
+    return ParsedStatement(references, next(_commands(spark, plan), None))
+
+
+def _commands(spark: SparkSession, plan: Any) -> Iterator[str]:
+    """Yields the kinds of commands, also behind WITH and of `FROM … INSERT … INSERT …`."""
+    kind = plan.getClass().getSimpleName()
+    if kind in {"UnresolvedWith", "Union"}:
+        for child in _jvm.scala_seq(plan.children()):
+            yield from _commands(spark, child)
+    elif kind not in _HARMLESS and _jvm.is_command(spark, plan):
+        yield kind
 
 
 def replace_references(
@@ -93,9 +102,9 @@ def _reference(statement: str, node: Any, parents: tuple[str, ...]) -> TableRefe
         streaming=bool(node.isStreaming()),
         start=start,
         stop=stop,
-        # TABLESAMPLE and the like stand between name and alias: an added alias would not parse there.
-        aliased=bool(around)
-        and around[-1] in {"SubqueryAlias", "Sample", "UnresolvedTVFAliases", "RelationTimeTravel"},
+        # After TABLE, and before TABLESAMPLE and the like, an added alias would not parse.
+        aliased=bool(_AFTER_TABLE.search(statement, 0, start))
+        or (bool(around) and around[-1] in {"SubqueryAlias", "Sample", "UnresolvedTVFAliases", "RelationTimeTravel"}),
     )
 
 

@@ -16,7 +16,7 @@ from penstock.observe.drawing.tone import Tone, tone
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind
 from penstock.observe.numbers import count, rate, short_count
 
-_CARD_WIDTH = 212
+_CARD_WIDTH = 232
 _SMALL_HEIGHT, _FULL_HEIGHT = 52, 78
 _COLUMN_GAP, _ROW_GAP, _MARGIN = 42, 18, 10
 _NAME_CELLS, _SUB_CELLS = 21, 18

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyspark
 
-from penstock.errors import InternalError
+from penstock.errors import ConfigError
 
 SPARK_HOME = Path(os.path.dirname(pyspark.__file__))
 
@@ -25,4 +25,4 @@ def ivy_jar() -> Path:
     """Returns the jar of Apache Ivy, which Spark ships."""
     for jar in (SPARK_HOME / "jars").glob("ivy-*.jar"):
         return jar
-    raise InternalError("INTERNAL_ERROR", detail=f"PySpark's folder {SPARK_HOME} holds no Ivy jar")
+    raise ConfigError("PYSPARK_INCOMPLETE", folder=SPARK_HOME)
