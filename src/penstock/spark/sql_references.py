@@ -16,7 +16,7 @@ from penstock.spark import _jvm
 class TableReference:
     """One table name in a statement: `text[start:stop]` is the name, or all of `STREAM(name)`.
 
-    `aliased` tells that the statement gives the table another name right there.
+    `aliased` tells that the statement gives the table another name right there, or cannot.
     """
 
     parts: tuple[str, ...]
@@ -45,7 +45,7 @@ _STREAM = re.compile(rf"STREAM\s*(?:\(\s*{_PART}(?:\s*\.\s*{_PART})*\s*\)|\s+{_P
 _AFTER_TABLE = re.compile(r"\bTABLE\s*\(?\s*$", re.IGNORECASE)
 
 # Statements that change nothing but how the same function goes on.
-_HARMLESS = {"SetCommand", "ResetCommand", "SetNamespaceCommand", "SetCatalogCommand"}
+_HARMLESS = {"SetCommand", "ResetCommand", "SetNamespaceCommand", "SetCatalogCommand", "SetCatalogAndNamespace"}
 
 
 def parse_statement(spark: SparkSession, statement: str) -> ParsedStatement:

@@ -38,6 +38,7 @@ _STATE_CONDITIONS = (
 )
 _TYPE_CONDITIONS = ("DELTA_FAILED_TO_MERGE_FIELDS", "DELTA_MERGE_INCOMPATIBLE")
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException")
+_TRACEBACK = "Traceback (most recent call last)"
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _KAFKA_AWAY = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")
 
@@ -211,7 +212,13 @@ def _message(error: PySparkException) -> str:
 
 
 def _first_line(text: str) -> str:
-    """The part of a Spark message that says what is wrong: up to the plan or the stack trace."""
-    line = re.split(r"\n|; line \d+ pos|;\s*~|;$", text.strip(), maxsplit=1)[0].strip()
-    line = re.sub(r"\s*SQLSTATE: \w+", "", line).removesuffix(";")
+    """The part of a Spark message that says what is wrong: up to the plan or the stack trace.
+
+    Of a Python worker's stack trace it is the end: the user's own exception.
+    """
+    text = re.sub(r"\s*SQLSTATE: \w+", "", text.strip())
+    if _TRACEBACK in text:
+        line = [line for line in text.splitlines() if line and not line[0].isspace()][-1]
+    else:
+        line = re.split(r"\n|; line \d+ pos|;\s*~|;$", text, maxsplit=1)[0].strip().removesuffix(";")
     return line if len(line) <= _LONGEST_DETAIL else line[:_LONGEST_DETAIL] + "…"

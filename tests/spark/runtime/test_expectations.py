@@ -105,7 +105,7 @@ def test_rows_are_counted_kept_and_dropped(project: PipelineProject) -> None:
     assert project.rows("twice", "id") == sorted([row["id"] for row in positive if row["id"] != 30] * 2)
 
     named = [row for row in _ROWS if row["name"] is not None]
-    passed, failed, action = quality.pop(("batch_view", "positive"))
+    passed, _, action = quality.pop(("batch_view", "positive"))
     assert (passed % sum(1 for row in _ROWS if amount(row) > 0), action) == (0, "warn")
     quality.pop(("batch_view", "named"))
     check("refreshed", "not ten", named, lambda row: row["id"] != 30, "warn")

@@ -1,0 +1,84 @@
+"""Checkpoints and tables that changed between two runs."""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.spark.pipeline_project import PipelineProject
+
+READ = 'spark.readStream.schema("id LONG").json("{}")'
+
+
+def test_sources_can_be_added_moved_and_removed(project: PipelineProject) -> None:
+    def write(*folders: str) -> None:
+        query = " .union(".join(READ.format(folder) for folder in folders) + ")" * (len(folders) - 1)
+        project.write(f"@dlt.table\ndef merged():\n    return {query}\n")
+
+    project.arrive("1", [{"id": 1}], folder="north")
+    write("north")
+    assert project.run().errors == ()
+    project.arrive("1", [{"id": 2}], folder="south")
+    project.arrive("2", [{"id": 3}], folder="north")
+    write("south", "north")
+    assert project.run().errors == ()
+    assert project.rows("merged", "id") == [1, 2, 3]
+    project.arrive("2", [{"id": 4}], folder="south")
+    project.arrive("3", [{"id": 5}], folder="north")
+    write("north", "south")
+    assert project.run().errors == ()
+    assert project.rows("merged", "id") == [1, 2, 3, 4, 5]
+    project.arrive("4", [{"id": 6}], folder="north")
+    write("north")
+    assert project.run().errors == ()
+    assert project.rows("merged", "id") == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_changed_state_is_refused_with_the_way_out(project: PipelineProject) -> None:
+    code = """
+    @dlt.table
+    def totals():
+        return spark.readStream.schema("id LONG, kind STRING").json("in").groupBy("kind").count()
+    """
+    project.write(code)
+    project.arrive("1", [{"id": 1, "kind": "a"}])
+    assert project.run().errors == ()
+    project.arrive("2", [{"id": 2, "kind": "a"}])
+    project.write(code.replace('groupBy("kind")', 'groupBy("id", "kind")'))
+    [error] = project.run().errors
+    assert (error.condition, error.exit_code) == ("CHECKPOINT_INCOMPATIBLE", 3)
+    assert (error.facts["flow"], error.facts["name"]) == ("totals", "shop.totals")
+    assert project.rows("totals", "kind", "count") == [("a", 1)]
+    assert project.run(full_refresh=("totals",)).errors == ()
+    assert project.rows("totals", "id", "kind", "count") == [(1, "a", 1), (2, "a", 1)]
+
+
+def test_a_table_deleted_by_hand_is_computed_again(project: PipelineProject) -> None:
+    project.write(f"@dlt.table\ndef orders():\n    return {READ.format('in')}\n")
+    project.arrive("1", [{"id": 1}])
+    assert project.run().errors == ()
+    shutil.rmtree(project.path("orders"))
+    project.arrive("2", [{"id": 2}])
+    assert project.run().errors == ()
+    assert project.rows("orders", "id") == [1, 2]
+
+
+def test_a_python_function_that_fails_says_what_it_raised(project: PipelineProject) -> None:
+    project.arrive("1", [{"id": 1}])
+    project.write(
+        """
+        @F.udf("long")
+        def picky(number):
+            raise ValueError("I do not like " + str(number))
+
+        @dlt.table
+        def streamed():
+            return spark.readStream.schema("id LONG").json("in").select(picky("id").alias("n"))
+
+        @dlt.table
+        def refreshed():
+            return spark.range(7, 8).select(picky("id").alias("n"))
+        """
+    )
+    details = {error.dataset: error.facts["detail"] for error in project.run().errors}
+    assert "ValueError: I do not like 1" in details["shop.streamed"]
+    assert "ValueError: I do not like 7" in details["shop.refreshed"]

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.spark.listener import ProgressListener
+
+
+def test_progress_reaches_the_flow_of_that_name_before_its_end(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        (tmp_path / "in" / f"{number}.json").write_text('{"id": 1}\n')
+    listener = ProgressListener()
+    mine: list[dict[str, Any]] = []
+    other: list[dict[str, Any]] = []
+    listener.handle("mine", mine.append)
+    listener.handle("other", other.append)
+    listener.attach(spark)
+    try:
+        source = spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).name("files").json(f"{tmp_path}/in")
+        writer = source.writeStream.format("noop").trigger(availableNow=True)
+        query = writer.option("checkpointLocation", f"{tmp_path}/check").queryName("mine").start()
+        query.awaitTermination()
+        assert listener.await_end(str(query.runId), timeout=30)
+        assert [(each["batchId"], each["numInputRows"]) for each in mine if each["numInputRows"]] == [(0, 1), (1, 1)]
+        assert other == []
+        assert not listener.await_end("never-ran", timeout=0.05)
+    finally:
+        listener.detach(spark)
+    again = writer.option("checkpointLocation", f"{tmp_path}/again").queryName("mine").start()
+    again.awaitTermination()
+    assert not listener.await_end(str(again.runId), timeout=0.5), "it listens no more"

@@ -1,0 +1,98 @@
+"""Java's exceptions, thrown for real, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from penstock.errors import DataError, DefinitionError, ExternalError, PenstockError, SourceLocation
+from penstock.graph.elements import Expectation, OnViolation
+from penstock.graph.identifier import Identifier
+from penstock.spark.expectations import observe_expectations
+from penstock.spark.translate import failure_messages, translate_analysis, translate_failure, user_raised
+
+_PLACE = SourceLocation("orders.py", 7)
+
+
+def _thrown(spark: SparkSession, throwable: Any) -> BaseException:
+    try:
+        spark._jvm.scala.util.Failure(throwable).get()  # type: ignore[union-attr]
+    except Exception as error:  # noqa: BLE001 - the subject of the test
+        return error
+    raise AssertionError
+
+
+def test_failures_of_a_running_flow(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    java, kafka = jvm.java, jvm.org.apache.kafka.common.errors
+    refused = java.net.ConnectException("Connection refused")
+    cases = {
+        java.io.IOException("write: No space left on device"): ("STORAGE_FULL", True),
+        kafka.TimeoutException("Timed out waiting for a node assignment"): ("KAFKA_LOST", True),
+        java.lang.RuntimeException("outer", kafka.DisconnectException("gone")): ("KAFKA_LOST", True),
+        java.lang.RuntimeException("outer", refused): ("FLOW_FAILED", True),
+        java.lang.RuntimeException("Disk quota exceeded while writing"): ("STORAGE_FULL", True),
+    }
+    for throwable, (condition, retryable) in cases.items():
+        error = translate_failure(_thrown(spark, throwable), dataset="shop.orders", flow="orders")
+        assert (error.condition, error.retryable) == (condition, retryable), throwable.toString()
+        assert error.dataset == "shop.orders"
+    nested = _thrown(spark, java.lang.RuntimeException("outer", java.lang.RuntimeException("middle", refused)))
+    assert translate_failure(nested, dataset="d", flow="f").facts == {"flow": "f", "detail": "Connection refused"}
+    assert failure_messages(nested) == ("outer", "middle", "Connection refused")
+
+
+def test_what_the_engine_says_itself_stays_as_it_is(spark: SparkSession) -> None:
+    own = ExternalError("KAFKA_UNREACHABLE", servers="broker:9092")
+    assert translate_failure(own, dataset="shop.orders", flow="orders") is own
+    assert own.dataset == "shop.orders"
+    definition = DefinitionError("FLOW_CYCLE", path="a -> a", name="a")
+    assert translate_analysis(definition, known=(), location=_PLACE, dataset="shop.a") is definition
+    assert (definition.location, definition.dataset) == (_PLACE, "shop.a")
+    for gone in (ConnectionRefusedError("py4j"), BrokenPipeError()):
+        assert translate_failure(gone, dataset="d", flow="f").condition == "JVM_DIED"
+
+
+def test_a_broken_expectation_is_told_from_other_raised_errors(spark: SparkSession) -> None:
+    name = 'it\'s ä "quoted", with: colon]'
+    rules = [Expectation(name, "id < 0", OnViolation.FAIL, _PLACE), Expectation("b", "false", OnViolation.FAIL, _PLACE)]
+    dataset = Identifier("shop", 'odd ":name')
+    broken, _ = observe_expectations(spark.range(1), rules, dataset=dataset, occurrence=0)
+    with pytest.raises(Exception, match="PENSTOCK") as failure:
+        broken.collect()
+    error = translate_failure(failure.value, dataset="shop.target", flow="f")
+    assert isinstance(error, DataError)
+    assert error.facts == {"name": 'shop.odd ":name', "expectations": f"'{name}', 'b'"}
+    with pytest.raises(Exception, match="mine") as raised:
+        spark.range(1).select(sf.raise_error(sf.lit("mine"))).collect()
+    assert user_raised(raised.value) == "mine"
+    own = translate_failure(raised.value, dataset="d", flow="f")
+    assert own.condition == "FLOW_FAILED"
+    assert "mine" in own.facts["detail"]
+
+
+def test_errors_of_analysis_have_a_place_and_no_plan(spark: SparkSession) -> None:
+    def analysed(action: Any) -> PenstockError:
+        with pytest.raises(Exception) as failure:  # noqa: PT011 - the subject of the test
+            action()
+        return translate_analysis(failure.value, known=("orders", "shop.orders"), location=_PLACE, dataset="shop.a")
+
+    missing = analysed(lambda: spark.table("oders"))
+    assert (missing.condition, missing.facts) == (
+        "TABLE_OR_VIEW_NOT_FOUND",
+        {"name": "oders", "suggestion": "Did you mean 'orders'?"},
+    )
+    column = analysed(lambda: spark.range(1).select("amount"))
+    assert (column.condition, column.location, column.dataset) == ("QUERY_ANALYSIS_FAILED", _PLACE, "shop.a")
+    assert "amount" in column.facts["detail"]
+    assert "\n" not in column.facts["detail"]
+    assert "SQLSTATE" not in column.facts["detail"]
+    path = analysed(lambda: spark.read.json("/no/such/place"))
+    assert (path.condition, path.facts) == ("PATH_NOT_FOUND", {"path": "/no/such/place"})
+    own = analysed(lambda: {"a": 1}["key"])
+    assert (own.condition, own.facts) == ("DATASET_FUNCTION_FAILED", {"error": "KeyError", "detail": "'key'"})
+    java = analysed(lambda: spark._jvm.java.util.ArrayDeque().pop())  # type: ignore[union-attr]
+    assert (java.condition, java.facts["error"]) == ("DATASET_FUNCTION_FAILED", "NoSuchElementException")
