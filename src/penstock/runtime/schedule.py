@@ -74,8 +74,13 @@ class _FlowThread:
             error.__cause__ = failure
         if error is not None:
             self._services.board.failed(error)
-        self._services.reporter.flow(self._stage.flow, status, reason=reason, error=error)
-        self._services.board.table(self._stage.dataset).flow_ended(status)
+        try:
+            self._services.reporter.flow(self._stage.flow, status, reason=reason, error=error)
+        except PenstockError as unwritten:  # a full disk must end the update, not let other flows wait for ever
+            status = FlowStatus.FAILED
+            self._services.board.failed(unwritten)
+        finally:
+            self._services.board.table(self._stage.dataset).flow_ended(status)
 
     def _await_upstream(self) -> str | None:
         """Waits for the inputs; returns the name of one that failed.
