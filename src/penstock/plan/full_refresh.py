@@ -30,7 +30,7 @@ class FullRefreshCheck:
     exists: Callable[[Identifier], bool]
 
     def check(self, reset: frozenset[Identifier]) -> None:
-        """Makes sure that `reset`, the tables to be emptied, holds all that streams from them.
+        """Makes sure that `reset`, the tables to be emptied or created again, holds all that streams from them.
 
         Raises:
             StateError: FULL_REFRESH_BREAKS_READERS, with the command that is safe.
@@ -63,7 +63,7 @@ class FullRefreshCheck:
         chosen: set[Identifier] = set()
         for identifier in wanted:
             closure = self._closure(identifier)
-            if all(reset_allowed(self.graph, each) for each in closure):
+            if not self.exists(identifier) or all(reset_allowed(self.graph, each) for each in closure):
                 chosen |= closure
         ordered = [identifier for identifier in self.graph.order if identifier in chosen]
         return " ".join(["penstock run", *(f"--full-refresh {shlex.quote(str(each))}" for each in ordered)])

@@ -46,7 +46,7 @@ class _Planner:
 
     def stages(self) -> Iterator[Stage]:
         reset = frozenset(table.identifier for table in self.graph.tables.values() if self._resets(table))
-        FullRefreshCheck(self.graph, self.state.tables.__contains__).check(reset)
+        FullRefreshCheck(self.graph, self.state.tables.__contains__).check(reset | self._recreated())
         for identifier in self.graph.order:
             table = self.graph.tables.get(identifier)
             if table is None:
@@ -75,6 +75,11 @@ class _Planner:
                 wanted=_words(wanted),
                 path=existing.path,
             )
+
+    def _recreated(self) -> frozenset[Identifier]:
+        """The tables that somebody deleted: to the streams that read them, what is created now is another table."""
+        gone = self.selection.refreshed - self.state.tables.keys()
+        return frozenset(identifier for identifier in gone if self.state.highest_generation.get(identifier, -1) >= 0)
 
     def _resets(self, table: StreamingTable | MaterializedView) -> bool:
         if table.identifier not in self.selection.full_refreshed or table.identifier not in self.state.tables:

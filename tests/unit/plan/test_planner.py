@@ -201,6 +201,14 @@ class TestFullRefreshOfAStreamedTable:
         assert len(pipeline.plan(full_refresh=together).of_type(ResetTable)) == 4
         assert len(pipeline.plan(everything=True).of_type(ResetTable)) == 4
 
+    def test_a_deleted_table_is_another_table_to_its_readers(self, pipeline: Pipeline) -> None:
+        _medallion(pipeline).existing("silver", "gold").checkpoints[Identifier("shop", "bronze")] = 0
+        facts = self._refused(pipeline)
+        assert (facts["name"], facts["readers"]) == ("shop.bronze", "shop.silver")
+        assert facts["command"] == "penstock run --full-refresh shop.bronze --full-refresh shop.silver"
+        assert _steps(pipeline.plan(full_refresh=("bronze", "silver")))[0] == "create_table bronze"
+        assert _steps(pipeline.plan(refresh=("gold",)))[-1] == "refresh_materialized_view gold/gold"
+
     def test_does_not_concern_batch_readers_and_tables_that_do_not_exist(self, pipeline: Pipeline) -> None:
         _medallion(pipeline).stream("joins", "kafka:orders*", "bronze").existing("bronze", "gold", "joins")
         assert _steps(pipeline.plan(full_refresh=("bronze",)))[:2] == [
