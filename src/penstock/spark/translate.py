@@ -35,7 +35,9 @@ _STATE_CONDITIONS = (
     "STREAMING_CHECKPOINT",
     "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
     "CONCURRENT_STREAM_LOG_UPDATE",
+    "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
 )
+_CHANGED_ROWS = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
 _TYPE_CONDITIONS = ("DELTA_FAILED_TO_MERGE_FIELDS", "DELTA_MERGE_INCOMPATIBLE")
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException")
 _TRACEBACK = "Traceback (most recent call last)"
@@ -153,6 +155,10 @@ def _known_failure(cause: _Cause, dataset: str, flow: str) -> PenstockError | No
     if condition.startswith(_STATE_CONDITIONS):
         return StateError(
             "CHECKPOINT_INCOMPATIBLE", dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset
+        )
+    if condition.startswith(_CHANGED_ROWS):
+        return StateError(
+            "SOURCE_ROWS_CHANGED", dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset
         )
     if _DISK_FULL.search(cause.message):
         return ExternalError("STORAGE_FULL", dataset=dataset, detail=_first_line(cause.message))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+from deltalake import DeltaTable
 from tests.spark.pipeline_project import PipelineProject
 
 READ = 'spark.readStream.schema("id LONG").json("{}")'
@@ -60,6 +61,35 @@ def test_a_table_deleted_by_hand_is_computed_again(project: PipelineProject) -> 
     project.arrive("2", [{"id": 2}])
     assert project.run().errors == ()
     assert project.rows("orders", "id") == [1, 2]
+
+
+def test_deleted_rows_of_a_streamed_table_are_refused_with_the_way_out(project: PipelineProject) -> None:
+    code = f"""
+    @dlt.table
+    def orders():
+        return {READ.format("in")}
+
+    @dlt.table
+    def copy():
+        return dlt.read_stream("orders")
+
+    @dlt.table
+    def tolerant():
+        return spark.readStream.option("skipChangeCommits", "true").table("orders")
+    """
+    project.write(code)
+    project.arrive("1", [{"id": 1}, {"id": 2}])
+    assert project.run().errors == ()
+    DeltaTable(project.path("orders")).delete("id = 1")
+    project.arrive("2", [{"id": 3}])
+    failed = project.run()
+    [error] = failed.errors
+    assert (error.condition, error.exit_code) == ("SOURCE_ROWS_CHANGED", 3)
+    assert (error.facts["flow"], error.facts["name"]) == ("copy", "shop.copy")
+    assert project.statuses(failed, "copy").count("RUNNING") == 1, "no use in trying again"
+    assert project.rows("tolerant", "id") == [1, 2, 3]
+    assert project.run(full_refresh=("copy",)).errors == ()
+    assert project.rows("copy", "id") == [2, 3]
 
 
 def test_a_python_function_that_fails_says_what_it_raised(project: PipelineProject) -> None:
