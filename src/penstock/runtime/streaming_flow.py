@@ -73,12 +73,13 @@ class StreamingFlow:
         if services.stop.is_set():
             raise Stopped
         built: FlowQuery | None = None
-        query: StreamingQuery | None = None
+        run_id: str | None = None
         try:
             services.reporter.flow(self._flow, FlowStatus.STARTING)
             built = services.query(self._flow)
             follows = self._follows()
             query = self._start(built, follows=follows)
+            run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             self._await_end(query, follows=follows)
         except Exception as error:
@@ -86,8 +87,8 @@ class StreamingFlow:
                 raise _Restart from error
             raise self._translated(error) from error
         finally:
-            if query is not None:
-                services.listener.await_end(str(query.runId), _LISTENER_SECONDS)
+            if run_id is not None:
+                services.listener.await_end(run_id, _LISTENER_SECONDS)
 
     def _start(self, built: FlowQuery, *, follows: bool) -> StreamingQuery:
         services = self._services

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,15 +197,17 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
     elif isinstance(error, Py4JJavaError):
         throwable = error.java_exception
     seen = 0
-    while throwable is not None and seen < 20:
-        seen += 1
-        condition, parameters = None, {}
-        if is_spark_error(throwable):
-            condition = throwable.getCondition()
-            java_parameters = throwable.getMessageParameters()
-            parameters = {str(key): str(java_parameters[key]) for key in java_parameters} if java_parameters else {}
-        yield _Cause(throwable.getClass().getName(), condition, str(throwable.getMessage()), parameters)
-        throwable = throwable.getCause()
+    # A JVM that has died since can no longer be asked.
+    with suppress(Py4JNetworkError, OSError):
+        while throwable is not None and seen < 20:
+            seen += 1
+            condition, parameters = None, {}
+            if is_spark_error(throwable):
+                condition = throwable.getCondition()
+                java_parameters = throwable.getMessageParameters()
+                parameters = {str(key): str(java_parameters[key]) for key in java_parameters} if java_parameters else {}
+            yield _Cause(throwable.getClass().getName(), condition, str(throwable.getMessage()), parameters)
+            throwable = throwable.getCause()
 
 
 def _jvm_is_gone(error: BaseException, causes: tuple[_Cause, ...]) -> bool:
