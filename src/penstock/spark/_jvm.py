@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -20,19 +20,6 @@ def jvm(spark: SparkSession) -> Any:
 def java_session(spark: SparkSession) -> Any:
     """Returns the `org.apache.spark.sql.classic.SparkSession` behind `spark`."""
     return spark._jsparkSession
-
-
-def java_list(spark: SparkSession, items: Iterable[object]) -> Any:
-    """Returns a new `java.util.ArrayList` with `items`, which py4j must know how to convert."""
-    result = jvm(spark).java.util.ArrayList()
-    for item in items:
-        result.add(item)
-    return result
-
-
-def hadoop_configuration(spark: SparkSession) -> Any:
-    """Returns a new Hadoop `Configuration` with the session's settings applied."""
-    return java_session(spark).sessionState().newHadoopConf()
 
 
 def scala_seq(sequence: Any) -> list[Any]:

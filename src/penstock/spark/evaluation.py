@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -254,9 +254,3 @@ def map_path(path: str, settings: EvaluationSettings) -> str:
     if re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", path) or path.startswith("/"):
         return path
     return str(settings.directory / path)
-
-
-def input_names(inputs: Sequence[Input]) -> list[str]:
-    """Returns how the inputs are shown in the event log: dataset names, else `format:description`."""
-    names = [str(each.dataset) if each.dataset else f"{each.format}:{each.description}" for each in inputs]
-    return list(dict.fromkeys(names))
