@@ -79,8 +79,10 @@ def test_the_jvm_is_killed(project: OrdersProject, dataset: str, batches: int) -
 
 @pytest.mark.timeout(1200)
 def test_both_are_killed_and_the_status_says_so(project: OrdersProject) -> None:
+    project.add_settings("master: local[4]")  # silver follows bronze while both are killed
     with running("run", project.directory) as command:
-        _wait_for_batches(command, project, "bronze_orders", 3)
+        _wait_for_batches(command, project, "silver_orders", 1)
+        assert _batches(project, "bronze_orders") < _FILES
         command.jvm().kill()
         command.signal(signal.SIGKILL)
         command.wait()

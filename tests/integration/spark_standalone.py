@@ -85,7 +85,11 @@ class SparkStandalone:
         server.start(lambda: accepts_connections(self._port) if known == 0 else self._alive_workers() >= known)
 
     def _alive_workers(self) -> int:
-        with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self._master_ui}/json", timeout=5) as page:
+        # A master that still starts answers with a page instead of JSON.
+        with (
+            suppress(OSError, ValueError),
+            urllib.request.urlopen(f"http://127.0.0.1:{self._master_ui}/json", timeout=5) as page,
+        ):
             return int(json.load(page)["aliveworkers"])
         return 0
 

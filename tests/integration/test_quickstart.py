@@ -9,7 +9,7 @@ import pytest
 from tests.cli_runner import penstock
 from tests.oracle import orders
 from tests.oracle.tables import assert_table, read_table
-from tests.projects import TABLES, OrdersProject, orders_project
+from tests.projects import TABLES, OrdersProject, one_file_a_batch, orders_project
 
 
 def _by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -112,3 +112,15 @@ def test_a_full_refresh_computes_the_same_again(tmp_path: Path) -> None:
     project.assert_tables()
     penstock("run", project.directory, "--full-refresh-all").expect(0)
     project.assert_tables()
+
+
+@pytest.mark.timeout(1200)
+def test_silver_follows_bronze_when_there_are_cores_for_both(tmp_path: Path) -> None:
+    project = orders_project(tmp_path / "orders", files=8)
+    one_file_a_batch(project)
+    project.add_settings("master: local[4]")
+    penstock("run", project.directory).expect(0)
+    project.assert_tables()
+    batches = [event["origin"]["dataset_name"].rpartition(".")[2] for event in _metrics(project)]
+    last_of_bronze = len(batches) - batches[::-1].index("bronze_orders")
+    assert batches.index("silver_orders") < last_of_bronze

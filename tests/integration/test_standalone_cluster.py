@@ -14,9 +14,7 @@ from tests.projects import orders_project
 def test_the_quickstart_gives_the_same_tables_on_two_workers(tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders")
     with SparkStandalone(tmp_path / "cluster") as cluster:
-        # Spark's own 200 partitions are for clusters that have something to shuffle.
-        settings = "  spark.executor.memory: 512m\n  spark.sql.shuffle.partitions: 4\n"
-        project.add_settings(f"{settings}master: {cluster.url}")
+        project.add_settings(f"  spark.executor.memory: 512m\nmaster: {cluster.url}")
         penstock("run", project.directory).expect(0)
         assert cluster.executors_started() >= 2
         project.assert_tables()

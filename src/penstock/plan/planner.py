@@ -29,13 +29,17 @@ from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot, TableSt
 _TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
 
 
-def plan_update(graph: ResolvedGraph, state: StateSnapshot, selection: ResolvedSelection) -> UpdatePlan:
+def plan_update(
+    graph: ResolvedGraph, state: StateSnapshot, selection: ResolvedSelection, *, overlap: bool
+) -> UpdatePlan:
     """Returns the steps that bring the selected datasets up to date.
+
+    With `overlap`, flows that may start before the tables that they read are complete do so.
 
     Raises:
         StateError: RESET_NOT_ALLOWED, FULL_REFRESH_BREAKS_READERS, DATASET_TYPE_CHANGED; nothing was written.
     """
-    return UpdatePlan(graph, tuple(_Planner(graph, state, selection).stages()))
+    return UpdatePlan(graph, tuple(_Planner(graph, state, selection, overlap).stages()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class _Planner:
     graph: ResolvedGraph
     state: StateSnapshot
     selection: ResolvedSelection
+    overlap: bool
 
     def stages(self) -> Iterator[Stage]:
         reset = frozenset(table.identifier for table in self.graph.tables.values() if self._resets(table))
@@ -186,7 +191,7 @@ class _Planner:
         A stateful one waits: its result can depend on how the input is cut into batches, and one
         large batch is cheaper than many small ones.
         """
-        if flow.stateful or flow.type is FlowType.COMPLETE:
+        if not self.overlap or flow.stateful or flow.type is FlowType.COMPLETE:
             return False
         return all(read.streaming and read.dataset is not None for read in self.graph.stored_inputs(flow.inputs))
 

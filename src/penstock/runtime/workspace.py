@@ -29,6 +29,9 @@ from penstock.storage import StorageLayout
 
 Progress = Callable[[str], None]
 
+# Fewer are busy with one flow: a second beside it makes both slower (docs/decisions/overlap-only-stateless-flows.md).
+_CORES_TO_OVERLAP = 3
+
 
 def _translated(error: BaseException) -> PenstockError | None:
     """What module-level code met in Spark, in the words of its author."""
@@ -123,7 +126,8 @@ class Workspace:
         """
         chosen = selection.resolve(graph, default_schema=self.config.schema)
         state = snapshot(graph, self.layout, self.paths(graph), pipeline=self.config.name)
-        return plan_update(graph, state, chosen)
+        overlap = self.spark.sparkContext.defaultParallelism >= _CORES_TO_OVERLAP
+        return plan_update(graph, state, chosen, overlap=overlap)
 
     def paths(self, graph: ResolvedGraph) -> dict[Identifier, str]:
         """Returns where each table of the pipeline lies."""

@@ -102,14 +102,19 @@ class Pipeline:
         return ResolvedGraph(self.tables, self.views, tuple(self.flows), order, schemas)
 
     def plan(
-        self, *, refresh: tuple[str, ...] = (), full_refresh: tuple[str, ...] = (), everything: bool = False
+        self,
+        *,
+        refresh: tuple[str, ...] = (),
+        full_refresh: tuple[str, ...] = (),
+        everything: bool = False,
+        overlap: bool = True,
     ) -> UpdatePlan:
         """Plans an update."""
         graph = self.graph
         chosen = RefreshSelection(refresh, full_refresh, everything).resolve(graph, default_schema="shop")
         paths = {identifier: f"/lake/{identifier.name}" for identifier in self.tables}
         state = StateSnapshot(self.stored, paths, frozenset(self.done_once), self.checkpoints)
-        return plan_update(graph, state, chosen)
+        return plan_update(graph, state, chosen, overlap=overlap)
 
 
 def _inputs(reads: tuple[str, ...]) -> tuple[Input, ...]:

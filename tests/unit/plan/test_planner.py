@@ -177,6 +177,9 @@ def test_which_flows_run_while_their_input_is_filled(pipeline: Pipeline) -> None
     assert after["joins_in_view"] == ["bronze", "lookup"]
     assert after["own_history"] == ["bronze"]
     assert after["bronze"] == []
+    alone = pipeline.plan(overlap=False).of_type(RunStreamingFlow)
+    assert not any(stage.overlap for stage in alone)
+    assert {stage.dataset.name: [each.name for each in stage.after] for stage in alone} == after
 
 
 class TestFullRefreshOfAStreamedTable:
