@@ -10,11 +10,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.config import Trigger, TriggerKind
 from penstock.errors import PenstockError
 from penstock.events import FlowStatus, Level
-from penstock.graph.resolved import FlowType
 from penstock.plan.stages import RunStreamingFlow
 from penstock.runtime.board import TableProgress
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowQuery, FlowServices
+from penstock.runtime.targets import stream_writer
 from penstock.spark.progress import batch_progress
 from penstock.spark.sources.auto_loader import describe_failure
 from penstock.spark.translate import is_upstream_schema_change, translate_failure
@@ -97,10 +97,9 @@ class StreamingFlow:
             services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._query_name)
             return start_stream(
                 built.frame,
+                stream_writer(self._stage),
                 query_name=self._query_name,
-                path=self._stage.path,
                 checkpoint=self._checkpoint,
-                complete=self._flow.type is FlowType.COMPLETE,
                 trigger=_AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow),
             )
 

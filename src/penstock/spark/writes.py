@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.config.trigger import Trigger, TriggerKind
 from penstock.spark import _jvm
@@ -16,37 +19,74 @@ from penstock.spark.offset_log import repair_offset_log
 _METRICS_SECONDS = 5.0
 
 
-def start_stream(
-    frame: DataFrame,
-    *,
-    query_name: str,
-    path: str,
-    checkpoint: str,
-    complete: bool,
-    trigger: Trigger | None,
-) -> StreamingQuery:
-    """Starts the query that appends to (or, complete, rewrites) the Delta table at `path`.
+class StreamWriter(Protocol):
+    """How the batches of a streaming query reach their target."""
 
-    Delta's own streaming sink is used: each commit carries the query's id and the batch's id, so a
-    batch that was committed before a crash is not written again. New columns are added to the
-    table. `trigger` None starts each batch when the last one ended.
+    def start(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Starts the query; name, checkpoint and trigger are set already."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaWriter:
+    """Appends to (or, complete, rewrites) the Delta table at `path`, through Delta's own streaming sink.
+
+    Each commit carries the query's id and the batch's id, so a batch that was committed before a
+    crash is not written again. New columns are added to the table.
+    """
+
+    path: str
+    complete: bool
+
+    def start(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Starts the query."""
+        writer = writer.format("delta").option("mergeSchema", "true")
+        return writer.outputMode("complete" if self.complete else "append").start(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWriter:
+    """Hands each batch to `write(rows, batch_id)`, which may see a batch again after a crash.
+
+    What it writes to Delta it must write under `transaction_of(rows, …)` and the batch's id; then a
+    batch that is replayed writes nothing twice. `rows` must be executed once, or be persisted, because
+    each execution reads the sources and adds to the observed counters.
+    """
+
+    write: Callable[[DataFrame, int], None]
+
+    def start(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Starts the query."""
+        return writer.foreachBatch(self.write).start()
+
+
+def transaction_of(rows: DataFrame, target: str) -> str:
+    """Returns the Delta transaction id for what the running batch writes to `target`.
+
+    It holds the query's id, which lives and dies with the checkpoint: with a constant id, the rows
+    after a lost checkpoint would be taken for repetitions, and dropped.
+    """
+    query_id = rows.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    assert query_id, "called outside of a streaming batch"
+    return f"{query_id}/{target}"
+
+
+def start_stream(
+    frame: DataFrame, writer: StreamWriter, *, query_name: str, checkpoint: str, trigger: Trigger | None
+) -> StreamingQuery:
+    """Starts the query that runs `frame` into what `writer` stands for.
+
+    `trigger` None starts each batch when the last one ended.
     """
     repair_offset_log(checkpoint, int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0))
-    writer = (
-        frame.writeStream.queryName(query_name)
-        .format("delta")
-        .outputMode("complete" if complete else "append")
-        .option("checkpointLocation", checkpoint)
-        .option("mergeSchema", "true")
-    )
+    stream = frame.writeStream.queryName(query_name).option("checkpointLocation", checkpoint)
     match None if trigger is None else trigger.kind:
         case TriggerKind.AVAILABLE_NOW | TriggerKind.ONCE:
-            writer = writer.trigger(availableNow=True)
+            stream = stream.trigger(availableNow=True)
         case TriggerKind.PROCESSING_TIME if trigger is not None and trigger.interval is not None:
-            writer = writer.trigger(processingTime=trigger.interval)
+            stream = stream.trigger(processingTime=trigger.interval)
         case _:
             pass
-    return writer.start(path)
+    return writer.start(stream)
 
 
 def replace_rows(
