@@ -27,6 +27,10 @@ if sys.version_info < (3, 11):  # noqa: UP036 - that is the point
 
 __all__ = [
     "append_flow",
+    "apply_changes",
+    "apply_changes_from_snapshot",
+    "create_auto_cdc_flow",
+    "create_auto_cdc_from_snapshot_flow",
     "create_streaming_live_table",
     "create_streaming_table",
     "create_table",
@@ -49,10 +53,6 @@ __all__ = [
 
 _REFUSED = frozenset(
     {
-        "apply_changes",
-        "apply_changes_from_snapshot",
-        "create_auto_cdc_flow",
-        "create_auto_cdc_from_snapshot_flow",
         "create_sink",
         "enable_local_execution",
         "expect_all_or_quarantine",

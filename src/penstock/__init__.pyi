@@ -1,5 +1,7 @@
 """What type checkers and editors see; the names are the same as in `__init__.py`, and a test compares them."""
 
+from penstock.declare.change_flows import apply_changes as apply_changes
+from penstock.declare.change_flows import create_auto_cdc_flow as create_auto_cdc_flow
 from penstock.declare.expectations import expect as expect
 from penstock.declare.expectations import expect_all as expect_all
 from penstock.declare.expectations import expect_all_or_drop as expect_all_or_drop
@@ -10,6 +12,8 @@ from penstock.declare.flows import append_flow as append_flow
 from penstock.declare.reads import read as read
 from penstock.declare.reads import read_stream as read_stream
 from penstock.declare.reads import readStream as readStream
+from penstock.declare.snapshot_flows import apply_changes_from_snapshot as apply_changes_from_snapshot
+from penstock.declare.snapshot_flows import create_auto_cdc_from_snapshot_flow as create_auto_cdc_from_snapshot_flow
 from penstock.declare.streaming_tables import create_streaming_live_table as create_streaming_live_table
 from penstock.declare.streaming_tables import create_streaming_table as create_streaming_table
 from penstock.declare.streaming_tables import create_target_table as create_target_table

@@ -15,8 +15,10 @@ from penstock.analysis.rules import check
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import (
+    ChangeFlow,
     Dataset,
     MaterializedView,
+    SnapshotChangeFlow,
     StreamingTable,
     Table,
     TemporaryView,
@@ -138,6 +140,16 @@ class Resolver:
     def _analyse(
         self, flow: UnresolvedFlow, dataset: Table | TemporaryView, *, is_view: bool
     ) -> AnalysedQuery | FailedFlow:
+        if isinstance(flow, (ChangeFlow, SnapshotChangeFlow)):
+            refusal = DefinitionError(
+                "UNSUPPORTED_DECLARATION",
+                location=flow.location,
+                dataset=str(flow.target),
+                name=flow.name,
+                reason="this version has no change data capture",
+                alternative="Append the changes, and keep the latest row per key in a materialized view",
+            )
+            return FailedFlow(flow, refusal)
         analyser = QueryAnalyser(
             self.spark,
             AnalysisCatalog(self.graph, self.default_schema, self._lookup, self.stored_table),

@@ -6,9 +6,10 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from penstock.declare.parameters import REFUSALS, TYPES, describe
+from penstock.declare.parameters import REFUSALS, TYPES, ParameterType, describe
 from penstock.declare.registry import Registry, active_registry
 from penstock.declare.user_frames import caller_location
 from penstock.errors import DefinitionError, SourceLocation, did_you_mean
@@ -45,12 +46,14 @@ def declaring(
     name: str | None = None,
     doc: str | None = None,
     required: tuple[str, ...] = (),
+    types: Mapping[str, ParameterType] = MappingProxyType({}),
 ) -> Callable[P, R]:
     """Makes a declaration function of `function`, called `name` (default: as the function) in errors.
 
     Wrong arguments are recorded with the user's line, and dropped: the declaration goes on with the
     rest, so that what reads it is not reported as well. Without an argument that has no default, or
-    is one of `required`, there is nothing to declare, and the result is `undecorated`.
+    is one of `required`, there is nothing to declare, and the result is `undecorated`. `types` are
+    of parameters that mean something else here than in the other functions.
     """
     own = inspect.signature(function)
     public = own.replace(parameters=list(own.parameters.values())[1:])
@@ -66,7 +69,11 @@ def declaring(
                 call.error("MISSING_PARAMETER", function=shown, parameter=key)
             return cast("R", arguments[0])
         given = _given(call, public, arguments, options)
-        values = {key: value for key, value in given.items() if _is_acceptable(call, public.parameters[key], value)}
+        values = {
+            key: value
+            for key, value in given.items()
+            if _is_acceptable(call, public.parameters[key], types.get(key) or TYPES[key], value)
+        }
         missing = [key for key in needed + required if values.get(key) is None]
         for key in missing:
             if given.get(key) is None and (key not in given or key in required):
@@ -115,10 +122,9 @@ def _given(
     return given
 
 
-def _is_acceptable(call: Declaration, parameter: inspect.Parameter, value: object) -> bool:
+def _is_acceptable(call: Declaration, parameter: inspect.Parameter, kind: ParameterType, value: object) -> bool:
     if value is None and parameter.default is None:
         return True
-    kind = TYPES[parameter.name]
     if not kind.accepts(value):
         _invalid(call, parameter.name, kind.expected, value)
         return False

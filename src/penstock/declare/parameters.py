@@ -45,6 +45,14 @@ def _is_names(value: object) -> bool:
     return isinstance(value, list | tuple) and all(_is_filled_text(item) for item in value)
 
 
+def _is_columns(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(is_constraint(item) for item in value)
+
+
+def _is_scd_type(value: object) -> bool:
+    return str(value) in {"1", "2"} and isinstance(value, int | str)
+
+
 def _is_settings(value: object) -> bool:
     return isinstance(value, Mapping) and all(
         _is_filled_text(key) and isinstance(item, str | bool | int | float) for key, item in value.items()
@@ -74,6 +82,8 @@ _FILLED_TEXT = ParameterType("a non-empty str", _is_filled_text)
 _FLAG = ParameterType("a bool", _is_flag)
 _NAMES = ParameterType("a list of column names (str)", _is_names)
 _SETTINGS = ParameterType("a dict of str to str", _is_settings)
+_EXPRESSION = ParameterType("a SQL expression (str) or a Column", is_constraint)
+_COLUMNS = ParameterType("a list of column names (str) or Columns", _is_columns)
 _CONSTRAINTS = ParameterType("a dict of names (str) to SQL conditions (str) or Columns", _is_constraints)
 
 TYPES: Mapping[str, ParameterType] = {
@@ -99,9 +109,30 @@ TYPES: Mapping[str, ParameterType] = {
     "expect_all": _CONSTRAINTS,
     "expect_all_or_drop": _CONSTRAINTS,
     "expect_all_or_fail": _CONSTRAINTS,
+    "source": ParameterType("the name of a dataset (str)", _is_filled_text),
+    "keys": _COLUMNS,
+    "sequence_by": _EXPRESSION,
+    "where": _EXPRESSION,
+    "apply_as_deletes": _EXPRESSION,
+    "apply_as_truncates": _EXPRESSION,
+    "ignore_null_updates": _FLAG,
+    "ignore_null_updates_column_list": _COLUMNS,
+    "ignore_null_updates_except_column_list": _COLUMNS,
+    "column_list": _COLUMNS,
+    "except_column_list": _COLUMNS,
+    "columns_to_update": _EXPRESSION,
+    "stored_as_scd_type": ParameterType("1 or 2", _is_scd_type),
+    "track_history_column_list": _COLUMNS,
+    "track_history_except_column_list": _COLUMNS,
+    "flow_name": _FILLED_TEXT,
 }
 
 REFUSALS: Mapping[str, Refusal] = {
+    "columns_to_update": Refusal(
+        "which columns an event updates cannot be told for each event",
+        "Use ignore_null_updates_column_list=[...], which leaves a column as it is where the event has NULL",
+        lambda value: False,
+    ),
     "row_filter": Refusal(
         "Delta tables outside of a catalog with access control have no row filters",
         "Remove row_filter and filter the rows in a view for the readers",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from penstock.declare.change_flows import apply_changes, create_auto_cdc_flow
 from penstock.declare.expectations import (
     expect,
     expect_all,
@@ -19,6 +20,7 @@ from penstock.declare.expectations import (
 )
 from penstock.declare.flows import append_flow
 from penstock.declare.reads import read, read_stream, readStream
+from penstock.declare.snapshot_flows import apply_changes_from_snapshot, create_auto_cdc_from_snapshot_flow
 from penstock.declare.streaming_tables import create_streaming_live_table, create_streaming_table, create_target_table
 from penstock.declare.tables import create_table, materialized_view, streaming_only_table, table
 from penstock.declare.unsupported import REFUSED_DECLARATIONS
@@ -31,6 +33,10 @@ def enable_local_execution() -> None:
 
 _SHARED: dict[str, Callable[..., Any]] = {
     "append_flow": append_flow,
+    "apply_changes": apply_changes,
+    "apply_changes_from_snapshot": apply_changes_from_snapshot,
+    "create_auto_cdc_flow": create_auto_cdc_flow,
+    "create_auto_cdc_from_snapshot_flow": create_auto_cdc_from_snapshot_flow,
     "create_streaming_live_table": create_streaming_live_table,
     "create_streaming_table": create_streaming_table,
     "create_table": create_table,

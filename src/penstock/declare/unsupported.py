@@ -12,21 +12,12 @@ from penstock.declare.user_frames import caller_location
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
 
-_CDC = "this version has no change data capture"
-_CDC_ALTERNATIVE = (
-    "Append the changes with @append_flow, and reduce them to the latest row per key in a materialized view"
-)
-_SNAPSHOT_ALTERNATIVE = "Compute the current state from the snapshot in a materialized view"
 _SINK = "this version writes to tables only"
 _SINK_ALTERNATIVE = "Write to a streaming table, and read its path from the other system"
 _QUARANTINE = "this version cannot keep the rows that break a rule in a table of their own"
 _QUARANTINE_ALTERNATIVE = "Use expect_or_drop, and a second table whose query selects the rows that break the rule"
 
 _REFUSED: dict[str, tuple[str, str]] = {
-    "apply_changes": (_CDC, _CDC_ALTERNATIVE),
-    "apply_changes_from_snapshot": (_CDC, _SNAPSHOT_ALTERNATIVE),
-    "create_auto_cdc_flow": (_CDC, _CDC_ALTERNATIVE),
-    "create_auto_cdc_from_snapshot_flow": (_CDC, _SNAPSHOT_ALTERNATIVE),
     "create_sink": (_SINK, _SINK_ALTERNATIVE),
     "foreach_batch_sink": (_SINK, _SINK_ALTERNATIVE),
     "update_flow": (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from penstock.errors import SourceLocation
 from penstock.graph.identifier import Identifier
@@ -114,3 +114,57 @@ class UnresolvedFlow:
     def key(self) -> tuple[Identifier, str]:
         """Identifies the flow within its pipeline."""
         return self.target, self.name.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSelection:
+    """`columns` (names, or Spark Columns that are names), or, with `excluded`, all columns but these."""
+
+    columns: tuple[Any, ...] = ()
+    excluded: bool = False
+
+
+ALL_COLUMNS = ColumnSelection(excluded=True)
+
+ScdType = Literal[1, 2]
+"""How a change flow keeps its target: 1 the newest row of each key, 2 the history of each key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeFlow(UnresolvedFlow):
+    """A flow of change events that are applied to `target` by key (AUTO CDC, `apply_changes`).
+
+    `function` reads the source of the events, streaming (batch when `once`). `keys` are column names
+    or Spark Columns; `sequence_by`, `where`, `apply_as_deletes` and `apply_as_truncates` are SQL
+    expressions (str) or Columns over the source's columns. `columns` are those that reach the target,
+    `ignore_null_updates` those whose NULLs leave the older value, `track_history` those whose change
+    starts a new row of the history; None means all, none, and all.
+    """
+
+    keys: tuple[Any, ...]
+    sequence_by: Any
+    scd_type: ScdType = 1
+    where: Any = None
+    apply_as_deletes: Any = None
+    apply_as_truncates: Any = None
+    ignore_null_updates: ColumnSelection | None = None
+    columns: ColumnSelection | None = None
+    track_history: ColumnSelection | None = None
+
+
+NextSnapshot = Callable[[Any], Any]
+"""Called with the newest version taken (None at first); returns `(DataFrame, version)`, or None for no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotChangeFlow(UnresolvedFlow):
+    """A flow of whole snapshots, whose differences are applied to `target` by key.
+
+    With `next_snapshot`, the snapshots and their versions come from it, one after the other, and
+    `function` returns the first of them that is there; without, `function` reads one snapshot at each update.
+    """
+
+    keys: tuple[Any, ...]
+    scd_type: ScdType
+    next_snapshot: NextSnapshot | None = None
+    track_history: ColumnSelection | None = None

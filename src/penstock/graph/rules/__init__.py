@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 
 from penstock.errors import PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
+from penstock.graph.rules.change_flow_options import change_flow_options
+from penstock.graph.rules.change_flows_agree import change_flows_agree
 from penstock.graph.rules.cluster_by_with_partitions import cluster_by_with_partitions
 from penstock.graph.rules.dataset_without_flow import dataset_without_flow
 from penstock.graph.rules.duplicate_dataset import duplicate_dataset
@@ -28,6 +30,8 @@ RULES: tuple[Rule, ...] = (
     flow_target,
     dataset_without_flow,
     once_flow_trigger,
+    change_flow_options,
+    change_flows_agree,
     duplicate_expectation,
     duplicate_path,
     cluster_by_with_partitions,

@@ -1,0 +1,205 @@
+"""`create_auto_cdc_flow` and `apply_changes`: change events that are applied to a streaming table by key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+from penstock.declare.declaration import Declaration, declaring
+from penstock.declare.parameters import texts
+from penstock.declare.reads import read, read_stream
+from penstock.graph.elements import ALL_COLUMNS, ChangeFlow, ColumnSelection, FlowFunction, ScdType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def record_change_flow(
+    call: Declaration,
+    *,
+    target: str,
+    function: FlowFunction,
+    keys: Sequence[Any],
+    sequence_by: Any,
+    name: str | None = None,
+    comment: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    scd_type: ScdType = 1,
+    where: Any = None,
+    apply_as_deletes: Any = None,
+    apply_as_truncates: Any = None,
+    ignore_null_updates: ColumnSelection | None = None,
+    columns: ColumnSelection | None = None,
+    track_history: ColumnSelection | None = None,
+    once: bool = False,
+) -> None:
+    """Adds one change flow to the pipeline; Python and SQL declarations both end here.
+
+    `call` is the place of the declaration, `target` the streaming table as written, and `function` reads
+    the source: streaming, or batch with `once`; it gets the pipeline's imports. `name` keys the
+    checkpoint and defaults to the target's. The rest is as in `penstock.graph.elements.ChangeFlow`.
+
+    What does not fit together is reported by the rules over the whole graph, not here.
+    """
+    identifier = call.identifier(target)
+    if identifier is None:
+        return
+    call.registry.add_flow(
+        ChangeFlow(
+            name=name or identifier.name,
+            target=identifier,
+            function=call.registry.flow_function(function),
+            location=call.location,
+            spark_conf=spark_conf or {},
+            comment=comment,
+            once=once,
+            keys=tuple(keys),
+            sequence_by=sequence_by,
+            scd_type=scd_type,
+            where=where,
+            apply_as_deletes=apply_as_deletes,
+            apply_as_truncates=apply_as_truncates,
+            ignore_null_updates=ignore_null_updates,
+            columns=columns,
+            track_history=track_history,
+        )
+    )
+
+
+def column_selection(
+    call: Declaration, parameter: str, listed: Sequence[Any] | None, excluded: Sequence[Any] | None
+) -> ColumnSelection | None:
+    """Returns the columns that a pair of parameters, one its `except` twin, chooses; None for neither.
+
+    Both together are an error, which is recorded; the list counts then.
+    """
+    if listed is not None and excluded is not None:
+        call.error(
+            "AUTOCDC_BOTH_COLUMN_LIST_AND_EXCEPT_COLUMN_LIST",
+            function=call.function,
+            parameter=parameter,
+            other=parameter.replace("column_list", "except_column_list"),
+        )
+    if listed is not None:
+        return ColumnSelection(tuple(listed))
+    return None if excluded is None else ColumnSelection(tuple(excluded), excluded=True)
+
+
+class ChangeFlowDeclaration(Protocol):
+    """A call at the top level of a pipeline file; returns nothing."""
+
+    def __call__(  # noqa: PLR0917 - the order of the `dlt` API
+        self,
+        target: str,
+        source: str,
+        keys: Sequence[str | Column],
+        sequence_by: str | Column,
+        where: str | Column | None = None,
+        ignore_null_updates: bool | None = None,
+        apply_as_deletes: str | Column | None = None,
+        apply_as_truncates: str | Column | None = None,
+        column_list: Sequence[str | Column] | None = None,
+        except_column_list: Sequence[str | Column] | None = None,
+        stored_as_scd_type: Literal[1, 2, "1", "2"] = 1,
+        track_history_column_list: Sequence[str | Column] | None = None,
+        track_history_except_column_list: Sequence[str | Column] | None = None,
+        flow_name: str | None = None,
+        once: bool = False,
+        ignore_null_updates_column_list: Sequence[str | Column] | None = None,
+        ignore_null_updates_except_column_list: Sequence[str | Column] | None = None,
+        *,
+        name: str | None = None,
+        comment: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+    ) -> None:
+        """Declares the flow."""
+
+
+def _change_flow(  # noqa: PLR0917 - the order of the `dlt` API
+    call: Declaration,
+    /,
+    target: str,
+    source: str,
+    keys: Sequence[Any],
+    sequence_by: Any,
+    where: Any = None,
+    ignore_null_updates: bool | None = None,
+    apply_as_deletes: Any = None,
+    apply_as_truncates: Any = None,
+    column_list: Sequence[Any] | None = None,
+    except_column_list: Sequence[Any] | None = None,
+    stored_as_scd_type: int | str = 1,
+    track_history_column_list: Sequence[Any] | None = None,
+    track_history_except_column_list: Sequence[Any] | None = None,
+    flow_name: str | None = None,
+    once: bool = False,
+    ignore_null_updates_column_list: Sequence[Any] | None = None,
+    ignore_null_updates_except_column_list: Sequence[Any] | None = None,
+    columns_to_update: Any = None,
+    name: str | None = None,
+    comment: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+) -> None:
+    listed_nulls = column_selection(
+        call,
+        "ignore_null_updates_column_list",
+        ignore_null_updates_column_list,
+        ignore_null_updates_except_column_list,
+    )
+    record_change_flow(
+        call,
+        target=target,
+        function=lambda: read(source) if once else read_stream(source),
+        keys=keys,
+        sequence_by=sequence_by,
+        name=name or flow_name,
+        comment=comment,
+        spark_conf=texts(spark_conf),
+        scd_type=2 if str(stored_as_scd_type) == "2" else 1,
+        where=where,
+        apply_as_deletes=apply_as_deletes,
+        apply_as_truncates=apply_as_truncates,
+        ignore_null_updates=listed_nulls or (ALL_COLUMNS if ignore_null_updates else None),
+        columns=column_selection(call, "column_list", column_list, except_column_list),
+        track_history=column_selection(
+            call, "track_history_column_list", track_history_column_list, track_history_except_column_list
+        ),
+        once=once,
+    )
+
+
+def _declaration(name: str, doc: str) -> ChangeFlowDeclaration:
+    return cast("ChangeFlowDeclaration", declaring(_change_flow, name=name, doc=doc))
+
+
+create_auto_cdc_flow = _declaration(
+    "create_auto_cdc_flow",
+    """Applies a stream of change events to a streaming table: one row a key, or each key's history.
+
+    The result depends on the events alone, not on the order in which they arrive. Events of one key
+    should differ in `sequence_by`; of two that do not, a delete wins, else one of them.
+
+    Args:
+        target: The streaming table, declared with `create_streaming_table`. Required.
+        source: The name of the dataset or table with the events, read as a stream. Required.
+        keys: The columns that identify a row. Required.
+        sequence_by: Orders the events of a key: a column, or `struct(...)` of several. Required.
+        where: A condition on the source's rows; the others are not read.
+        ignore_null_updates: NULL in an event leaves the older value; default: False.
+        apply_as_deletes: A condition; an event that meets it deletes the row.
+        apply_as_truncates: A condition; an event that meets it deletes all rows. SCD type 1 only.
+        column_list, except_column_list: The columns that reach the target, or that do not; default: all.
+        stored_as_scd_type: 1 (default) keeps the newest row of each key, 2 the history, with
+            `__START_AT` and `__END_AT` of the type of `sequence_by`.
+        track_history_column_list, track_history_except_column_list: The columns whose change starts a new
+            row of the history, or does not; a change of the others updates the row in place. SCD type 2 only.
+        flow_name, name: Keys the flow's checkpoint; default: the target's name; once per target.
+        once: Read the source as a batch, one time, and again only after a full refresh.
+        ignore_null_updates_column_list, ignore_null_updates_except_column_list: `ignore_null_updates`
+            for these columns, or for all others.
+        comment: Shown in the lineage.
+        spark_conf: Settings of this query; they win over the target's.
+        columns_to_update: Refused, with the reason.
+    """,
+)
+apply_changes = _declaration("apply_changes", """The old name of `create_auto_cdc_flow`.""")

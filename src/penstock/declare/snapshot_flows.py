@@ -1,0 +1,156 @@
+"""`create_auto_cdc_from_snapshot_flow` and `apply_changes_from_snapshot`: the differences of whole snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+from penstock.declare.change_flows import column_selection
+from penstock.declare.declaration import Declaration, declaring
+from penstock.declare.parameters import ParameterType, describe, texts
+from penstock.declare.reads import read
+from penstock.declare.registry import Registry
+from penstock.graph.elements import FlowFunction, NextSnapshot, SnapshotChangeFlow
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    Snapshots = Callable[[Any], tuple[DataFrame, Any] | None]
+
+
+class SnapshotFlowDeclaration(Protocol):
+    """A call at the top level of a pipeline file; returns nothing."""
+
+    def __call__(  # noqa: PLR0917 - the order of the `dlt` API
+        self,
+        target: str,
+        source: str | Snapshots | tuple[DataFrame, Any] | None = None,
+        keys: Sequence[str | Column] | None = None,
+        stored_as_scd_type: Literal[1, 2, "1", "2"] | None = None,
+        snapshot_and_version: Snapshots | tuple[DataFrame, Any] | None = None,
+        track_history_column_list: Sequence[str | Column] | None = None,
+        track_history_except_column_list: Sequence[str | Column] | None = None,
+        *,
+        name: str | None = None,
+        comment: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+    ) -> None:
+        """Declares the flow."""
+
+
+def _snapshot_flow(  # noqa: PLR0917 - the order of the `dlt` API
+    call: Declaration,
+    /,
+    target: str,
+    source: Any = None,
+    keys: Sequence[Any] | None = None,
+    stored_as_scd_type: int | str | None = None,
+    snapshot_and_version: Any = None,
+    track_history_column_list: Sequence[Any] | None = None,
+    track_history_except_column_list: Sequence[Any] | None = None,
+    name: str | None = None,
+    comment: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+) -> None:
+    identifier = call.identifier(target)
+    if identifier is None:
+        return
+    given = source if source is not None else snapshot_and_version
+    if not _is_source(given):
+        parameter = "source" if snapshot_and_version is None else "snapshot_and_version"
+        if given is None:
+            call.error("MISSING_PARAMETER", function=call.function, parameter=parameter)
+        else:
+            facts = {"parameter": parameter, "expected": _SOURCE, "got": describe(given)}
+            call.error("INVALID_PARAMETER", function=call.function, **facts)
+        call.registry.refuse(identifier)
+        return
+    bound: FlowFunction
+    if isinstance(given, str):
+        next_snapshot, bound = None, call.registry.flow_function(lambda: read(given))
+    else:
+        next_snapshot = _bound(_as_function(given), call.registry)
+        bound = _first_of(next_snapshot)
+    call.registry.add_flow(
+        SnapshotChangeFlow(
+            name=name or identifier.name,
+            target=identifier,
+            function=bound,
+            location=call.location,
+            spark_conf=texts(spark_conf),
+            comment=comment,
+            keys=tuple(keys or ()),
+            scd_type=2 if str(stored_as_scd_type) == "2" else 1,
+            next_snapshot=next_snapshot,
+            track_history=column_selection(
+                call, "track_history_column_list", track_history_column_list, track_history_except_column_list
+            ),
+        )
+    )
+
+
+def _as_function(given: Any) -> NextSnapshot:
+    """A single `(DataFrame, version)` is what a function would return once."""
+    if not isinstance(given, tuple):
+        function: NextSnapshot = given
+        return function
+    return lambda latest: given if latest is None or given[1] > latest else None
+
+
+def _bound(function: NextSnapshot, registry: Registry) -> NextSnapshot:
+    """Returns the user's function with the pipeline's imports around each call."""
+    return lambda latest: registry.flow_function(lambda: function(latest))()
+
+
+def _first_of(next_snapshot: NextSnapshot) -> FlowFunction:
+    def first() -> Any:
+        found = next_snapshot(None)
+        return found[0] if isinstance(found, tuple) else found
+
+    return first
+
+
+def _is_snapshots(value: object) -> bool:
+    return callable(value) or (isinstance(value, tuple) and len(value) == 2)
+
+
+def _is_source(value: object) -> bool:
+    return _is_snapshots(value) or (isinstance(value, str) and bool(value.strip()))
+
+
+_SOURCE = (
+    "the name of a dataset (str), a function (latest_version) -> (DataFrame, version), or one (DataFrame, version)"
+)
+_CHECKED_HERE = ParameterType(_SOURCE, lambda value: True)  # one of two parameters, so that one error says it all
+_TYPES = {"source": _CHECKED_HERE, "snapshot_and_version": _CHECKED_HERE}
+
+
+def _declaration(name: str, doc: str) -> SnapshotFlowDeclaration:
+    return cast(
+        "SnapshotFlowDeclaration", declaring(_snapshot_flow, name=name, doc=doc, required=("keys",), types=_TYPES)
+    )
+
+
+create_auto_cdc_from_snapshot_flow = _declaration(
+    "create_auto_cdc_from_snapshot_flow",
+    """Applies the differences between whole snapshots of a table to a streaming table.
+
+    Args:
+        target: The streaming table, declared with `create_streaming_table`. Required.
+        source: The name of a dataset or table, which is read as one snapshot at each update; or a function
+            `(latest_version) -> (DataFrame, version) | None`, which is called with the newest version
+            taken (None at first) until it returns None. Versions grow. Required.
+        keys: The columns that identify a row. Required.
+        stored_as_scd_type: 1 (default) keeps the newest snapshot's rows, 2 the history, with `__START_AT`
+            and `__END_AT`: versions, or for a named source the times of the updates.
+        snapshot_and_version: The older name of a function given as `source`.
+        track_history_column_list, track_history_except_column_list: The columns whose change starts a new
+            row of the history, or does not. SCD type 2 only.
+        name: Names the flow; default: the target's name.
+        comment: Shown in the lineage.
+        spark_conf: Settings of the queries; they win over the target's.
+    """,
+)
+apply_changes_from_snapshot = _declaration(
+    "apply_changes_from_snapshot", """The old name of `create_auto_cdc_from_snapshot_flow`."""
+)
