@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -82,7 +82,7 @@ def stateful_operators(frame: DataFrame) -> tuple[str, ...]:
     if not frame.isStreaming:
         return ()
     found: list[str] = []
-    for node in _walk(_jvm.analyzed_plan(frame)):
+    for node in _operators(frame, (*_STATEFUL, "Join")):
         if not node.isStreaming():
             continue
         name = node.getClass().getSimpleName()
@@ -95,7 +95,7 @@ def stateful_operators(frame: DataFrame) -> tuple[str, ...]:
 
 def watermark(frame: DataFrame) -> Watermark | None:
     """Returns the outermost watermark of a streaming query, or None."""
-    for node in _walk(_jvm.analyzed_plan(frame)):
+    for node in _operators(frame, ("EventTimeWatermark",)):
         if node.getClass().getSimpleName() == "EventTimeWatermark":
             return Watermark(node.eventTime().sql().strip("`"), node.delay().toString())
     return None
@@ -120,6 +120,14 @@ def _counts_twice(plan: Any, *, sampled: bool) -> bool:
         case "Aggregate" | "Distinct" | "RebalancePartitions":
             sampled = False
     return any(_counts_twice(child, sampled=sampled) for child in _jvm.scala_seq(plan.children()))
+
+
+def _operators(frame: DataFrame, names: Iterable[str]) -> Iterator[Any]:
+    """Yields the operators of a query, outermost first; none when its text has none of `names`: that is one call."""
+    plan = _jvm.analyzed_plan(frame)
+    text = str(plan)
+    if any(name in text for name in names):
+        yield from _walk(plan)
 
 
 def _walk(plan: Any) -> Iterator[Any]:

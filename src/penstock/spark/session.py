@@ -27,6 +27,7 @@ from pyspark.sql import SparkSession
 from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
 from penstock.spark.defaults import Machine, session_conf
 from penstock.spark.driver_process import DriverProcess, start_driver
+from penstock.spark.gateway_lookups import remember_lookups
 from penstock.spark.python_shipping import local_python_path, ship_python
 from penstock.spark.setup.cache import Progress, cache_directory, writable_folder
 from penstock.spark.setup.class_archive import (
@@ -182,6 +183,9 @@ def _structure(
     yield "spark.master", config.master
     yield "spark.submit.deployMode", "client"
     yield "spark.sql.warehouse.dir", config.warehouse or (folder / "warehouse").as_uri()
+    if config.short_lived:
+        # Where each Column was made, told to the JVM in five calls, is for the errors of running jobs.
+        yield "spark.python.sql.dataFrameDebugging.enabled", "false"
     if not machine.local:
         yield "spark.jars", ",".join(jar.as_uri() for jar in jars)
 
@@ -199,6 +203,7 @@ def _connect(driver: DriverProcess, config: SessionConfig, folder: Path) -> Spar
         "PYSPARK_GATEWAY_SECRET": driver.secret,
         "PYSPARK_PYTHON": _worker_python(config, machine),
     }
+    remember_lookups()
     with _environment(connection), _interrupt_handler_kept():
         gateway = launch_gateway()  # with the two variables above it connects and launches nothing
         gateway.proc = driver.process
