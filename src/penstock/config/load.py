@@ -17,6 +17,7 @@ from penstock.config.reader import Placed, Reader, Settings
 from penstock.config.secret import REFERENCE, SecretReference, refer
 from penstock.config.trigger import effective_trigger
 from penstock.errors import ConfigError, PipelineInvalid, SourceLocation, did_you_mean
+from penstock.storage import local_path
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
@@ -91,6 +92,8 @@ def _build(
         for name, placed in values.get("secrets", {}).items()
     }
     spark_conf: Settings = values.get("spark_conf", {})
+    configuration = {**_texts(values.get("configuration", {})), **overrides}
+    of_session = _settings_of_spark(configuration) if found.is_spark_pipeline else {}
     own_storage = _absolute(values.get("storage", ".penstock"), folder)
     return PipelineConfig(
         name=values["name"],
@@ -103,14 +106,19 @@ def _build(
         storage=own_storage if storage is None else _absolute(storage, Path.cwd()),
         continuous=values.get("continuous", False),
         trigger=effective_trigger(values.get("trigger"), continuous=values.get("continuous", False)),
-        configuration={**_texts(values.get("configuration", {})), **overrides},
+        configuration=configuration,
         paths={name: _absolute(text, folder) for name, text in _texts(values.get("paths", {})).items()},
         secrets=secrets,
-        spark_conf=_texts(spark_conf),
-        master=values.get("master", "local[*]"),
+        spark_conf={**of_session, **_texts(spark_conf)},
+        master=values.get("master") or of_session.get("spark.master", "local[*]"),
         retries=_retries(values.get("retries", {})),
         references=_references(spark_conf, secrets, folder, environ),
     )
+
+
+def _settings_of_spark(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Returns what the session must know when it starts: other systems have one place for it and for parameters."""
+    return {key: value for key, value in configuration.items() if key.startswith("spark.")}
 
 
 def _retries(settings: Settings) -> RetrySettings:
@@ -178,5 +186,6 @@ def _texts(settings: Settings) -> dict[str, str]:
 
 
 def _absolute(text: str, folder: Path) -> str:
-    """Returns a URI as it is, and a path absolute, with `~` expanded."""
+    """Returns a URI as it is, and a path, which a `file:` URI is too, absolute, with `~` expanded."""
+    text = local_path(text)
     return text if _URI.match(text) else os.path.normpath(folder / os.path.expanduser(text))

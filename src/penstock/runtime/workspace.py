@@ -82,6 +82,7 @@ class Workspace:
         """
         config = self.config
         files = config.source_files()
+        later = {key: value for key, value in config.configuration.items() if key not in config.spark_conf}
         progress(f"Reading {len(files)} file{'s' if len(files) != 1 else ''}")
         reads = Evaluation(
             self.spark,
@@ -95,7 +96,7 @@ class Workspace:
                 files,
                 root=config.directory,
                 spark=self.spark,
-                configuration=config.configuration,
+                configuration=later,
                 default_schema=config.schema,
                 translate=_translated,
             )

@@ -1,6 +1,6 @@
 """File systems by URI, the storage layout and the lock."""
 
-from penstock.storage.filesystem import Storage, StoredFile
+from penstock.storage.filesystem import Storage, StoredFile, local_path
 from penstock.storage.layout import QualifiedName, StorageLayout
 from penstock.storage.lock import LockHolder, LockOwner, StorageLock, is_locked, read_holder
 
@@ -13,5 +13,6 @@ __all__ = [
     "StorageLock",
     "StoredFile",
     "is_locked",
+    "local_path",
     "read_holder",
 ]

@@ -128,7 +128,8 @@ def test_overrides_win_over_the_environment(project: Project) -> None:
         ("./data/../x/", "{folder}/x"),
         ("/tmp/x", "/tmp/x"),
         ("~/x", "{home}/x"),
-        ("file:///tmp/x", "file:///tmp/x"),
+        ("file:///tmp/x", "/tmp/x"),
+        ("file:/tmp/a b/", "/tmp/a b"),
         ("hdfs://host:9000/x", "hdfs://host:9000/x"),
     ],
 )
@@ -166,6 +167,9 @@ def test_spark_pipeline_yml(project: Project) -> None:
             database: shop
             configuration:
               spark.sql.shuffle.partitions: "1000"
+              spark.sql.extensions: com.example.Extension
+              spark.master: local[2]
+              source: ./data
             libraries:
               - glob:
                   include: transformations/**
@@ -175,12 +179,24 @@ def test_spark_pipeline_yml(project: Project) -> None:
     )
     assert (config.name, config.storage, config.catalog, config.schema) == (
         "orders",
-        "file:///tmp/storage",
+        "/tmp/storage",
         "main",
         "shop",
     )
-    assert config.configuration == {"spark.sql.shuffle.partitions": "1000"}
+    of_spark = {
+        "spark.sql.shuffle.partitions": "1000",
+        "spark.sql.extensions": "com.example.Extension",
+        "spark.master": "local[2]",
+    }
+    assert config.configuration == {**of_spark, "source": "./data"}
+    assert config.spark_conf == of_spark
+    assert config.master == "local[2]"
     assert [library.pattern for library in config.libraries] == ["transformations/**"]
+
+
+def test_configuration_of_penstock_yml_is_not_spark_s(project: Project) -> None:
+    config = load_project(project("name: orders\nconfiguration: {spark.master: 'local[2]'}\n"))
+    assert (config.spark_conf, config.master) == ({}, "local[*]")
 
 
 def test_current_folder_and_absolute_paths_are_shown_as_typed(
