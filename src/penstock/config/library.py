@@ -11,7 +11,8 @@ from pathlib import Path
 
 from penstock.errors import ConfigError, SourceLocation
 
-_NOT_YET = (".sql", ".ipynb")
+_SOURCES = (".py", ".ipynb")
+_NOT_YET = (".sql",)
 
 
 class LibraryKind(Enum):
@@ -74,7 +75,7 @@ def _python_files(paths: Iterable[Path], library: Library, directory: Path) -> l
                 file=path.relative_to(directory) if path.is_relative_to(directory) else path,
                 suffix=path.suffix,
             )
-        if path.suffix == ".py":
+        if path.suffix in _SOURCES:
             python.append(Path(os.path.normpath(path)))
     if not python:
         raise ConfigError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.declare.graph_only_session import GraphOnlySession
+from penstock.declare.notebook import Locate, NotebookRunner, run_targets
 from penstock.declare.pipeline_code import PipelineCode
 from penstock.declare.registry import PipelineRegistry, registration_context
 from penstock.declare.user_errors import Translate, one_line, user_error
@@ -27,6 +28,7 @@ def load_pipeline(
     default_schema: str = "default",
     display: Callable[..., object] = ignore_display,
     translate: Translate | None = None,
+    locate: Locate = str,
 ) -> PipelineRegistry:
     """Runs each file once and returns what all of them declare, errors included.
 
@@ -37,7 +39,8 @@ def load_pipeline(
     environment back while they run, on any thread.
 
     Args:
-        files: Python files; a file that another one imports runs once.
+        files: Python files and notebooks; a file that another one imports runs once, and one that
+            another one runs with `%run` runs there only.
         root: The pipeline's directory; error locations are relative to it.
         spark: The SparkSession for the files; None lets them use `spark.conf` only, so that the
             graph can be read without starting Spark.
@@ -45,6 +48,7 @@ def load_pipeline(
             dataset functions read it too.
         default_schema: The schema of names without one.
         display: What `display(...)` does in the files.
+        locate: Returns where a path of another platform really is.
         translate: Turns Spark's exceptions into errors; without it they are PIPELINE_FILE_FAILED.
 
     Returns:
@@ -61,13 +65,15 @@ def load_pipeline(
     if spark is not None:
         _configure(spark, settings)
     given = {"spark": GraphOnlySession(settings) if spark is None else spark, "display": display}
-    code = PipelineCode(files, root, given)
+    code = PipelineCode(files, root, given, NotebookRunner(root, locate))
+    included = run_targets(files, root, locate)
     registry = PipelineRegistry(root=root, default_schema=default_schema, bind=code.bind)
     token = registration_context.set(registry)
     try:
         with code.active():
             for file in files:
-                _run(code, file, registry, translate)
+                if os.path.realpath(file) not in included:
+                    _run(code, file, registry, translate)
     finally:
         registration_context.reset(token)
     registry.finish()

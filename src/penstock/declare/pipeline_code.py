@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from penstock.declare.import_hook import served_spellings
+from penstock.declare.notebook import NotebookRunner
 from penstock.declare.pickling import pickle_as_usual, pickle_by_value
 from penstock.declare.user_modules import UserFinder, UserModules
 from penstock.graph.elements import FlowFunction
@@ -27,8 +28,10 @@ class PipelineCode:
     process at the same time.
     """
 
-    def __init__(self, files: Sequence[Path], root: Path, given: Mapping[str, object]) -> None:
-        self._modules = UserModules(files, root, given)
+    def __init__(
+        self, files: Sequence[Path], root: Path, given: Mapping[str, object], notebooks: NotebookRunner
+    ) -> None:
+        self._modules = UserModules(files, root, given, notebooks)
         self._lock = threading.RLock()
         self._depth = 0
         self._stack = ExitStack()

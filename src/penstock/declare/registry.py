@@ -47,6 +47,9 @@ class Registry(Protocol):
     def add_error(self, error: PenstockError) -> None:
         """Adds an error; the same error twice counts once."""
 
+    def add_notice(self, notice: PenstockError) -> None:
+        """Adds what the user should know, although the pipeline runs; the same notice twice counts once."""
+
     def refuse(self, identifier: Identifier) -> None:
         """Notes a dataset whose definition was refused, so that nobody reports it as missing."""
 
@@ -93,6 +96,7 @@ class PipelineRegistry:
         self._datasets: list[Dataset] = []
         self._flows: list[UnresolvedFlow] = []
         self._errors: list[PenstockError] = []
+        self._notices: list[PenstockError] = []
         self._refused: set[Identifier] = set()
         # By identity: an expectation can hold a Spark Column, which cannot be compared.
         self._unclaimed: dict[int, tuple[Expectation, str]] = {}
@@ -123,6 +127,11 @@ class PipelineRegistry:
         """The errors found while loading, in the order of their discovery."""
         return tuple(self._errors)
 
+    @property
+    def notices(self) -> tuple[PenstockError, ...]:
+        """What the user should know, although the pipeline runs."""
+        return tuple(self._notices)
+
     def graph(self) -> DataflowGraph:
         """Returns the graph of what was declared; check it with `penstock.graph.rules.check`."""
         return DataflowGraph.of(self._datasets, self._flows, refused=self._refused, incomplete=self.incomplete)
@@ -152,8 +161,11 @@ class PipelineRegistry:
 
     def add_error(self, error: PenstockError) -> None:
         """Adds an error; one that says the same about the same place counts once."""
-        if all(_said(error) != _said(known) for known in self._errors):
-            self._errors.append(error)
+        _add(self._errors, error)
+
+    def add_notice(self, notice: PenstockError) -> None:
+        """Adds a notice; one that says the same about the same place counts once."""
+        _add(self._notices, notice)
 
     def add_errors(self, errors: Iterable[PenstockError]) -> None:
         """Adds several errors."""
@@ -180,6 +192,11 @@ class PipelineRegistry:
                 )
             )
         self._unclaimed.clear()
+
+
+def _add(errors: list[PenstockError], error: PenstockError) -> None:
+    if all(_said(error) != _said(known) for known in errors):
+        errors.append(error)
 
 
 def _said(error: PenstockError) -> tuple[object, ...]:

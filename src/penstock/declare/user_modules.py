@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import sys
@@ -12,9 +11,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType, TracebackType
 
+from penstock.declare.notebook import NotebookRunner
 from penstock.declare.pickling import PipelineModule, pickle_by_value
-from penstock.declare.user_frames import shown_path
-from penstock.errors import DefinitionError, SourceLocation
 
 # A user's `delta.py` or `queue.py` must not replace what Spark and the standard library import themselves.
 _NEVER_SHADOWED = sys.stdlib_module_names | {
@@ -39,16 +37,19 @@ class _Entry:
 
 
 class UserModules:
-    """Runs the pipeline's files, and remembers the module of each by its real path.
+    """Runs the pipeline's files, notebooks too, and remembers the module of each by its real path.
 
     `files` get `given` as extra globals; other modules of `folders` are plain Python. A file that
     failed is not run a second time: whoever imports it gets the same exception.
     """
 
-    def __init__(self, files: Sequence[Path], root: Path, given: Mapping[str, object]) -> None:
+    def __init__(
+        self, files: Sequence[Path], root: Path, given: Mapping[str, object], notebooks: NotebookRunner
+    ) -> None:
         self.folders = tuple(dict.fromkeys([str(root), *(str(file.parent) for file in files)]))
         self._root = root
         self._given = given
+        self._notebooks = notebooks
         self._library = {os.path.realpath(file) for file in files}
         self._entries: dict[str, _Entry] = {}
         self._names: set[str] = set()
@@ -91,8 +92,7 @@ class UserModules:
             module.__dict__.update(self._given)
         pickle_by_value(module)
         try:
-            code = compile(self._source(path), path, "exec", dont_inherit=True)
-            exec(code, module.__dict__)  # noqa: S102 - running the user's pipeline is the purpose
+            self._notebooks.run(Path(path), module.__dict__)
         except BaseException as failure:
             entry.failure, entry.traceback = failure, failure.__traceback__
             raise
@@ -120,19 +120,8 @@ class UserModules:
         """Whether a folder is one of the pipeline's, or below one."""
         return any(Path(path).is_relative_to(folder) for folder in self.folders)
 
-    def _source(self, path: str) -> str:
-        place = SourceLocation(shown_path(path, self._root))
-        try:
-            return importlib.util.decode_source(Path(path).read_bytes())
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise DefinitionError("PIPELINE_FILE_UNREADABLE", location=place, reason=reason) from error
-        except (UnicodeDecodeError, SyntaxError) as error:
-            reason = "it is not UTF-8 text"
-            raise DefinitionError("PIPELINE_FILE_UNREADABLE", location=place, reason=reason) from error
-
     def _unique_name(self, file: Path) -> str:
-        relative = os.path.relpath(file, self._root).removesuffix(".py")
+        relative = os.path.splitext(os.path.relpath(file, self._root))[0]
         name = base = "pipeline_" + re.sub(r"\W+", "_", relative)
         number = 1
         while name in self._names:

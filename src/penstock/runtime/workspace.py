@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -117,7 +117,7 @@ class Workspace:
             raise PipelineInvalid([*errors, *invalid.errors], invalid.downstream) from None
         if errors:
             raise PipelineInvalid(errors)
-        return resolved
+        return replace(resolved, warnings=(*registry.notices, *resolved.warnings))
 
     def plan(self, graph: ResolvedGraph, selection: RefreshSelection) -> UpdatePlan:
         """Compares the graph with the storage and returns the steps of an update.

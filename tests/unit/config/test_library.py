@@ -24,9 +24,9 @@ def _found(folder: Path) -> list[str]:
 
 def test_default_is_the_transformations_folder(project: Project) -> None:
     folder = project("name: o\n")
-    _files(folder, "generate.py", "transformations/b.py", "transformations/a/x.py", "transformations/test_b.py")
+    _files(folder, "generate.py", "transformations/b.ipynb", "transformations/a/x.py", "transformations/test_b.py")
     _files(folder, "transformations/notes.md", "transformations/.hidden/y.py", "tests/test_b.py")
-    assert _found(folder) == ["transformations/a/x.py", "transformations/b.py"]
+    assert _found(folder) == ["transformations/a/x.py", "transformations/b.ipynb"]
 
 
 def test_default_without_it_is_the_files_beside(project: Project) -> None:
@@ -84,7 +84,7 @@ def test_an_entry_that_matches_nothing(project: Project, libraries: str, pattern
     assert raised.value.facts == {"pattern": pattern, "directory": str(folder.resolve())}
 
 
-@pytest.mark.parametrize("suffix", [".sql", ".ipynb"])
+@pytest.mark.parametrize("suffix", [".sql"])
 def test_source_files_of_other_kinds_are_refused_not_passed_over(project: Project, suffix: str) -> None:
     folder = project("name: o\n")
     _files(folder, "transformations/a.py", f"transformations/b{suffix}")
