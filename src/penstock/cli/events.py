@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.console import note, say
-from penstock.cli.options import AsJson, Directory, Environment, StorageUri
+from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def events(
         int, typer.Option("--count", "-n", metavar="N", min=0, help="Only the newest N events; 0 means all.")
     ] = 50,
     environment: Environment = None,
+    pipeline: Pipeline = None,
     storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
@@ -57,7 +58,7 @@ def events(
     """
     from penstock.graph.identifier import Identifier
 
-    config = open_project(directory, environment=environment, storage=storage)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     wanted = str(Identifier.parse(dataset, default_schema=config.schema)) if dataset else None
     chosen = _Filter(level, wanted)
     printed = False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.console import note, print_json, progress_lines, say
-from penstock.cli.options import AsJson, Directory, Environment, Settings, StorageUri
+from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.quiet_stdout import only_results_on_stdout
 from penstock.errors import ConfigError
@@ -29,6 +29,7 @@ def graph(
         bool, typer.Option("--fresh", help="Analyse the pipeline's files now (starts Spark) instead of the last run.")
     ] = False,
     environment: Environment = None,
+    pipeline: Pipeline = None,
     storage: StorageUri = None,
     set_: Settings = None,
     as_json: AsJson = False,
@@ -40,7 +41,7 @@ def graph(
     from penstock.observe.drawing import to_mermaid, to_svg, to_terminal
 
     target = svg.absolute() if svg is not None else None
-    config = open_project(directory, environment=environment, storage=storage, set_=set_)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     lineage = _recorded(config) if not fresh else None
     if lineage is None:
         lineage = _analysed(config)

@@ -15,7 +15,11 @@ Directory = Annotated[
     typer.Argument(metavar="DIR", help="The folder that holds the pipeline file.", show_default="current folder"),
 ]
 Environment = Annotated[
-    str | None, typer.Option("--env", metavar="NAME", help="Use this entry of `environments` in the pipeline file.")
+    str | None,
+    typer.Option("--env", metavar="NAME", help="Use this entry of `environments`, or this target of a bundle."),
+]
+Pipeline = Annotated[
+    str | None, typer.Option("--pipeline", metavar="KEY", help="Which pipeline of a bundle that declares several.")
 ]
 StorageUri = Annotated[
     str | None,

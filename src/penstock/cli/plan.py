@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.cli.console import print_json, progress_lines, say
-from penstock.cli.options import AsJson, Directory, Environment, Settings, StorageUri
+from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.quiet_stdout import only_results_on_stdout
 from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
@@ -18,6 +18,7 @@ def plan(
     full_refresh: FullRefresh = None,
     full_refresh_all: FullRefreshAll = False,
     environment: Environment = None,
+    pipeline: Pipeline = None,
     storage: StorageUri = None,
     set_: Settings = None,
     as_json: AsJson = False,
@@ -27,7 +28,7 @@ def plan(
     from penstock.runtime import plan_update
 
     chosen = selection(refresh, full_refresh, full_refresh_all)
-    config = open_project(directory, environment=environment, storage=storage, set_=set_)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     enter(config)
     with only_results_on_stdout():
         planned = plan_update(config, chosen, progress=progress_lines())

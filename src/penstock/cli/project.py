@@ -17,6 +17,7 @@ def open_project(
     directory: Path,
     *,
     environment: str | None = None,
+    pipeline: str | None = None,
     storage: str | None = None,
     set_: Iterable[str] | None = None,
 ) -> PipelineConfig:
@@ -27,7 +28,9 @@ def open_project(
     """
     from penstock.config import load_project
 
-    return load_project(directory, environment=environment, storage=storage, overrides=settings(set_))
+    return load_project(
+        directory, environment=environment, pipeline=pipeline, storage=storage, overrides=settings(set_)
+    )
 
 
 def enter(config: PipelineConfig) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from penstock.cli.console import note, print_json
 from penstock.cli.failures import errors_json, errors_of
-from penstock.cli.options import AsJson, Directory, Environment, Settings, StorageUri
+from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
 
@@ -44,6 +44,7 @@ def run(
     ] = None,
     ui: Annotated[bool, typer.Option("--ui", help="Serve the dashboard while the run lasts.")] = False,
     environment: Environment = None,
+    pipeline: Pipeline = None,
     storage: StorageUri = None,
     set_: Settings = None,
     as_json: AsJson = False,
@@ -53,7 +54,7 @@ def run(
     Ctrl-C or SIGTERM stops after the current batch; a second one stops at once. Nothing is lost either way.
     """
     chosen = selection(refresh, full_refresh, full_refresh_all)
-    config = open_project(directory, environment=environment, storage=storage, set_=set_)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     config = config.with_run_options(continuous=continuous, trigger=trigger)
     if ui:
         from penstock.dashboard.server import start_in_background

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.console import note, plural
-from penstock.cli.options import AsJson, Directory, Environment, StorageUri
+from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
 from penstock.cli.rows import print_rows
 
@@ -34,6 +34,7 @@ def show(
     sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="The first rows by this column.")] = None,
     descending: Annotated[bool, typer.Option("--descending", help="Sort from the greatest to the smallest.")] = False,
     environment: Environment = None,
+    pipeline: Pipeline = None,
     storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
@@ -48,7 +49,7 @@ def show(
         raise typer.BadParameter("give --version or --timestamp, not both", param_hint="--timestamp")
     if timestamp is not None and timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=UTC)
-    config = open_project(directory, environment=environment, storage=storage)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     found = find_table(config.storage, table, default_schema=config.schema, events=read_events(config.storage))
     content = read_table(found, limit=limit, version=version, timestamp=timestamp, sort=sort, descending=descending)
     print_rows(content.columns, content.rows, as_json=as_json, title=f"{found.identifier}, version {content.version}")

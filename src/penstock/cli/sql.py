@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.console import note, plural, progress_lines
-from penstock.cli.options import AsJson, Directory, Environment, Settings, StorageUri
+from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.quiet_stdout import only_results_on_stdout
 from penstock.cli.rows import print_rows
@@ -19,6 +19,7 @@ def sql(
     statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="Spark SQL; tables by their pipeline names.")],
     directory: Directory = Path(),
     environment: Environment = None,
+    pipeline: Pipeline = None,
     storage: StorageUri = None,
     set_: Settings = None,
     as_json: AsJson = False,
@@ -29,7 +30,7 @@ def sql(
     """
     from penstock.runtime.query import run_sql
 
-    config = open_project(directory, environment=environment, storage=storage, set_=set_)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     enter(config)
     progress_lines()("Starting Spark …")
     with only_results_on_stdout():

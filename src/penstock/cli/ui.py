@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from penstock.cli.console import say
-from penstock.cli.options import Directory, Environment, StorageUri
+from penstock.cli.options import Directory, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
 
 
 def ui(
+    *,
     directory: Directory = Path(),
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="The loopback address to listen on.")
@@ -22,6 +23,7 @@ def ui(
         typer.Option("--port", metavar="N", min=0, max=65535, help="8420 or the next free one; 0 takes any free one."),
     ] = None,
     environment: Environment = None,
+    pipeline: Pipeline = None,
     storage: StorageUri = None,
 ) -> None:
     """Serve the dashboard: lineage with live numbers, rates, expectations, events. Ctrl-C ends it.
@@ -30,7 +32,7 @@ def ui(
     """
     from penstock.dashboard.server import serve
 
-    config = open_project(directory, environment=environment, storage=storage)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     try:
         serve(config.storage, host=host, port=port, on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"))
     except KeyboardInterrupt:

@@ -9,7 +9,7 @@ import typer
 
 from penstock.cli.console import note, plural, print_json, print_table, progress_lines
 from penstock.cli.failures import errors_json, errors_of
-from penstock.cli.options import AsJson, Directory, Environment, Settings, StorageUri
+from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.quiet_stdout import only_results_on_stdout
 from penstock.errors import ConfigError, DefinitionError, render
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 
 def validate(
+    *,
     directory: Directory = Path(),
     environment: Environment = None,
+    pipeline: Pipeline = None,
     storage: StorageUri = None,
     set_: Settings = None,
     as_json: AsJson = False,
@@ -30,7 +32,7 @@ def validate(
     Every error is shown with its file, its line and what to do. Ends with 2 when there is one.
     """
     try:
-        config = open_project(directory, environment=environment, storage=storage, set_=set_)
+        config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
         from penstock.runtime import validate as check
 
         enter(config)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from penstock.errors import ConfigError, SourceLocation
 
@@ -27,6 +27,8 @@ def read_document(path: Path, shown: str) -> Node | None:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
+        if path.suffix == ".json":
+            text = text.replace("\t", " ")  # JSON is YAML but for the tabs between its words; its texts hold none
     except OSError as error:
         raise ConfigError("CONFIG_UNREADABLE", path=shown, reason=error.strerror or type(error).__name__) from None
     except UnicodeDecodeError as error:
@@ -46,13 +48,31 @@ def read_document(path: Path, shown: str) -> Node | None:
         raise _syntax(
             shown, text.count("\n", 0, position) + 1, "it holds a character that YAML does not allow"
         ) from None
+    if node is not None:
+        _name_marks(node, shown, set())
     return node
+
+
+def _name_marks(node: Node, shown: str, seen: set[int]) -> None:
+    """Lets each node remember its file: nodes of several files can be put together."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    node.start_mark.name = shown
+    for inner in node.value if isinstance(node, (MappingNode, SequenceNode)) else ():
+        for each in inner if isinstance(inner, tuple) else (inner,):
+            _name_marks(each, shown, seen)
 
 
 def line_of(node: Node) -> int:
     """Returns the line, from 1, where `node` starts."""
     line: int = node.start_mark.line
     return line + 1
+
+
+def place_of(node: Node) -> SourceLocation:
+    """Returns the file and the line where `node` starts."""
+    return SourceLocation(str(node.start_mark.name), line_of(node))
 
 
 def kind_of(node: Node) -> str:
@@ -88,38 +108,42 @@ def scalar_text(node: Node) -> str | None:
             return None
 
 
-def pairs(node: MappingNode, shown: str) -> list[tuple[str, Node, Node]]:
+def pairs(node: MappingNode) -> list[tuple[str, Node, Node]]:
     """Returns key, key node and value node of each entry; entries merged with `<<` come last, own keys win.
 
     Raises:
         ConfigError: CONFIG_SYNTAX for a key that is no text, CONFIG_DUPLICATE_KEY.
     """
-    return _pairs(node, shown, ())
+    return _pairs(node, ())
 
 
-def _pairs(node: MappingNode, shown: str, outer: tuple[int, ...]) -> list[tuple[str, Node, Node]]:
+def _pairs(node: MappingNode, outer: tuple[int, ...]) -> list[tuple[str, Node, Node]]:
     own: dict[str, tuple[str, Node, Node]] = {}
     merged: dict[str, tuple[str, Node, Node]] = {}
     for key, value in node.value:
         if kind_of(key) == "merge":
             for source in value.value if kind_of(value) == "seq" else [value]:
                 if not isinstance(source, MappingNode) or id(source) in (*outer, id(node)):
-                    raise _syntax(shown, line_of(key), "'<<' needs a mapping")
-                for entry in _pairs(source, shown, (*outer, id(node))):
+                    raise _syntax_at(key, "'<<' needs a mapping")
+                for entry in _pairs(source, (*outer, id(node))):
                     merged.setdefault(entry[0], entry)
             continue
         if not isinstance(key, ScalarNode):
-            raise _syntax(shown, line_of(key), "a key must be a text")
+            raise _syntax_at(key, "a key must be a text")
         name = str(key.value)
         if name in own:
             raise ConfigError(
                 "CONFIG_DUPLICATE_KEY",
-                location=SourceLocation(shown, line_of(key)),
+                location=place_of(key),
                 key=name,
                 first=line_of(own[name][1]),
             )
         own[name] = (name, key, value)
     return [*own.values(), *(entry for name, entry in merged.items() if name not in own)]
+
+
+def _syntax_at(node: Node, problem: str) -> ConfigError:
+    return ConfigError("CONFIG_SYNTAX", location=place_of(node), problem=problem)
 
 
 def _syntax(shown: str, line: int | None, problem: Any) -> ConfigError:

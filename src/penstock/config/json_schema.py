@@ -6,7 +6,7 @@ import json
 from typing import Any, assert_never
 
 from penstock.config.keys import PENSTOCK
-from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Shape, Text, TextMap, TriggerText
+from penstock.config.shapes import Count, Flag, Foreign, Key, ListOf, MapOf, Section, Shape, Text, TextMap, TriggerText
 
 
 def render_json_schema() -> str:
@@ -32,6 +32,8 @@ def _of(shape: Shape) -> dict[str, Any]:
             return {"type": ["object", "null"], "additionalProperties": _text(shape.pattern)}
         case TriggerText():
             return _TRIGGER
+        case Foreign():
+            return {}
         case Section():
             return _section(shape)
         case ListOf():
@@ -49,9 +51,12 @@ def _section(section: Section) -> dict[str, Any]:
         for alias in key.aliases:
             properties[alias] = _of(key.shape) | {"description": f"Another name of '{key.name}'."}
     schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    required = [key.name for key in section.keys if key.required]
+    required = [key.name for key in section.keys if key.required and not key.unless]
     if required:
         schema["required"] = required
+    for key in section.keys:
+        if key.required and key.unless:
+            schema["anyOf"] = [{"required": [key.name]}, {"required": [key.unless]}]
     if section.one_of:
         schema |= {"minProperties": 1, "maxProperties": 1}
     return schema

@@ -14,8 +14,8 @@ _MASTER = r"local(\[(\*|\d+)(, ?\d+)?\])?|local-cluster\[\d+, ?\d+, ?\d+\]|spark
 _NAME = r"[^\s./\\`][^./\\`]*"
 
 
-def _plain(key: str, text: str) -> str:
-    """Refuses references to secrets where values are shown."""
+def plain(key: str, text: str) -> str:
+    """Returns a text of a key that is shown: neither empty nor a reference to a secret."""
     if REFERENCE.search(text):
         raise ConfigError("CONFIG_REFERENCE_REFUSED", key=key)
     if not text.strip():
@@ -64,9 +64,9 @@ def _secret(key: str, text: str) -> tuple[str, str]:
 
 
 _GLOB = Section(
-    (Key("include", Text(_plain), "A glob pattern, a folder or a file.", "transformations/**", required=True),)
+    (Key("include", Text(plain), "A glob pattern, a folder or a file.", "transformations/**", required=True),)
 )
-_FILE = Section((Key("path", Text(_plain), "One file.", "transformations/orders.py", required=True),))
+_FILE = Section((Key("path", Text(plain), "One file.", "transformations/orders.py", required=True),))
 _LIBRARY = Section(
     (
         Key("glob", _GLOB, "Files by pattern.", "{include: transformations/**}"),
@@ -90,7 +90,7 @@ _RETRIES = Section(
 
 _NAME_KEY = Key(
     "name",
-    Text(_plain),
+    Text(plain),
     "The pipeline's name, in events and in the ids of its transactions; do not change it later.",
     "orders",
     required=True,
@@ -113,7 +113,7 @@ _SCHEMA = Key(
 )
 _STORAGE = Key(
     "storage",
-    Text(_plain),
+    Text(plain),
     "Where tables, checkpoints and events live: a path, relative to this file, or a URI.",
     "s3a://lake/orders",
     ".penstock",
@@ -125,8 +125,16 @@ _CONFIGURATION = Key(
     "{source: ./data/orders}",
 )
 
+_EXTENDS = Key(
+    "extends",
+    Text(plain),
+    "A pipeline file of Spark or Databricks, relative to this one; what this file says lies over it.",
+    "databricks.yml",
+)
+_PIPELINE = Key("pipeline", Text(plain), "Which pipeline of a bundle `extends` means.", "orders_pipeline")
+
 _SETTINGS = (
-    _NAME_KEY,
+    replace(_NAME_KEY, unless="extends"),
     _LIBRARIES,
     _CATALOG,
     _SCHEMA,
@@ -142,7 +150,7 @@ _SETTINGS = (
     _CONFIGURATION,
     Key(
         "paths",
-        TextMap(_plain),
+        TextMap(plain),
         "Where files written for another place are: a path's beginning, and what replaces it.",
         "{/Volumes/main/raw: ./data}",
     ),
@@ -165,6 +173,8 @@ _SETTINGS = (
 PENSTOCK = Section(
     (
         *_SETTINGS,
+        _EXTENDS,
+        _PIPELINE,
         Key(
             "environments",
             MapOf(Section(tuple(replace(key, required=False) for key in _SETTINGS))),

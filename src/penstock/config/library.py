@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from penstock.config.path_mapping import map_path
 from penstock.errors import ConfigError, SourceLocation
 
 _SOURCES = (".py", ".ipynb")
@@ -20,6 +21,7 @@ class LibraryKind(Enum):
 
     GLOB = "glob"
     FILE = "file"
+    NOTEBOOK = "notebook"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class Library:
     """One entry of `libraries`.
 
     `pattern` is relative to the pipeline's folder or absolute: a glob pattern (`**` matches folders
-    at any depth), a folder (all files below it), or a file.
+    at any depth), a folder (all files below it), a file, or a notebook without the ending of its name.
+    A path of a workspace that is not on this machine is looked for in the pipeline's folder.
     """
 
     pattern: str
@@ -35,8 +38,10 @@ class Library:
     location: SourceLocation
 
 
-def find_source_files(directory: Path, libraries: Sequence[Library], pipeline_file: SourceLocation) -> list[Path]:
-    """Returns the files that declare the pipeline, absolute, sorted, each once.
+def find_source_files(
+    directory: Path, libraries: Sequence[Library], pipeline_file: SourceLocation, paths: Mapping[str, str]
+) -> list[Path]:
+    """Returns the files that declare the pipeline, absolute, sorted, each once; `paths` maps absolute patterns.
 
     Without `libraries`: every .py file below `transformations/` when that folder exists, else every
     .py file in `directory`; in both cases without tests (`test_*.py`, `*_test.py`, `conftest.py`).
@@ -52,17 +57,40 @@ def find_source_files(directory: Path, libraries: Sequence[Library], pipeline_fi
         )
     found: set[Path] = set()
     for library in libraries:
-        found.update(_python_files(_match(directory, library), library, directory))
+        here = replace(library, pattern=_here(library.pattern, directory, paths))
+        found.update(_python_files(_match(directory, here), library, directory))
     return sorted(found)
 
 
 def _match(directory: Path, library: Library) -> list[Path]:
     path = directory / os.path.expanduser(library.pattern)
+    if library.kind is LibraryKind.NOTEBOOK:
+        return [each for each in _spellings(path) if each.is_file()][:1]
     if library.kind is LibraryKind.FILE or path.is_file():
         return [path] if path.is_file() else []
     pattern = str(path / "**") if path.is_dir() else os.path.expanduser(library.pattern)
     names = glob.glob(pattern, root_dir=directory, recursive=True)
     return [path for path in (directory / name for name in names) if path.is_file()]
+
+
+def _here(pattern: str, directory: Path, paths: Mapping[str, str]) -> str:
+    """Returns where a pattern written for a workspace is: mapped, or the part of it that `directory` holds."""
+    mapped = map_path(pattern, paths)
+    if mapped != pattern or not pattern.startswith("/") or _exists(Path(pattern)):
+        return mapped
+    parts = pattern.strip("/").split("/")
+    tails = [Path(*parts[start:]) for start in range(1, len(parts))]
+    return str(next((directory / tail for tail in tails if _exists(directory / tail, below=directory)), pattern))
+
+
+def _exists(pattern: Path, below: Path | None = None) -> bool:
+    """Whether a file, a notebook without its ending, or the folder before the first `*` exists."""
+    fixed = Path(str(pattern).partition("*")[0])
+    return fixed != below and any(each.exists() for each in _spellings(fixed))
+
+
+def _spellings(path: Path) -> tuple[Path, ...]:
+    return (path, *(path.with_name(f"{path.name}{suffix}") for suffix in _SOURCES if path.name))
 
 
 def _python_files(paths: Iterable[Path], library: Library, directory: Path) -> list[Path]:

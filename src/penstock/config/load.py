@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.config.document import read_document
-from penstock.config.keys import PENSTOCK, SPARK_PIPELINE
+from penstock.config.formats import Choice, FileSettings, read_file
 from penstock.config.library import Library, LibraryKind
 from penstock.config.locate import PipelineFile, locate
+from penstock.config.overlay import overlay
 from penstock.config.pipeline_config import PipelineConfig, RetrySettings
-from penstock.config.reader import Placed, Reader, Settings
+from penstock.config.reader import Placed, Settings
 from penstock.config.secret import REFERENCE, SecretReference, refer
 from penstock.config.trigger import effective_trigger
 from penstock.errors import ConfigError, PipelineInvalid, SourceLocation, did_you_mean
@@ -26,6 +26,7 @@ def load_project(
     directory: Path | str,
     *,
     environment: str | None = None,
+    pipeline: str | None = None,
     overrides: Mapping[str, str] | None = None,
     storage: str | None = None,
     environ: Mapping[str, str] = os.environ,
@@ -33,8 +34,9 @@ def load_project(
     """Reads the pipeline file of a folder; reads no secret and touches no storage.
 
     Args:
-        directory: the folder that holds penstock.yml or spark-pipeline.yml, or the file itself.
-        environment: the entry of `environments` to lay over the file.
+        directory: the folder that holds a pipeline file (`locate` knows the names), or the file itself.
+        environment: the entry of `environments` to lay over the file, the target of a bundle, or both.
+        pipeline: which pipeline of a bundle; needed when it declares several.
         overrides: entries of `configuration` that win over the file and its environment.
         storage: wins over the file; relative to the current folder, where the user typed it.
         environ: where `${env:NAME}` looks, when a secret is resolved.
@@ -44,20 +46,17 @@ def load_project(
         PipelineInvalid: several things are wrong; its `errors` are ConfigErrors by line.
     """
     found = locate(directory)
-    section = SPARK_PIPELINE if found.is_spark_pipeline else PENSTOCK
-    elsewhere = frozenset(key.name for key in PENSTOCK.keys) if found.is_spark_pipeline else frozenset[str]()
-    reader = Reader(found.shown, elsewhere)
-    settings = reader.read(read_document(found.path, found.shown), section)
-    environments: Settings = settings.pop("environments").value if "environments" in settings else {}
-    for chosen in ({}, *(placed.value for placed in environments.values())):
-        reader.errors.extend(_unknown_secrets(_overlay(settings, chosen)))
-    if environment is not None and environment not in environments:
-        reader.errors.append(_unknown_environment(found, environment, environments))
-    _raise_all(reader.errors)
-    chosen = environments[environment].value if environment is not None else {}
+    read = read_file(found, Choice(environment, pipeline, environ))
+    for chosen in ({}, *(placed.value for placed in read.environments.values())):
+        read.errors.extend(_unknown_secrets(overlay(read.settings, chosen)))
+    if environment is not None and environment not in (*read.environments, *read.targets):
+        read.errors.append(_unknown_environment(found, environment, (*read.environments, *read.targets)))
+    _raise_all(read.errors)
+    chosen = read.environments[environment].value if environment in read.environments else {}
     return _build(
         found,
-        _overlay(settings, chosen),
+        read,
+        overlay(read.settings, chosen),
         environment=environment,
         overrides=overrides or {},
         storage=storage,
@@ -65,19 +64,9 @@ def load_project(
     )
 
 
-def _overlay(base: Settings, over: Settings) -> Settings:
-    merged = dict(base)
-    for name, placed in over.items():
-        below = base.get(name)
-        if below is not None and isinstance(below.value, dict) and isinstance(placed.value, dict):
-            merged[name] = Placed({**below.value, **placed.value}, placed.location)
-        else:
-            merged[name] = placed
-    return merged
-
-
 def _build(
     found: PipelineFile,
+    read: FileSettings,
     settings: Settings,
     *,
     environment: str | None,
@@ -93,8 +82,8 @@ def _build(
     }
     spark_conf: Settings = values.get("spark_conf", {})
     configuration = {**_texts(values.get("configuration", {})), **overrides}
-    of_session = _settings_of_spark(configuration) if found.is_spark_pipeline else {}
-    own_storage = _absolute(values.get("storage", ".penstock"), folder)
+    of_session = _settings_of_spark(configuration) if read.of_session else {}
+    own_storage = _absolute(values.get("storage", read.storage), folder)
     return PipelineConfig(
         name=values["name"],
         directory=folder,
@@ -113,6 +102,7 @@ def _build(
         master=values.get("master") or of_session.get("spark.master", "local[*]"),
         retries=_retries(values.get("retries", {})),
         references=_references(spark_conf, secrets, folder, environ),
+        notices=tuple(read.notices),
     )
 
 
@@ -127,9 +117,9 @@ def _retries(settings: Settings) -> RetrySettings:
 
 
 def _library(placed: Placed) -> Library:
-    if "glob" in placed.value:
-        return Library(placed.value["glob"].value["include"].value, LibraryKind.GLOB, placed.location)
-    return Library(placed.value["file"].value["path"].value, LibraryKind.FILE, placed.location)
+    [(kind, section)] = placed.value.items()
+    [path] = section.value.values()
+    return Library(path.value, LibraryKind(kind), placed.location)
 
 
 def _references(
@@ -161,7 +151,7 @@ def _unknown_secrets(settings: Settings) -> Iterable[ConfigError]:
                 )
 
 
-def _unknown_environment(found: PipelineFile, environment: str, known: Settings) -> ConfigError:
+def _unknown_environment(found: PipelineFile, environment: str, known: Sequence[str]) -> ConfigError:
     also = f"Known: {', '.join(known)}." if known else f"{found.shown} declares none."
     return ConfigError(
         "CONFIG_UNKNOWN_ENVIRONMENT",

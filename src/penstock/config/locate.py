@@ -4,12 +4,37 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
+from ruamel.yaml.nodes import MappingNode, Node
+
+from penstock.config.document import pairs
 from penstock.errors import ConfigError, did_you_mean
 
-_STEMS = ("penstock", "spark-pipeline")
 _SUFFIXES = (".yml", ".yaml")
+_BY_STEM: dict[str, tuple[str, ...]] = {
+    "penstock": _SUFFIXES,
+    "spark-pipeline": _SUFFIXES,
+    "databricks": _SUFFIXES,
+    "bundle": _SUFFIXES,
+    "pipeline": (".json", *_SUFFIXES),
+    "pipeline-settings": (".json", *_SUFFIXES),
+}
+"""The names of pipeline files, in the order in which a folder is searched for them."""
+
+
+_BUNDLES = frozenset({"databricks", "bundle"})
+_SETTINGS = frozenset({"pipeline", "pipeline-settings"})
+
+
+class FileFormat(Enum):
+    """Whose pipeline file it is: Penstock's, Spark's, a Databricks pipeline's settings, or a Databricks bundle."""
+
+    PENSTOCK = "penstock"
+    SPARK_PIPELINE = "spark-pipeline"
+    DATABRICKS = "databricks"
+    BUNDLE = "bundle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +44,18 @@ class PipelineFile:
     path: Path
     shown: str
 
-    @property
-    def is_spark_pipeline(self) -> bool:
-        """Whether it is the pipeline file of Apache Spark."""
-        return self.path.stem == "spark-pipeline"
+    def format(self, root: Node | None) -> FileFormat:
+        """Returns the format of the file, which holds `root`: by its name, or by what only bundles hold."""
+        if self.path.stem == "spark-pipeline":
+            return FileFormat.SPARK_PIPELINE
+        if self.path.stem == "penstock":
+            return FileFormat.PENSTOCK
+        names = {name for name, _, _ in pairs(root)} if isinstance(root, MappingNode) else set()
+        if self.path.stem in _BUNDLES or names & {"bundle", "resources"}:
+            return FileFormat.BUNDLE
+        if self.path.suffix == ".json" or self.path.stem in _SETTINGS:
+            return FileFormat.DATABRICKS
+        return FileFormat.PENSTOCK
 
 
 def locate(given: Path | str) -> PipelineFile:
@@ -43,26 +76,26 @@ def _locate(path: Path) -> PipelineFile:
         return _in_folder(path)
     if not path.exists():
         raise _not_found(path, "it does not exist")
-    if path.suffix not in _SUFFIXES:
-        raise _not_found(path, "it is neither a folder nor a .yml file")
+    if path.suffix not in (*_SUFFIXES, ".json"):
+        raise _not_found(path, "it is neither a folder nor a .yml or .json file")
     return _file(path)
 
 
 def _in_folder(folder: Path) -> PipelineFile:
-    for stem in _STEMS:
-        found = [folder / f"{stem}{suffix}" for suffix in _SUFFIXES if (folder / f"{stem}{suffix}").exists()]
+    for stem, suffixes in _BY_STEM.items():
+        found = [folder / f"{stem}{suffix}" for suffix in suffixes if (folder / f"{stem}{suffix}").exists()]
         if len(found) > 1:
-            raise ConfigError("CONFIG_AMBIGUOUS_FILE", first=_shown(found[0]), second=_shown(found[1]))
+            raise ConfigError("CONFIG_AMBIGUOUS_FILE", first=shown_path(found[0]), second=shown_path(found[1]))
         if found:
             return _file(found[0])
-    raise _not_found(folder, "it holds neither penstock.yml nor spark-pipeline.yml")
+    raise _not_found(folder, "it holds neither penstock.yml nor spark-pipeline.yml nor databricks.yml")
 
 
 def _file(path: Path) -> PipelineFile:
-    return PipelineFile(path.absolute().parent.resolve() / path.name, _shown(path))
+    return PipelineFile(path.absolute().parent.resolve() / path.name, shown_path(path))
 
 
-def _shown(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """Returns the path relative to the current folder when it is below it, else as given."""
     normal = Path(os.path.normpath(path))
     return str(normal.relative_to(Path.cwd()) if normal.is_absolute() and normal.is_relative_to(Path.cwd()) else normal)
@@ -89,4 +122,4 @@ def _suggestion(path: Path) -> str:
 
 
 def _holds_pipeline(folder: Path) -> bool:
-    return any((folder / f"{stem}{suffix}").is_file() for stem in _STEMS for suffix in _SUFFIXES)
+    return any((folder / f"{stem}{suffix}").is_file() for stem, suffixes in _BY_STEM.items() for suffix in suffixes)

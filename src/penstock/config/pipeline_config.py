@@ -52,6 +52,8 @@ class PipelineConfig:
     retries: RetrySettings = field(default_factory=RetrySettings)
     references: Mapping[str, SecretReference] = field(default_factory=dict, repr=False)
     """The references in the values of `spark_conf`, by their text, e.g. `${env:TOKEN}`."""
+    notices: tuple[ConfigError, ...] = ()
+    """What a file that was written for another system says without effect here."""
 
     @property
     def keeps_running(self) -> bool:
@@ -64,7 +66,7 @@ class PipelineConfig:
         Raises:
             ConfigError: CONFIG_NO_SOURCE_FILES, CONFIG_SOURCE_NOT_SUPPORTED.
         """
-        return find_source_files(self.directory, self.libraries, self.file)
+        return find_source_files(self.directory, self.libraries, self.file, self.paths)
 
     def resolve_spark_conf(self) -> dict[str, str]:
         """Returns `spark_conf` with the values of the secrets in it: never show or log the result.

@@ -8,8 +8,22 @@ from typing import Any, assert_never
 
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
-from penstock.config.document import describe, kind_of, line_of, pairs, scalar_text
-from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Shape, Text, TextMap, TriggerText, expected
+from penstock.config.document import describe, kind_of, pairs, place_of, scalar_text
+from penstock.config.shapes import (
+    Count,
+    Effect,
+    Flag,
+    Foreign,
+    Key,
+    ListOf,
+    MapOf,
+    Section,
+    Shape,
+    Text,
+    TextMap,
+    TriggerText,
+    expected,
+)
 from penstock.config.trigger import Trigger
 from penstock.errors import ConfigError, SourceLocation, did_you_mean
 
@@ -38,6 +52,8 @@ class Reader:
     elsewhere: frozenset[str] = frozenset()
     """Keys that the user may know from the other pipeline file; for the suggestion only."""
     errors: list[ConfigError] = field(default_factory=list)
+    notices: list[ConfigError] = field(default_factory=list)
+    """What has no effect here, of a file that was written for another system."""
 
     def read(self, root: Node | None, section: Section) -> Settings:
         """Returns the settings of a whole file, without those that are wrong."""
@@ -55,17 +71,23 @@ class Reader:
         by_name = {name: key for key in section.keys for name in (key.name, *key.aliases)}
         found: Settings = {}
         spelt: dict[str, str] = {}
-        for name, name_node, value in pairs(mapping, self.shown):
+        for name, name_node, value in pairs(mapping):
             inner = f"{path}.{name}" if path else name
-            location = SourceLocation(self.shown, line_of(name_node))
+            location = place_of(name_node)
+            if section.open and name not in by_name:
+                self._ignore(inner, did_you_mean(name, by_name, also="Penstock does not know it."), location)
+                continue
             try:
                 key = self._known(name, by_name, spelt, path)
+                if isinstance(key.shape, Foreign):
+                    self._foreign(key.shape, inner, location)
+                    continue
                 spelt[key.name] = inner
                 found[key.name] = Placed(self._value(value, key.shape, inner, key), location)
             except ConfigError as error:
                 error.location = error.location or location
                 self.errors.append(error)
-        where = SourceLocation(self.shown, line_of(node))
+        where = place_of(node)
         self._missing(section.keys, spelt, path, where)
         if section.one_of and len(spelt) > 1:
             first, second = list(spelt.values())[:2]
@@ -76,6 +98,20 @@ class Reader:
                 "CONFIG_MISSING_KEY", location=where, key=f"{path}.{key.name}", example=f"{key.name}: {key.example}"
             )
         return found
+
+    def _foreign(self, shape: Foreign, path: str, location: SourceLocation) -> None:
+        match shape.effect:
+            case Effect.REFUSED:
+                raise ConfigError("CONFIG_KEY_NOT_SUPPORTED", key=path, reason=shape.reason)
+            case Effect.NOTICED:
+                self._ignore(path, shape.reason, location)
+            case Effect.NONE:
+                pass
+            case _:
+                assert_never(shape.effect)
+
+    def _ignore(self, path: str, reason: str, location: SourceLocation) -> None:
+        self.notices.append(ConfigError("CONFIG_KEY_IGNORED", location=location, key=path, reason=reason))
 
     def _known(self, name: str, by_name: dict[str, Key], spelt: dict[str, str], path: str) -> Key:
         inner = f"{path}.{name}" if path else name
@@ -88,6 +124,25 @@ class Reader:
 
     def _value(self, node: Node, shape: Shape, path: str, key: Key) -> Any:
         empty = kind_of(node) == "null"
+        match shape:
+            case Text() | Flag() | Count():
+                return self._scalar(node, shape, path, key)
+            case TriggerText():
+                return self._trigger(node, shape, path, key)
+            case TextMap():
+                return {} if empty else self._text_map(node, shape, path, key)
+            case Section():
+                return {} if empty else self._section(node, shape, path)
+            case MapOf():
+                return {} if empty else self._map(node, shape, path, key)
+            case Foreign():
+                return None
+            case ListOf():
+                return [] if empty else self._list(node, shape, path, key)
+            case _:
+                assert_never(shape)
+
+    def _scalar(self, node: Node, shape: Text | Flag | Count, path: str, key: Key) -> Any:
         match shape:
             case Text():
                 if kind_of(node) != "str":
@@ -102,23 +157,13 @@ class Reader:
                 if kind_of(node) != "int" or text is None or not text.isdecimal() or len(text) > 9:
                     raise self._wrong(node, shape, path, f"{key.name}: {key.example}")
                 return int(text)
-            case TriggerText():
-                return self._trigger(node, shape, path, key)
-            case TextMap():
-                return {} if empty else self._text_map(node, shape, path, key)
-            case Section():
-                return {} if empty else self._section(node, shape, path)
-            case MapOf():
-                return {} if empty else self._map(node, shape, path, key)
-            case ListOf():
-                return [] if empty else self._list(node, shape, path, key)
             case _:
                 assert_never(shape)
 
     def _text_map(self, node: Node, shape: TextMap, path: str, key: Key) -> Settings:
         found: Settings = {}
-        for name, name_node, value in pairs(self._mapping(node, shape, path, f"{key.name}: {key.example}"), self.shown):
-            location = SourceLocation(self.shown, line_of(name_node))
+        for name, name_node, value in pairs(self._mapping(node, shape, path, f"{key.name}: {key.example}")):
+            location = place_of(name_node)
             try:
                 text = scalar_text(value)
                 if text is None:
@@ -131,12 +176,12 @@ class Reader:
 
     def _map(self, node: Node, shape: MapOf, path: str, key: Key) -> Settings:
         found: Settings = {}
-        for name, name_node, value in pairs(self._mapping(node, shape, path, f"{key.name}: {key.example}"), self.shown):
-            found[name] = Placed({}, SourceLocation(self.shown, line_of(name_node)))
+        for name, name_node, value in pairs(self._mapping(node, shape, path, f"{key.name}: {key.example}")):
+            found[name] = Placed({}, place_of(name_node))
             try:
                 found[name] = Placed(
                     self._value(value, shape.item, f"{path}.{name}", key),
-                    SourceLocation(self.shown, line_of(name_node)),
+                    place_of(name_node),
                 )
             except ConfigError as error:
                 self.errors.append(error)
@@ -149,9 +194,9 @@ class Reader:
         for position, item in enumerate(node.value):
             try:
                 section = self._section(item, shape.item, f"{path}[{position}]")
-                found.append(Placed(section, SourceLocation(self.shown, line_of(item))))
+                found.append(Placed(section, place_of(item)))
             except ConfigError as error:
-                error.location = error.location or SourceLocation(self.shown, line_of(item))
+                error.location = error.location or place_of(item)
                 self.errors.append(error)
         return found
 
@@ -160,7 +205,7 @@ class Reader:
             return Trigger.parse(str(node.value))
         mapping = self._mapping(node, shape, path, f"{key.name}: {key.example}")
         found: dict[str, str] = {}
-        for name, _, value in pairs(mapping, self.shown):
+        for name, _, value in pairs(mapping):
             if kind_of(value) != "str":
                 raise self._wrong(value, Text(), f"{path}.{name}", f"{name}: 10 seconds")
             found[name] = str(value.value)
@@ -175,7 +220,7 @@ class Reader:
         # A value that is not there has no line of its own: the key's line is filled in.
         return ConfigError(
             "CONFIG_WRONG_TYPE",
-            location=None if kind_of(node) == "null" else SourceLocation(self.shown, line_of(node)),
+            location=None if kind_of(node) == "null" else place_of(node),
             key=path,
             expected=expected(shape),
             found=describe(node),
@@ -184,7 +229,7 @@ class Reader:
 
     def _missing(self, keys: Sequence[Key], found: dict[str, str], path: str, where: SourceLocation) -> None:
         for key in keys:
-            if key.required and key.name not in found:
+            if key.required and key.name not in found and key.unless not in found:
                 inner = f"{path}.{key.name}" if path else key.name
                 example = f"{key.name}: {key.example}"
                 self.errors.append(ConfigError("CONFIG_MISSING_KEY", location=where, key=inner, example=example))

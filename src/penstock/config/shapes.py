@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 
@@ -47,12 +48,32 @@ class TriggerText:
     """A trigger: a name, an interval, or a mapping of one name to an interval."""
 
 
+class Effect(Enum):
+    """What a key of another system does here; NONE: it says nothing about what is computed."""
+
+    NONE = "none"
+    NOTICED = "ignored, with a notice"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Anything, of a key that has no meaning here; `reason` is for the notice or the error."""
+
+    effect: Effect = Effect.NONE
+    reason: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A mapping with known keys. With `one_of`, exactly one of them must be there."""
+    """A mapping with known keys.
+
+    With `one_of`, exactly one of them must be there. When it is `open`, unknown keys are ignored with a notice.
+    """
 
     keys: tuple[Key, ...]
     one_of: bool = False
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +90,7 @@ class MapOf:
     item: Section
 
 
-Shape = Text | Flag | Count | TextMap | TriggerText | Section | ListOf | MapOf
+Shape = Text | Flag | Count | TextMap | TriggerText | Foreign | Section | ListOf | MapOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +98,8 @@ class Key:
     """One key of a section.
 
     `default` and `example` are YAML as a person would write it after `<name>: `; a `default` of ""
-    means none. `aliases` are other spellings of the same key.
+    means none. `aliases` are other spellings of the same key. A `required` key can be left out when the
+    key `unless` is there.
     """
 
     name: str
@@ -87,6 +109,7 @@ class Key:
     default: str = ""
     aliases: tuple[str, ...] = ()
     required: bool = False
+    unless: str = ""
 
 
 def expected(shape: Shape) -> str:
@@ -102,6 +125,8 @@ def expected(shape: Shape) -> str:
             return "a mapping of names to texts"
         case TriggerText():
             return "a trigger"
+        case Foreign():
+            return "anything"
         case Section():
             return "a mapping with " + (" or " if shape.one_of else ", ").join(f"'{key.name}'" for key in shape.keys)
         case ListOf():

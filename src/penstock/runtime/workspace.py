@@ -117,7 +117,7 @@ class Workspace:
             raise PipelineInvalid([*errors, *invalid.errors], invalid.downstream) from None
         if errors:
             raise PipelineInvalid(errors)
-        return replace(resolved, warnings=(*registry.notices, *resolved.warnings))
+        return replace(resolved, warnings=(*config.notices, *registry.notices, *resolved.warnings))
 
     def plan(self, graph: ResolvedGraph, selection: RefreshSelection) -> UpdatePlan:
         """Compares the graph with the storage and returns the steps of an update.

@@ -27,11 +27,26 @@ FILES = st.lists(st.tuples(NAMES, VALUES), max_size=5, unique_by=lambda pair: pa
 )
 
 
-@given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "replace")) | FILES.map(str.encode))
-def test_any_file_is_settings_or_a_named_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    folder = tmp_path_factory.getbasetemp() / "any-input"
+FILE_NAMES = ("penstock.yml", "spark-pipeline.yml", "databricks.yml", "pipeline.json")
+BUNDLES = st.tuples(VALUES, FILES).map(
+    lambda parts: (
+        f"variables: {{x: {parts[0]}}}\ntargets: {{dev: {parts[0]}}}\n"
+        "resources:\n  pipelines:\n    a:\n      schema: ${var.x}\n"
+        + "".join(f"      {line}\n" for line in parts[1].splitlines())
+    )
+)
+
+
+@given(
+    st.binary() | st.text().map(lambda text: text.encode("utf-8", "replace")) | (FILES | BUNDLES).map(str.encode),
+    st.sampled_from(FILE_NAMES),
+)
+def test_any_file_is_settings_or_a_named_error(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, name: str
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / f"any-input-{name}"
     folder.mkdir(exist_ok=True)
-    (folder / "penstock.yml").write_bytes(content)
+    (folder / name).write_bytes(content)
     outcome = _load(folder)
     if isinstance(outcome, PipelineConfig):
         with suppress(ConfigError):

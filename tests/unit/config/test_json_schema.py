@@ -18,7 +18,7 @@ def test_it_knows_every_key_and_refuses_others() -> None:
     schema = json.loads(render_json_schema())
     assert set(schema["properties"]) == {name for key in PENSTOCK.keys for name in (key.name, *key.aliases)}
     assert schema["additionalProperties"] is False
-    assert schema["required"] == ["name"]
+    assert schema["anyOf"] == [{"required": ["name"]}, {"required": ["extends"]}]
     assert "required" not in schema["properties"]["environments"]["additionalProperties"]
 
 

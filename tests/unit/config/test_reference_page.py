@@ -17,6 +17,7 @@ BLOCKS = re.findall(r"^```yaml ?([\w.-]*)\n(.*?)^```$", PAGE, re.MULTILINE | re.
 
 @pytest.mark.parametrize(("file", "text"), BLOCKS, ids=[f"block-{index}" for index in range(len(BLOCKS))])
 def test_each_example_loads(project: Project, file: str, text: str) -> None:
+    project("resources: {pipelines: {orders_pipeline: {name: orders}, other: {}}}\n", "databricks.yml")
     folder = project(text, file or "penstock.yml")
     environments = re.findall(r"^  (\w+):$", text.partition("environments:\n")[2], re.MULTILINE)
     for environment in [None, *environments]:
@@ -33,7 +34,9 @@ def test_the_page_names_every_key_with_its_default() -> None:
 @pytest.mark.parametrize("key", [key for key in PENSTOCK.keys if key.name != "name"], ids=lambda key: key.name)
 def test_the_example_and_the_default_of_each_key_load(project: Project, key: object) -> None:
     name, example, default = (getattr(key, field) for field in ("name", "example", "default"))
-    assert load_project(project(f"name: orders\n{name}: {example}\n")).name == "orders"
+    project("resources: {pipelines: {orders_pipeline: {name: other}}}\n", "databricks.yml")
+    start = "name: orders\nextends: databricks.yml" if name == "pipeline" else "name: orders"
+    assert load_project(project(f"{start}\n{name}: {example}\n")).name == "orders"
     if default and name != "libraries":
         assert load_project(project(f"name: orders\n{name}: {default}\n")) == load_project(project("name: orders\n"))
 
