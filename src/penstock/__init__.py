@@ -31,6 +31,7 @@ __all__ = [
     "apply_changes_from_snapshot",
     "create_auto_cdc_flow",
     "create_auto_cdc_from_snapshot_flow",
+    "create_sink",
     "create_streaming_live_table",
     "create_streaming_table",
     "create_table",
@@ -42,24 +43,23 @@ __all__ = [
     "expect_all_or_fail",
     "expect_or_drop",
     "expect_or_fail",
+    "foreach_batch_sink",
     "materialized_view",
     "read",
     "readStream",
     "read_stream",
     "table",
     "temporary_view",
+    "update_flow",
     "view",
 ]
 
 _REFUSED = frozenset(
     {
-        "create_sink",
         "enable_local_execution",
         "expect_all_or_quarantine",
         "expect_or_quarantine",
-        "foreach_batch_sink",
         "on_event_hook",
-        "update_flow",
     }
 )
 

@@ -9,9 +9,12 @@ from penstock.declare.expectations import expect_all_or_fail as expect_all_or_fa
 from penstock.declare.expectations import expect_or_drop as expect_or_drop
 from penstock.declare.expectations import expect_or_fail as expect_or_fail
 from penstock.declare.flows import append_flow as append_flow
+from penstock.declare.flows import update_flow as update_flow
 from penstock.declare.reads import read as read
 from penstock.declare.reads import read_stream as read_stream
 from penstock.declare.reads import readStream as readStream
+from penstock.declare.sinks import create_sink as create_sink
+from penstock.declare.sinks import foreach_batch_sink as foreach_batch_sink
 from penstock.declare.snapshot_flows import apply_changes_from_snapshot as apply_changes_from_snapshot
 from penstock.declare.snapshot_flows import create_auto_cdc_from_snapshot_flow as create_auto_cdc_from_snapshot_flow
 from penstock.declare.streaming_tables import create_streaming_live_table as create_streaming_live_table

@@ -65,11 +65,17 @@ class AnalysisCatalog:
     stored_table: Callable[[Identifier], str | None]
 
     def find(self, name: str) -> Identifier | None:
-        """Returns the pipeline's dataset of that name."""
+        """Returns the pipeline's dataset of that name.
+
+        Raises:
+            DefinitionError: SINK_NOT_READABLE.
+        """
         dataset = self.graph.find(name, default_schema=self.default_schema)
         if dataset is not None:
             return dataset.identifier
         identifier = Identifier.parse(name, default_schema=self.default_schema)
+        if identifier in self.graph.sinks:
+            raise DefinitionError("SINK_NOT_READABLE", name=identifier)
         if identifier in self.graph.refused:
             raise UpstreamFailed(identifier)
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.analysis.catalog import AnalysisCatalog, NotYetResolved, UpstreamFailed, plain_schema
 from penstock.declare.user_frames import failure_location
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, SourceLocation, did_you_mean
-from penstock.graph.elements import Dataset, FlowFunction
+from penstock.graph.elements import Dataset, FlowFunction, Sink
 from penstock.graph.resolved import Input
 from penstock.graph.schema import Schema
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import observe_expectations
-from penstock.spark.plans import OutputMode, check_output_mode, stateful_operators, supported_output_mode, watermark
+from penstock.spark.plans import OutputMode, stateful_operators, supported_output_mode, watermark
 from penstock.spark.translate import reason_of, translate_analysis
 
 
@@ -44,25 +44,27 @@ class QueryAnalyser:
     def analyse(
         self,
         function: FlowFunction,
-        dataset: Dataset,
+        target: Dataset | Sink,
         *,
         location: SourceLocation,
         schemas: Callable[[str], str],
-        is_view: bool,
+        modes: Sequence[OutputMode],
     ) -> AnalysedQuery:
         """Calls `function` once and analyses what it returns.
+
+        `modes` are the output modes that the target takes, the best one first; empty for a view.
 
         Raises:
             PenstockError: whatever is wrong with it, with its place; PipelineInvalid for several.
             UpstreamFailed, NotYetResolved: see the catalog.
         """
-        name = str(dataset.identifier)
+        name = str(target.identifier)
         evaluation = Evaluation(self.spark, self.catalog, self.settings, schemas, name)
         try:
-            frame = self._expect(evaluation, dataset, evaluation.call(function))
-            mode = OutputMode.APPEND if is_view or not frame.isStreaming else supported_output_mode(frame)
-            if frame.isStreaming and not is_view and mode is OutputMode.APPEND:
-                check_output_mode(frame, mode)
+            frame = evaluation.call(function)
+            if isinstance(target, Dataset):
+                frame = self._expect(evaluation, target, frame)
+            mode = supported_output_mode(frame, modes) if frame.isStreaming and modes else OutputMode.APPEND
         except (NotYetResolved, UpstreamFailed, PipelineInvalid, KeyboardInterrupt):
             raise
         except BaseException as error:  # a user's function can raise anything, SystemExit too

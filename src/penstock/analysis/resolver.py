@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from pyspark.errors import PySparkException
@@ -15,9 +15,12 @@ from penstock.analysis.rules import check
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import (
+    AnySink,
     ChangeFlow,
     Dataset,
+    FormatSink,
     MaterializedView,
+    Sink,
     SnapshotChangeFlow,
     StreamingTable,
     Table,
@@ -29,6 +32,7 @@ from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, Resolved
 from penstock.graph.schema import Schema
 from penstock.spark.evaluation import EvaluationSettings
 from penstock.spark.plans import OutputMode
+from penstock.spark.sinks import check_sink_format
 from penstock.spark.translate import reason_of
 from penstock.storage import StorageLayout
 
@@ -62,6 +66,8 @@ class Resolver:
         """
         for identifier in self.graph.datasets:
             self._resolve_with_upstream(identifier)
+        for sink in self.graph.sinks.values():
+            self._resolve_sink(sink)
         errors = [flow.error for failures in self._failed.values() for flow in failures if flow.because_of is None]
         downstream = [
             str(identifier)
@@ -71,7 +77,9 @@ class Resolver:
         if errors or downstream:
             raise PipelineInvalid(_flattened(errors), downstream)
         schemas = {identifier: known.schema for identifier, known in self._known.items()}
-        resolved = ResolvedGraph(self._tables, self._views, tuple(self._flows), tuple(self._known), schemas)
+        resolved = ResolvedGraph(
+            self._tables, self._views, tuple(self._flows), tuple(self._known), schemas, sinks=self.graph.sinks
+        )
         broken, warnings = check(resolved)
         if broken:
             raise PipelineInvalid(broken)
@@ -107,7 +115,7 @@ class Resolver:
         flow = UnresolvedFlow(
             name=view.identifier.name, target=view.identifier, function=view.function, location=view.location
         )
-        query = self._analyse(flow, view, is_view=True)
+        query = self._analyse(flow, view, ())
         if isinstance(query, FailedFlow):
             self._failed[view.identifier] = [query]
         else:
@@ -118,7 +126,7 @@ class Resolver:
         failed: list[FailedFlow] = []
         resolved: list[ResolvedFlow] = []
         for flow in self.graph.flows_to(table.identifier):
-            query = self._analyse(flow, table, is_view=False)
+            query = self._analyse(flow, table, (OutputMode.APPEND, OutputMode.COMPLETE))
             if isinstance(query, FailedFlow):
                 failed.append(query)
             else:
@@ -126,7 +134,7 @@ class Resolver:
         try:
             declared = None if table.schema is None else declared_schema(table)
         except DefinitionError as error:
-            failed.insert(0, _failed_dataset(table, error))
+            failed.insert(0, _failed_target(table, error))
         if failed or not resolved:
             self._failed[table.identifier] = failed
             return
@@ -137,8 +145,25 @@ class Resolver:
         schema = declared or _merged(flow.schema for flow in resolved)
         self._known[table.identifier] = Known(schema, isinstance(decided, StreamingTable), rewritten)
 
+    def _resolve_sink(self, sink: AnySink) -> None:
+        """Resolves the flows into a sink, after all datasets: nothing reads it."""
+        failed: list[FailedFlow] = []
+        for flow in self.graph.flows_to(sink.identifier):
+            query = self._analyse(flow, sink, (OutputMode.UPDATE if flow.updates else OutputMode.APPEND,))
+            if isinstance(query, FailedFlow):
+                failed.append(query)
+            else:
+                self._flows.append(_resolved_flow(flow, query))
+        try:
+            if isinstance(sink, FormatSink):
+                check_sink_format(self.spark, sink)
+        except DefinitionError as error:
+            failed.insert(0, _failed_target(sink, error))
+        if failed:
+            self._failed[sink.identifier] = failed
+
     def _analyse(
-        self, flow: UnresolvedFlow, dataset: Table | TemporaryView, *, is_view: bool
+        self, flow: UnresolvedFlow, target: Table | TemporaryView | AnySink, modes: Sequence[OutputMode]
     ) -> AnalysedQuery | FailedFlow:
         if isinstance(flow, (ChangeFlow, SnapshotChangeFlow)):
             refusal = DefinitionError(
@@ -159,13 +184,13 @@ class Resolver:
         try:
             return analyser.analyse(
                 flow.function,
-                dataset,
+                target,
                 location=flow.location,
                 schemas=lambda source: self.layout.schemas(flow.target, flow.name, source),
-                is_view=is_view,
+                modes=modes,
             )
         except UpstreamFailed as upstream:
-            reason = DefinitionError("UPSTREAM_FAILED", dataset=str(dataset.identifier), name=upstream.identifier)
+            reason = DefinitionError("UPSTREAM_FAILED", dataset=str(target.identifier), name=upstream.identifier)
             return FailedFlow(flow, reason, because_of=upstream.identifier)
         except PenstockError as error:
             return FailedFlow(flow, error)
@@ -184,13 +209,13 @@ class Resolver:
                 "FLOW_CYCLE", location=dataset.location, dataset=str(identifier), path=path, name=identifier
             )
             because_of = None if identifier == first else first
-            self._failed[identifier] = [_failed_dataset(dataset, error, because_of=because_of)]
+            self._failed[identifier] = [_failed_target(dataset, error, because_of=because_of)]
 
 
-def _failed_dataset(dataset: Dataset, error: PenstockError, *, because_of: Identifier | None = None) -> FailedFlow:
-    """The failure of a dataset that is not the fault of one of its flows."""
+def _failed_target(target: Dataset | Sink, error: PenstockError, *, because_of: Identifier | None = None) -> FailedFlow:
+    """The failure of a dataset or sink that is not the fault of one of its flows."""
     flow = UnresolvedFlow(
-        name=dataset.identifier.name, target=dataset.identifier, function=lambda: None, location=dataset.location
+        name=target.identifier.name, target=target.identifier, function=lambda: None, location=target.location
     )
     return FailedFlow(flow, error, because_of)
 
@@ -228,6 +253,8 @@ def _merged(queries: Iterable[Schema]) -> Schema:
 def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
     if flow.once:
         kind = FlowType.APPEND_ONCE
+    elif flow.updates:
+        kind = FlowType.UPDATE
     elif not query.streaming:
         kind = FlowType.MATERIALIZED_VIEW
     elif query.output_mode is OutputMode.COMPLETE:

@@ -48,8 +48,9 @@ def print_summary(
     for error in errors:
         note(render(error) + "\n")
     note(_last_line(state, errors, this_run))
-    if stored:
-        note(_what_next(errors, short_name(stored[-1].name, total.datasets), directory))
+    tables = [dataset for dataset in stored if dataset.type != "SINK"]
+    if tables:
+        note(_what_next(errors, short_name(tables[-1].name, total.datasets), directory))
 
 
 def _last_line(state: UpdateState, errors: Sequence[PenstockError], this_run: PipelineStatus) -> str:

@@ -48,7 +48,7 @@ def record_change_flow(
         ChangeFlow(
             name=name or identifier.name,
             target=identifier,
-            function=call.registry.flow_function(function),
+            function=call.registry.bound(function),
             location=call.location,
             spark_conf=spark_conf or {},
             comment=comment,

@@ -28,11 +28,18 @@ class DeclaredFlow:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredSink:
+    """The function is a sink's."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class RefusedDeclaration:
     """The function's declaration was wrong, and that is already reported."""
 
 
-Declared = DeclaredDataset | DeclaredFlow | RefusedDeclaration
+Declared = DeclaredDataset | DeclaredFlow | DeclaredSink | RefusedDeclaration
 
 
 class DatasetFunction:
@@ -97,7 +104,7 @@ def take_query(
     if reason is not None:
         call.error("INVALID_DATASET_FUNCTION", function=function_name(query), reason=reason)
         return None
-    return call.registry.flow_function(query), pending
+    return call.registry.bound(query), pending
 
 
 def default_name(call: Declaration, query: Callable[..., Any]) -> str | None:

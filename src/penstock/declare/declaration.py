@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from penstock.declare.parameters import REFUSALS, TYPES, ParameterType, describe
+from penstock.declare.parameters import REFUSALS, TYPES, ParameterType, Refusal, describe
 from penstock.declare.registry import Registry, active_registry
 from penstock.declare.user_frames import caller_location
 from penstock.errors import DefinitionError, SourceLocation, did_you_mean
 from penstock.graph.identifier import Identifier
+
+# The first parameter of decorators that may stand without parentheses.
+_DECORATED = frozenset({"query_function", "sink_function", "user_event_hook_fn"})
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,13 +50,15 @@ def declaring(
     doc: str | None = None,
     required: tuple[str, ...] = (),
     types: Mapping[str, ParameterType] = MappingProxyType({}),
+    refusals: Mapping[str, Refusal] = REFUSALS,
 ) -> Callable[P, R]:
     """Makes a declaration function of `function`, called `name` (default: as the function) in errors.
 
     Wrong arguments are recorded with the user's line, and dropped: the declaration goes on with the
     rest, so that what reads it is not reported as well. Without an argument that has no default, or
     is one of `required`, there is nothing to declare, and the result is `undecorated`. `types` are
-    of parameters that mean something else here than in the other functions.
+    of parameters that mean something else here than in the other functions, `refusals` the values of
+    known parameters that are not supported.
     """
     own = inspect.signature(function)
     public = own.replace(parameters=list(own.parameters.values())[1:])
@@ -72,7 +77,7 @@ def declaring(
         values = {
             key: value
             for key, value in given.items()
-            if _is_acceptable(call, public.parameters[key], types.get(key) or TYPES[key], value)
+            if _is_acceptable(call, public.parameters[key], types.get(key) or TYPES[key], value, refusals)
         }
         missing = [key for key in needed + required if values.get(key) is None]
         for key in missing:
@@ -96,7 +101,7 @@ def undecorated(function: Any = None, **_: object) -> Any:
 def _is_bare(signature: inspect.Signature, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
     """Whether a decorator that needs arguments stands on a function without them."""
     return (
-        "query_function" not in signature.parameters and not options and len(arguments) == 1 and callable(arguments[0])
+        _DECORATED.isdisjoint(signature.parameters) and not options and len(arguments) == 1 and callable(arguments[0])
     )
 
 
@@ -117,18 +122,24 @@ def _given(
                 function=call.function,
                 parameter=name,
                 suggestion=did_you_mean(name, names),
-                known=", ".join(known for known in names if known != "query_function"),
+                known=", ".join(known for known in names if known not in _DECORATED),
             )
     return given
 
 
-def _is_acceptable(call: Declaration, parameter: inspect.Parameter, kind: ParameterType, value: object) -> bool:
+def _is_acceptable(
+    call: Declaration,
+    parameter: inspect.Parameter,
+    kind: ParameterType,
+    value: object,
+    refusals: Mapping[str, Refusal],
+) -> bool:
     if value is None and parameter.default is None:
         return True
     if not kind.accepts(value):
         _invalid(call, parameter.name, kind.expected, value)
         return False
-    refusal = REFUSALS.get(parameter.name)
+    refusal = refusals.get(parameter.name)
     if refusal is not None and not refusal.accepts(value):
         call.error(
             "UNSUPPORTED_PARAMETER",

@@ -9,6 +9,7 @@ from penstock.declare.dataset_function import (
     DatasetFunction,
     DeclaredDataset,
     DeclaredFlow,
+    DeclaredSink,
     RefusedDeclaration,
     function_name,
     innermost,
@@ -102,6 +103,8 @@ def _attach(call: Declaration, expectations: Sequence[Expectation], function: Ca
             call.registry.add_expectations(declaration, expectations)
         case DeclaredFlow(name, target):
             refuse_on_flow(call, expectations, name, target)
+        case DeclaredSink(name):
+            refuse_on_sink(call, expectations, name)
         case RefusedDeclaration():
             pass
         case None:
@@ -114,3 +117,9 @@ def refuse_on_flow(call: Declaration, expectations: Sequence[Expectation], flow:
     """Records that a flow has expectations, which belong to its target."""
     for expectation in expectations:
         call.error("EXPECTATION_ON_FLOW", dataset=target, expectation=expectation.name, flow=flow, target=target)
+
+
+def refuse_on_sink(call: Declaration, expectations: Sequence[Expectation], sink: str) -> None:
+    """Records that a sink has expectations: its rows are checked before they get there."""
+    for expectation in expectations:
+        call.error("EXPECTATION_ON_SINK", dataset=sink, expectation=expectation.name, name=sink)

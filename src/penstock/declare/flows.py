@@ -1,4 +1,4 @@
-"""`append_flow`: one more query into a streaming table."""
+"""`append_flow` and `update_flow`: one more query into a streaming table or a sink."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def _declare_flow(
     *,
     comment: str | None,
     spark_conf: Mapping[str, str],
-    once: bool,
+    once: bool = False,
+    updates: bool = False,
 ) -> DatasetFunction:
     query = innermost(function)
     refused = DatasetFunction(query, declared=RefusedDeclaration())
@@ -82,6 +83,7 @@ def _declare_flow(
             spark_conf=spark_conf,
             comment=comment,
             once=once,
+            updates=updates,
         )
     )
     return DatasetFunction(query, declared=DeclaredFlow(flow_name, str(identifier)))
@@ -96,13 +98,64 @@ append_flow: FlowDecorator = cast(
         doc="""Declares a query whose rows are appended to `target`.
 
     Args:
-        target: The streaming table to append to. Required.
+        target: The streaming table or sink to append to. Required.
         name: Keys the flow's checkpoint; default: the function's name; once per target.
         comment: Shown in the lineage.
         spark_conf: Settings of this query; they win over the target's.
-        once: Run a batch query one time, and again only after a full refresh (a backfill).
+        once: Run a batch query one time, and again only after a full refresh (a backfill); tables only.
 
     The function takes no arguments, returns a DataFrame, and is called more than once.
+    """,
+    ),
+)
+
+
+class UpdateFlowDecorator(Protocol):
+    """A decorator of a query function; `target` is required."""
+
+    def __call__(
+        self,
+        *,
+        target: str,
+        name: str | None = None,
+        comment: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+    ) -> Callable[[F], F]:
+        """Returns the decorator."""
+
+
+def _update_flow(
+    call: Declaration,
+    /,
+    name: str | None = None,
+    target: str = "",
+    comment: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+) -> Any:
+    def decorate(function: Callable[..., Any]) -> DatasetFunction:
+        return _declare_flow(call, function, name, target, comment=comment, spark_conf=texts(spark_conf), updates=True)
+
+    return decorate
+
+
+update_flow: UpdateFlowDecorator = cast(
+    "UpdateFlowDecorator",
+    declaring(
+        _update_flow,
+        name="update_flow",
+        required=("target",),
+        doc="""Declares a streaming query whose changed rows go to a sink: output mode update.
+
+    An aggregation hands a group's row on again whenever the group changes; other queries write each
+    row once.
+
+    Args:
+        target: The sink: `kafka`, a `foreach_batch_sink`, or another format that takes updates. Required.
+        name: Keys the flow's checkpoint; default: the function's name; once per target.
+        comment: Shown in the lineage.
+        spark_conf: Settings of this query, e.g. `{"pipelines.trigger": "RealTime"}`.
+
+    The function takes no arguments, returns a streaming DataFrame, and is called more than once.
     """,
     ),
 )

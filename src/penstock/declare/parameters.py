@@ -1,6 +1,6 @@
 """What each parameter of the declaration functions accepts.
 
-A name means the same in every function, so there is one table of types and one of refusals.
+A name has the same type in every function, so there is one table of types; `REFUSALS` are those of tables.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ TYPES: Mapping[str, ParameterType] = {
     "row_filter": _FILLED_TEXT,
     "refresh_policy": _FILLED_TEXT,
     "once": _FLAG,
+    "options": _SETTINGS,
+    "sink_function": ParameterType("a function (names and options are keyword arguments)", callable),
     "inv": ParameterType("a SQL condition (str) or a Column", is_constraint),
     "expectations": _CONSTRAINTS,
     "expect_all": _CONSTRAINTS,

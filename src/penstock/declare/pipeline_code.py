@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import ParamSpec, TypeVar
 
 from penstock.declare.import_hook import served_spellings
 from penstock.declare.notebook import NotebookRunner
 from penstock.declare.pickling import pickle_as_usual, pickle_by_value
 from penstock.declare.user_modules import UserFinder, UserModules
-from penstock.graph.elements import FlowFunction
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class PipelineCode:
@@ -42,13 +44,13 @@ class PipelineCode:
         with self.active():
             return self._modules.run(file)
 
-    def bind(self, function: Callable[[], Any]) -> FlowFunction:
+    def bind(self, function: Callable[P, R]) -> Callable[P, R]:
         """Returns `function` wrapped in `active()`."""
 
         @functools.wraps(function)
-        def bound() -> Any:
+        def bound(*arguments: P.args, **options: P.kwargs) -> R:
             with self.active():
-                return function()
+                return function(*arguments, **options)
 
         return bound
 

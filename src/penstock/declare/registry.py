@@ -6,12 +6,15 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.elements import Dataset, Expectation, FlowFunction, UnresolvedFlow
+from penstock.graph.elements import AnySink, Dataset, Expectation, UnresolvedFlow
 from penstock.graph.identifier import Identifier
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Registry(Protocol):
@@ -35,6 +38,9 @@ class Registry(Protocol):
     def add_flow(self, flow: UnresolvedFlow) -> None:
         """Adds a flow."""
 
+    def add_sink(self, sink: AnySink) -> None:
+        """Adds a sink."""
+
     def add_expectations(self, declaration: int, expectations: Sequence[Expectation]) -> None:
         """Puts expectations before those that the declaration already has."""
 
@@ -53,7 +59,7 @@ class Registry(Protocol):
     def refuse(self, identifier: Identifier) -> None:
         """Notes a dataset whose definition was refused, so that nobody reports it as missing."""
 
-    def flow_function(self, function: Callable[[], Any]) -> FlowFunction:
+    def bound(self, function: Callable[P, R]) -> Callable[P, R]:
         """Returns `function` such that it runs with the pipeline's own imports, whenever it is called."""
 
 
@@ -79,8 +85,8 @@ def active_registry(name: str) -> Registry:
 class PipelineRegistry:
     """Collects what a pipeline's files declare, and every error found on the way.
 
-    `bind` is applied to each dataset function; the loader passes what makes the pipeline's imports
-    work later. `incomplete` is True when a file failed to load.
+    `bind` is applied to each function of the user's that is called later; the loader passes what makes
+    the pipeline's imports work then. `incomplete` is True when a file failed to load.
     """
 
     def __init__(
@@ -88,13 +94,14 @@ class PipelineRegistry:
         *,
         root: Path,
         default_schema: str = "default",
-        bind: Callable[[Callable[[], Any]], FlowFunction] | None = None,
+        bind: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
     ) -> None:
         self._root = root
         self._default_schema = default_schema
         self._bind = bind
         self._datasets: list[Dataset] = []
         self._flows: list[UnresolvedFlow] = []
+        self._sinks: list[AnySink] = []
         self._errors: list[PenstockError] = []
         self._notices: list[PenstockError] = []
         self._refused: set[Identifier] = set()
@@ -134,7 +141,9 @@ class PipelineRegistry:
 
     def graph(self) -> DataflowGraph:
         """Returns the graph of what was declared; check it with `penstock.graph.rules.check`."""
-        return DataflowGraph.of(self._datasets, self._flows, refused=self._refused, incomplete=self.incomplete)
+        return DataflowGraph.of(
+            self._datasets, self._flows, sinks=self._sinks, refused=self._refused, incomplete=self.incomplete
+        )
 
     def add_dataset(self, dataset: Dataset) -> int:
         """Adds a dataset and returns the number of the declaration."""
@@ -144,6 +153,10 @@ class PipelineRegistry:
     def add_flow(self, flow: UnresolvedFlow) -> None:
         """Adds a flow."""
         self._flows.append(flow)
+
+    def add_sink(self, sink: AnySink) -> None:
+        """Adds a sink."""
+        self._sinks.append(sink)
 
     def add_expectations(self, declaration: int, expectations: Sequence[Expectation]) -> None:
         """Puts expectations before those that the declaration already has."""
@@ -176,7 +189,7 @@ class PipelineRegistry:
         """Notes a dataset whose definition was refused."""
         self._refused.add(identifier)
 
-    def flow_function(self, function: Callable[[], Any]) -> FlowFunction:
+    def bound(self, function: Callable[P, R]) -> Callable[P, R]:
         """Returns `function` bound to the pipeline's imports."""
         return function if self._bind is None else self._bind(function)
 

@@ -67,7 +67,7 @@ def _snapshot_flow(  # noqa: PLR0917 - the order of the `dlt` API
         return
     bound: FlowFunction
     if isinstance(given, str):
-        next_snapshot, bound = None, call.registry.flow_function(lambda: read(given))
+        next_snapshot, bound = None, call.registry.bound(lambda: read(given))
     else:
         next_snapshot = _bound(_as_function(given), call.registry)
         bound = _first_of(next_snapshot)
@@ -99,7 +99,7 @@ def _as_function(given: Any) -> NextSnapshot:
 
 def _bound(function: NextSnapshot, registry: Registry) -> NextSnapshot:
     """Returns the user's function with the pipeline's imports around each call."""
-    return lambda latest: registry.flow_function(lambda: function(latest))()
+    return lambda latest: registry.bound(lambda: function(latest))()
 
 
 def _first_of(next_snapshot: NextSnapshot) -> FlowFunction:

@@ -18,8 +18,9 @@ from penstock.declare.expectations import (
     expect_or_drop,
     expect_or_fail,
 )
-from penstock.declare.flows import append_flow
+from penstock.declare.flows import append_flow, update_flow
 from penstock.declare.reads import read, read_stream, readStream
+from penstock.declare.sinks import create_sink, foreach_batch_sink
 from penstock.declare.snapshot_flows import apply_changes_from_snapshot, create_auto_cdc_from_snapshot_flow
 from penstock.declare.streaming_tables import create_streaming_live_table, create_streaming_table, create_target_table
 from penstock.declare.tables import create_table, materialized_view, streaming_only_table, table
@@ -37,6 +38,7 @@ _SHARED: dict[str, Callable[..., Any]] = {
     "apply_changes_from_snapshot": apply_changes_from_snapshot,
     "create_auto_cdc_flow": create_auto_cdc_flow,
     "create_auto_cdc_from_snapshot_flow": create_auto_cdc_from_snapshot_flow,
+    "create_sink": create_sink,
     "create_streaming_live_table": create_streaming_live_table,
     "create_streaming_table": create_streaming_table,
     "create_table": create_table,
@@ -49,12 +51,14 @@ _SHARED: dict[str, Callable[..., Any]] = {
     "expect_all_or_fail": expect_all_or_fail,
     "expect_or_drop": expect_or_drop,
     "expect_or_fail": expect_or_fail,
+    "foreach_batch_sink": foreach_batch_sink,
     "materialized_view": materialized_view,
     "read": read,
     "readStream": readStream,
     "read_stream": read_stream,
     "table": table,
     "temporary_view": temporary_view,
+    "update_flow": update_flow,
     "view": view,
     **REFUSED_DECLARATIONS,
 }

@@ -12,18 +12,10 @@ from penstock.declare.user_frames import caller_location
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
 
-_SINK = "this version writes to tables only"
-_SINK_ALTERNATIVE = "Write to a streaming table, and read its path from the other system"
 _QUARANTINE = "this version cannot keep the rows that break a rule in a table of their own"
 _QUARANTINE_ALTERNATIVE = "Use expect_or_drop, and a second table whose query selects the rows that break the rule"
 
 _REFUSED: dict[str, tuple[str, str]] = {
-    "create_sink": (_SINK, _SINK_ALTERNATIVE),
-    "foreach_batch_sink": (_SINK, _SINK_ALTERNATIVE),
-    "update_flow": (
-        "this version has no real-time mode, and no output that updates rows",
-        "Use @append_flow(target=...) with a short pipelines.trigger.interval",
-    ),
     "on_event_hook": (
         "this version does not call back into pipeline files",
         "Follow the events from another process with 'penstock events --json'",

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
+from penstock.events.redaction import shown_option
 from penstock.events.text import clean
 from penstock.events.types import BatchProgress, FlowStatus, UpdateState
 
@@ -113,6 +114,36 @@ def dataset_definition(
             "expectations": [
                 {"name": name, "constraint": constraint, "action": action} for name, constraint, action in expectations
             ],
+            "location": location,
+        }
+    }
+
+
+def sink_definition(
+    sink: str,
+    *,
+    sink_format: str,
+    options: Mapping[str, str],
+    inputs: Sequence[str] = (),
+    location: str | None = None,
+) -> Built:
+    """A sink as this update sees it.
+
+    Args:
+        sink: full name, `schema.name`.
+        sink_format: the format's name, `foreach_batch` for a function of the user's.
+        options: what the user gave; values are written only of options that say where the rows go.
+        inputs: full names of the pipeline's datasets whose rows go to it.
+        location: `file:line` of the declaration.
+    """
+    reads = f" takes {_list(inputs)}" if inputs else ""
+    return f"{_name(sink)}: {_name(sink_format)} sink{reads}", {
+        "sink_definition": {
+            "dataset": sink,
+            "dataset_type": "SINK",
+            "format": sink_format,
+            "options": {name: shown_option(name, value) for name, value in options.items()},
+            "inputs": list(inputs),
             "location": location,
         }
     }

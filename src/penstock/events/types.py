@@ -25,6 +25,7 @@ class EventType(Enum):
     USER_ACTION = "user_action"
     UPDATE_PROGRESS = "update_progress"
     DATASET_DEFINITION = "dataset_definition"
+    SINK_DEFINITION = "sink_definition"
     FLOW_DEFINITION = "flow_definition"
     PLANNING_INFORMATION = "planning_information"
     FLOW_PROGRESS = "flow_progress"

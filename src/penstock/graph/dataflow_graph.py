@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from penstock.graph.elements import Dataset, Table, TemporaryView, UnresolvedFlow
+from penstock.graph.elements import AnySink, Dataset, Table, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 
 
@@ -15,7 +15,8 @@ class DataflowGraph:
     """What one load of a pipeline's files declared.
 
     `declared` and `flows` keep everything in the order of declaration, duplicates included, so that
-    rules can name both places; `datasets` is the lookup by name, where the first declaration wins.
+    rules can name both places; `datasets` is the lookup by name, where the first declaration wins. The
+    same goes for `declared_sinks` and `sinks`.
     `refused` names what the files declare but this version does not support (already an error):
     rules and analysis do not report a second time that it is missing. `incomplete` says that a file
     failed to load, so that the absence of a name proves nothing.
@@ -28,6 +29,8 @@ class DataflowGraph:
     datasets: Mapping[Identifier, Dataset]
     refused: frozenset[Identifier] = frozenset()
     incomplete: bool = False
+    declared_sinks: tuple[AnySink, ...] = ()
+    sinks: Mapping[Identifier, AnySink] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def of(
@@ -35,6 +38,7 @@ class DataflowGraph:
         datasets: Iterable[Dataset],
         flows: Iterable[UnresolvedFlow],
         *,
+        sinks: Iterable[AnySink] = (),
         refused: Iterable[Identifier] = (),
         incomplete: bool = False,
     ) -> DataflowGraph:
@@ -43,7 +47,19 @@ class DataflowGraph:
         by_name: dict[Identifier, Dataset] = {}
         for dataset in declared:
             by_name.setdefault(dataset.identifier, dataset)
-        return cls(declared, tuple(flows), MappingProxyType(by_name), frozenset(refused), incomplete)
+        declared_sinks = tuple(sinks)
+        sinks_by_name: dict[Identifier, AnySink] = {}
+        for sink in declared_sinks:
+            sinks_by_name.setdefault(sink.identifier, sink)
+        return cls(
+            declared,
+            tuple(flows),
+            MappingProxyType(by_name),
+            frozenset(refused),
+            incomplete,
+            declared_sinks,
+            MappingProxyType(sinks_by_name),
+        )
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -68,7 +84,7 @@ class DataflowGraph:
         return self.get(Identifier.parse(name, default_schema=default_schema))
 
     def flows_to(self, target: Identifier) -> tuple[UnresolvedFlow, ...]:
-        """Returns the flows that fill `target`, in the order of declaration; views have none."""
+        """Returns the flows into `target`, in the order of declaration; views have none."""
         return tuple(flow for flow in self.flows if flow.target == target)
 
     def names(self) -> tuple[str, ...]:

@@ -20,6 +20,9 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 FlowFunction = Callable[[], Any]
 """A dataset function: called without arguments, returns a Spark DataFrame; called more than once."""
 
+BatchFunction = Callable[[Any, int], Any]
+"""A sink's function: called with the rows of a batch (a DataFrame) and the batch's number; returns nothing."""
+
 
 class OnViolation(Enum):
     """What happens to a row for which an expectation's constraint is not TRUE (NULL included)."""
@@ -95,11 +98,47 @@ class MaterializedView(Table):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """Something outside the pipeline that flows write to; its name is known to flows only, nothing can read it."""
+
+    identifier: Identifier
+    location: SourceLocation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatSink(Sink):
+    """A sink behind one of Spark's formats. `options` can hold secrets: never print, log or store their values."""
+
+    format: str
+    options: Mapping[str, str] = field(default_factory=lambda: EMPTY, repr=False)
+
+    def option(self, name: str) -> str | None:
+        """Returns an option by its name in any case of letters, or None."""
+        return next((value for key, value in self.options.items() if key.casefold() == name.casefold()), None)
+
+    @property
+    def kind(self) -> str:
+        """The format, in lower case."""
+        return self.format.strip().casefold()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionSink(Sink):
+    """A sink that is a function of the user's, called with each batch."""
+
+    function: BatchFunction
+
+
+AnySink = FormatSink | FunctionSink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnresolvedFlow:
     """A declared query that fills `target`, before analysis.
 
     The flow of a `@table` is named like its table; `name` keys the checkpoint.
-    `once` flows are batch queries that run one time, and again after a full refresh.
+    `once` flows are batch queries that run one time, and again after a full refresh. `updates` flows
+    hand a row that changed to their sink again (output mode update).
     """
 
     name: str
@@ -109,6 +148,7 @@ class UnresolvedFlow:
     spark_conf: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     comment: str | None = None
     once: bool = False
+    updates: bool = False
 
     @property
     def key(self) -> tuple[Identifier, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from penstock.errors import PenstockError
-from penstock.graph.elements import Dataset, MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.elements import AnySink, Dataset, MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
 
@@ -17,6 +17,7 @@ class FlowType(Enum):
 
     APPEND = "append"
     COMPLETE = "complete"
+    UPDATE = "update"
     APPEND_ONCE = "append_once"
     MATERIALIZED_VIEW = "materialized_view"
     VIEW = "view"
@@ -90,9 +91,10 @@ class ResolvedView:
 class ResolvedGraph:
     """A whole pipeline after analysis.
 
-    `order` lists every dataset after all that it reads. `stored_schemas` holds what a reader of each
-    dataset sees: a table's declared schema, else the columns of all its flows. `warnings` are
-    conditions that do not stop a run (e.g. a streaming aggregation without a watermark).
+    `order` lists every dataset after all that it reads; `sinks`, which nothing reads, are not part of
+    it. `stored_schemas` holds what a reader of each dataset sees: a table's declared schema, else the
+    columns of all its flows. `warnings` are conditions that do not stop a run (e.g. a streaming
+    aggregation without a watermark).
     """
 
     tables: Mapping[Identifier, StreamingTable | MaterializedView]
@@ -101,9 +103,20 @@ class ResolvedGraph:
     order: tuple[Identifier, ...]
     stored_schemas: Mapping[Identifier, Schema]
     warnings: tuple[PenstockError, ...] = field(default=())
+    sinks: Mapping[Identifier, AnySink] = field(default_factory=dict)
+
+    @property
+    def targets(self) -> tuple[Identifier, ...]:
+        """What flows write to: the tables, then the sinks."""
+        return (*self.tables, *self.sinks)
+
+    def flow_settings(self, flow: ResolvedFlow) -> dict[str, str]:
+        """Returns the `spark_conf` of a flow's table and its own, which wins."""
+        table = self.tables.get(flow.flow.target)
+        return {**(table.spark_conf if table is not None else {}), **flow.flow.spark_conf}
 
     def flows_to(self, target: Identifier) -> tuple[ResolvedFlow, ...]:
-        """Returns the flows that fill `target`, in the order of their declaration."""
+        """Returns the flows into `target`, in the order of their declaration."""
         return tuple(flow for flow in self.flows if flow.flow.target == target)
 
     def dataset(self, identifier: Identifier) -> Dataset:
@@ -113,7 +126,7 @@ class ResolvedGraph:
         return self.tables[identifier]
 
     def upstream(self, identifier: Identifier) -> tuple[Identifier, ...]:
-        """Returns the datasets that `identifier` reads directly, views included."""
+        """Returns the datasets that `identifier` (a dataset or a sink) reads directly, views included."""
         if identifier in self.views:
             return self.views[identifier].upstream
         found = [upstream for flow in self.flows_to(identifier) for upstream in flow.upstream]

@@ -70,7 +70,7 @@ class DatasetCounts:
             self._update_id = event.origin.update_id
             for flow in self._flows.values():
                 flow.status = flow.error = flow.current = None
-        if event.event_type is EventType.DATASET_DEFINITION:
+        if event.event_type in {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION}:
             self._define(details_of(event))
         elif fact is not None:
             self._progress(event, fact)
@@ -82,7 +82,7 @@ class DatasetCounts:
         return tuple(dict.fromkeys(dataset for dataset, _ in self._flows))
 
     def definition(self, dataset: str) -> Mapping[str, Any]:
-        """Returns the newest `dataset_definition` details; empty when the log has none."""
+        """Returns the newest `dataset_definition` or `sink_definition` details; empty when the log has none."""
         return self._definitions.get(dataset, {})
 
     def flows(self, dataset: str) -> list[FlowCounts]:

@@ -47,10 +47,10 @@ class DefinitionProjection:
         self._definitions: dict[str, DatasetDefinition] = {}
 
     def apply(self, event: Event) -> None:
-        """Takes one event into account; only `dataset_definition` changes anything."""
-        if event.event_type is not EventType.DATASET_DEFINITION:
+        """Takes one event into account; only `dataset_definition` and `sink_definition` change anything."""
+        if event.event_type not in {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION}:
             return
-        told = event.details.get("dataset_definition")
+        told = event.details.get(event.event_type.value)
         if isinstance(told, Mapping) and isinstance(told.get("dataset"), str):
             self._definitions[told["dataset"]] = _definition(told)
 

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from penstock.events.types import Event, EventType, FlowStatus
-from penstock.graph.elements import StreamingTable
+from penstock.graph.elements import FormatSink, StreamingTable
 from penstock.graph.resolved import Input, ResolvedGraph
 from penstock.observe.status import PipelineStatus
 
@@ -20,6 +20,7 @@ class NodeKind(Enum):
     STREAMING_TABLE = "streaming table"
     MATERIALIZED_VIEW = "materialized view"
     VIEW = "view"
+    SINK = "sink"
     DATASET = "dataset"
     """A dataset whose type the log does not tell, e.g. one written by a newer version."""
 
@@ -29,7 +30,7 @@ class LineageNode:
     """One box of the drawing.
 
     `name` identifies the node: `schema.name` for a dataset, `format description` for an external
-    source. `label` is what a person reads first, `detail` the source's format. `rows` counts rows
+    source. `label` is what a person reads first, `detail` the format of a source or sink. `rows` counts rows
     written, `dropped` those that expectations kept out, `rows_per_second` is the processed rate of
     the last batch. None means: not known (before a run, or for a view, which stores nothing).
     """
@@ -42,6 +43,13 @@ class LineageNode:
     rows: int | None = None
     dropped: int | None = None
     rows_per_second: float | None = None
+
+    @property
+    def kind_in_words(self) -> str:
+        """What stands under the label: `streaming table`, `kafka`, `kafka sink`."""
+        if self.kind is NodeKind.SOURCE and self.detail:
+            return self.detail
+        return f"{self.detail} sink" if self.kind is NodeKind.SINK and self.detail else self.kind.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +153,9 @@ class LineageProjection:
             case EventType.DATASET_DEFINITION:
                 self._begin(event.origin.update_id)
                 self._dataset(event.details.get("dataset_definition") or {})
+            case EventType.SINK_DEFINITION:
+                self._begin(event.origin.update_id)
+                self._sink(event.details.get("sink_definition") or {})
             case EventType.FLOW_DEFINITION:
                 self._begin(event.origin.update_id)
                 self._flow(event.details.get("flow_definition") or {})
@@ -164,6 +175,11 @@ class LineageProjection:
             return
         self._nodes[name] = LineageNode(name, _kind(definition.get("dataset_type")), name)
         self._connect(_names(definition.get("inputs")), name)
+
+    def _sink(self, definition: Mapping[str, Any]) -> None:
+        name = definition.get("dataset")
+        if isinstance(name, str):
+            self._nodes[name] = sink_node(name, str(definition.get("format") or ""))
 
     def _flow(self, definition: Mapping[str, Any]) -> None:
         target = definition.get("output_dataset")
@@ -215,6 +231,11 @@ def lineage_of_graph(graph: ResolvedGraph) -> Lineage:
             for flow in graph.flows_to(identifier):
                 read(flow.inputs, name)
         nodes[name] = LineageNode(name, kind, name)
+    for sink in graph.sinks.values():
+        name = str(sink.identifier)
+        nodes[name] = sink_node(name, sink.format if isinstance(sink, FormatSink) else "foreach_batch")
+        for flow in graph.flows_to(sink.identifier):
+            read(flow.inputs, name)
     return Lineage.of(nodes.values(), edges)
 
 
@@ -222,6 +243,11 @@ def source_node(source_format: str, description: str) -> LineageNode:
     """Returns the node of an external source, e.g. `("kafka", "orders")`."""
     name = f"{source_format} {description}".strip()
     return LineageNode(name, NodeKind.SOURCE, description or source_format, detail=source_format)
+
+
+def sink_node(name: str, sink_format: str) -> LineageNode:
+    """Returns the node of a sink called `name`."""
+    return LineageNode(name, NodeKind.SINK, name, detail=sink_format or None)
 
 
 def _kind(dataset_type: object) -> NodeKind:

@@ -36,7 +36,7 @@ class DatasetStatus:
 
     Attributes:
         name: `schema.name`.
-        type: STREAMING_TABLE, MATERIALIZED_VIEW or VIEW; None when the log does not tell.
+        type: STREAMING_TABLE, MATERIALIZED_VIEW, VIEW or SINK; None when the log does not tell.
         status: the state of its flows in the newest update, the one that matters most first; None
             for a view, and before the update came to it.
         rows: rows written by all updates since the last full refresh; for a materialized view and

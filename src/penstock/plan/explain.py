@@ -10,6 +10,7 @@ _WORDS = {
     "reset_table": "empty table",
     "alter_table": "alter table",
     "run_streaming_flow": "stream",
+    "run_sink_flow": "stream out",
     "run_once_flow": "append once",
     "refresh_materialized_view": "refresh",
     "exclude": "skip",

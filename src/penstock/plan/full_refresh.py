@@ -15,7 +15,9 @@ RESET_ALLOWED = "pipelines.reset.allowed"
 
 
 def reset_allowed(graph: ResolvedGraph, identifier: Identifier) -> bool:
-    """Whether the table may be emptied; its property `pipelines.reset.allowed` can say false."""
+    """Whether the table may be emptied; its property `pipelines.reset.allowed` can say false. Sinks may start anew."""
+    if identifier in graph.sinks:
+        return True
     return str(graph.tables[identifier].table_properties.get(RESET_ALLOWED, "true")).casefold() != "false"
 
 
@@ -23,7 +25,8 @@ def reset_allowed(graph: ResolvedGraph, identifier: Identifier) -> bool:
 class FullRefreshCheck:
     """Finds the streams that a full refresh would break.
 
-    `exists` tells which tables are there: one that is not has no stream that could break.
+    `exists` tells which tables are there, and which sinks have checkpoints: another has no stream that
+    could break.
     """
 
     graph: ResolvedGraph
@@ -50,13 +53,13 @@ class FullRefreshCheck:
                 )
 
     def _streaming_readers(self, identifier: Identifier) -> Iterator[Identifier]:
-        """The existing tables with a flow that reads `identifier` as a stream, also through views."""
-        for table in self.graph.order:
-            if table not in self.graph.tables or table == identifier or not self.exists(table):
+        """The existing tables and sinks with a flow that reads `identifier` as a stream, also through views."""
+        for target in (*self.graph.order, *self.graph.sinks):
+            if target in self.graph.views or target == identifier or not self.exists(target):
                 continue
-            inputs = (read for flow in self.graph.flows_to(table) for read in self.graph.stored_inputs(flow.inputs))
+            inputs = (read for flow in self.graph.flows_to(target) for read in self.graph.stored_inputs(flow.inputs))
             if any(read.streaming and read.dataset == identifier for read in inputs):
-                yield table
+                yield target
 
     def _safe_command(self, wanted: Iterable[Identifier]) -> str:
         """The full refresh of `wanted` and of all that streams from it, without what must not be emptied."""
@@ -65,7 +68,7 @@ class FullRefreshCheck:
             closure = self._closure(identifier)
             if not self.exists(identifier) or all(reset_allowed(self.graph, each) for each in closure):
                 chosen |= closure
-        ordered = [identifier for identifier in self.graph.order if identifier in chosen]
+        ordered = [identifier for identifier in (*self.graph.order, *self.graph.sinks) if identifier in chosen]
         return " ".join(["penstock run", *(f"--full-refresh {shlex.quote(str(each))}" for each in ordered)])
 
     def _closure(self, identifier: Identifier) -> set[Identifier]:

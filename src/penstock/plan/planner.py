@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from penstock.errors import StateError
-from penstock.graph.elements import MaterializedView, StreamingTable
+from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
@@ -19,6 +19,7 @@ from penstock.plan.stages import (
     RefreshMaterializedView,
     ResetTable,
     RunOnceFlow,
+    RunSinkFlow,
     RunStreamingFlow,
     Stage,
     UpdatePlan,
@@ -32,7 +33,7 @@ _TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIE
 def plan_update(
     graph: ResolvedGraph, state: StateSnapshot, selection: ResolvedSelection, *, overlap: bool
 ) -> UpdatePlan:
-    """Returns the steps that bring the selected datasets up to date.
+    """Returns the steps that bring the selected tables up to date, and the selected sinks.
 
     With `overlap`, flows that may start before the tables that they read are complete do so.
 
@@ -51,7 +52,8 @@ class _Planner:
 
     def stages(self) -> Iterator[Stage]:
         reset = frozenset(table.identifier for table in self.graph.tables.values() if self._resets(table))
-        FullRefreshCheck(self.graph, self.state.tables.__contains__).check(reset | self._recreated())
+        reset |= {sink for sink in self.graph.sinks if sink in self.selection.full_refreshed}
+        FullRefreshCheck(self.graph, self._exists).check(reset | self._recreated())
         for identifier in self.graph.order:
             table = self.graph.tables.get(identifier)
             if table is None:
@@ -67,6 +69,33 @@ class _Planner:
             yield from self._table_stages(table, existing, generation, reset=anew)
             for flow in self.graph.flows_to(identifier):
                 yield from self._flow_stages(table, flow, generation, reset=anew)
+        for sink in self.graph.sinks.values():
+            yield from self._sink_stages(sink, reset=sink.identifier in reset)
+
+    def _exists(self, identifier: Identifier) -> bool:
+        """Whether the table is there, or the sink has a checkpoint."""
+        if identifier in self.graph.sinks:
+            return self.state.highest_generation.get(identifier, -1) >= 0
+        return identifier in self.state.tables
+
+    def _sink_stages(self, sink: AnySink, *, reset: bool) -> Iterator[Stage]:
+        """A sink has no state but its flows' checkpoints; they are all of the sink's newest generation."""
+        if sink.identifier not in self.selection.refreshed:
+            yield ExcludeDataset(dataset=sink.identifier, explanation="not selected; stays as it is")
+            return
+        newest = self.state.highest_generation.get(sink.identifier, -1)
+        generation = newest + 1 if reset else max(newest, 0)
+        again = f"; full refresh: all rows again, what the sink holds is not cleaned (generation {generation})"
+        for flow in self.graph.flows_to(sink.identifier):
+            yield RunSinkFlow(
+                dataset=sink.identifier,
+                explanation=_streaming_explanation(flow) + (again if reset and newest >= 0 else ""),
+                flow=flow,
+                sink=sink,
+                after=self._after(flow),
+                generation=generation,
+                overlap=self._can_overlap(flow),
+            )
 
     def _check_type(self, table: StreamingTable | MaterializedView, existing: TableState) -> None:
         wanted = _TYPES[type(table)]
@@ -83,7 +112,7 @@ class _Planner:
 
     def _recreated(self) -> frozenset[Identifier]:
         """The tables that somebody deleted: to the streams that read them, what is created now is another table."""
-        gone = self.selection.refreshed - self.state.tables.keys()
+        gone = (self.selection.refreshed & self.graph.tables.keys()) - self.state.tables.keys()
         return frozenset(identifier for identifier in gone if self.state.highest_generation.get(identifier, -1) >= 0)
 
     def _resets(self, table: StreamingTable | MaterializedView) -> bool:
@@ -148,11 +177,7 @@ class _Planner:
     ) -> Iterator[FlowStage | ExcludeDataset]:
         identifier = table.identifier
         path = self.state.paths[identifier]
-        after = tuple(
-            upstream
-            for upstream in self._tables_read_by(flow)
-            if upstream in self.selection.refreshed and upstream != identifier
-        )
+        after = self._after(flow)
         match flow.type:
             case FlowType.APPEND_ONCE:
                 if (identifier, flow.flow.name) in self.state.done_once and not reset:
@@ -184,6 +209,14 @@ class _Planner:
                     generation=generation,
                     overlap=self._can_overlap(flow),
                 )
+
+    def _after(self, flow: ResolvedFlow) -> tuple[Identifier, ...]:
+        """The tables of this update that the flow waits for."""
+        return tuple(
+            upstream
+            for upstream in self._tables_read_by(flow)
+            if upstream in self.selection.refreshed and upstream != flow.flow.target
+        )
 
     def _can_overlap(self, flow: ResolvedFlow) -> bool:
         """A stateless flow over tables of this pipeline alone may run while they are being filled.

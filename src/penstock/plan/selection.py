@@ -14,7 +14,8 @@ class RefreshSelection:
     """What `--refresh`, `--full-refresh` and `--full-refresh-all` asked for; names as typed.
 
     Nothing chosen means: refresh everything. A refresh takes new data in; a full refresh empties
-    the table and computes it again from what its sources still have.
+    the table and computes it again from what its sources still have. A sink is not emptied: it gets
+    all rows again.
 
     Raises:
         ConfigError: CONFLICTING_PIPELINE_REFRESH_OPTIONS when everything and something are chosen.
@@ -29,27 +30,27 @@ class RefreshSelection:
             raise ConfigError("CONFLICTING_PIPELINE_REFRESH_OPTIONS")
 
     def resolve(self, graph: ResolvedGraph, *, default_schema: str) -> ResolvedSelection:
-        """Matches the names with the stored datasets of `graph`.
+        """Matches the names with the tables and sinks of `graph`.
 
         Raises:
             ConfigError: UNKNOWN_DATASET_SELECTED, with "did you mean".
         """
         full = self._match(self.full_refresh, graph, default_schema)
         if self.full_refresh_all:
-            full = frozenset(graph.tables)
+            full = frozenset(graph.targets)
         chosen = full | self._match(self.refresh, graph, default_schema)
         everything = not (self.refresh or self.full_refresh)
         explicit = frozenset() if self.full_refresh_all else full
-        return ResolvedSelection(frozenset(graph.tables) if everything else chosen, full, explicit)
+        return ResolvedSelection(frozenset(graph.targets) if everything else chosen, full, explicit)
 
     @staticmethod
     def _match(names: tuple[str, ...], graph: ResolvedGraph, default_schema: str) -> frozenset[Identifier]:
         found = set()
         for name in names:
             identifier = Identifier.parse(name, default_schema=default_schema)
-            if identifier not in graph.tables:
-                known = [text for table in graph.tables for text in (table.name, str(table))]
-                listed = f"The pipeline's tables: {', '.join(sorted(str(table) for table in graph.tables))}."
+            if identifier not in graph.targets:
+                known = [text for target in graph.targets for text in (target.name, str(target))]
+                listed = f"The pipeline's tables and sinks: {', '.join(sorted(map(str, graph.targets)))}."
                 raise ConfigError(
                     "UNKNOWN_DATASET_SELECTED", name=name, suggestion=did_you_mean(name, known, also=listed)
                 )
@@ -59,7 +60,7 @@ class RefreshSelection:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedSelection:
-    """The datasets of an update: all that run, those that start anew, and those chosen for it by name."""
+    """The tables and sinks of an update: all that run, those that start anew, and those chosen for it by name."""
 
     refreshed: frozenset[Identifier]
     full_refreshed: frozenset[Identifier]

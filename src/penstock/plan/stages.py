@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from penstock.graph.elements import MaterializedView, StreamingTable
+from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
@@ -72,7 +72,6 @@ class FlowStage(Stage):
     """Runs one flow. `after` are the tables whose flows must have ended before it may end."""
 
     flow: ResolvedFlow
-    path: str
     after: tuple[Identifier, ...]
 
     @property
@@ -82,21 +81,37 @@ class FlowStage(Stage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunStreamingFlow(FlowStage):
-    """Takes new data of the sources into a streaming table.
+class StreamingStage(FlowStage):
+    """Takes new data of the sources to the flow's target, with the checkpoint of a `generation`.
 
     `overlap` allows the flow to run while the tables that it reads are still being filled.
     """
 
     generation: int
     overlap: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStreamingFlow(StreamingStage):
+    """Takes new data of the sources into a streaming table."""
+
+    path: str
     kind: ClassVar[str] = "run_streaming_flow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSinkFlow(StreamingStage):
+    """Takes new data of the sources to a sink."""
+
+    sink: AnySink
+    kind: ClassVar[str] = "run_sink_flow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOnceFlow(FlowStage):
     """Appends a batch query's rows one single time per generation of its table."""
 
+    path: str
     generation: int
     kind: ClassVar[str] = "run_once_flow"
 
@@ -105,6 +120,7 @@ class RunOnceFlow(FlowStage):
 class RefreshMaterializedView(FlowStage):
     """Replaces a materialized view by its query's result, in one commit."""
 
+    path: str
     kind: ClassVar[str] = "refresh_materialized_view"
 
 
@@ -148,6 +164,7 @@ def describe(flow: ResolvedFlow) -> str:
     return {
         FlowType.APPEND: "append",
         FlowType.COMPLETE: "complete (the table is rewritten in each batch)",
+        FlowType.UPDATE: "update (changed rows are written again)",
         FlowType.APPEND_ONCE: "append once",
         FlowType.MATERIALIZED_VIEW: "refresh",
         FlowType.VIEW: "view",

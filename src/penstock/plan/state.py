@@ -40,7 +40,8 @@ class TableState:
 class StateSnapshot:
     """The tables that exist, and the once-flows (`(target, flow)`) that already ran in this generation.
 
-    `highest_generation` is that of the newest checkpoint on disk, for tables that were deleted by hand.
+    `highest_generation` is that of the newest checkpoint on disk: for tables that were deleted by hand,
+    and for sinks, which have nothing else.
     """
 
     tables: Mapping[Identifier, TableState] = field(default_factory=dict)

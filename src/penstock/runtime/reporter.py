@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from penstock.errors import PenstockError
 from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, Level, UpdateState, builders
-from penstock.graph.elements import MaterializedView
+from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink, MaterializedView
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
@@ -28,7 +30,7 @@ class Reporter:
         )
 
     def definitions(self, graph: ResolvedGraph, paths: dict[Identifier, str]) -> None:
-        """What the pipeline's datasets and flows are, in this update."""
+        """What the pipeline's datasets, sinks and flows are, in this update."""
         for identifier in graph.order:
             dataset = graph.dataset(identifier)
             if identifier in graph.views:
@@ -53,6 +55,8 @@ class Reporter:
                 ),
                 dataset=str(identifier),
             )
+        for sink in graph.sinks.values():
+            self._sink_definition(sink, graph)
         for identifier, view in graph.views.items():
             self._flow_definition(identifier.name, identifier, "view", inputs=view.inputs, schema=view.schema)
         for flow in graph.flows:
@@ -114,6 +118,26 @@ class Reporter:
             dataset=str(flow.flow.target),
             flow=flow.flow.name,
             batch_id=progress.batch_id,
+        )
+
+    def _sink_definition(self, sink: AnySink, graph: ResolvedGraph) -> None:
+        match sink:
+            case FormatSink():
+                sink_format, options = sink.format, sink.options
+            case FunctionSink():
+                sink_format, options = "foreach_batch", EMPTY
+            case _:
+                assert_never(sink)
+        self._log.append(
+            EventType.SINK_DEFINITION,
+            *builders.sink_definition(
+                str(sink.identifier),
+                sink_format=sink_format,
+                options=options,
+                inputs=[str(upstream) for upstream in graph.upstream(sink.identifier)],
+                location=str(sink.location),
+            ),
+            dataset=str(sink.identifier),
         )
 
     def _flow_definition(

@@ -12,7 +12,14 @@ from pyspark import InheritableThread
 from penstock.config import parse_interval
 from penstock.errors import InternalError, PenstockError
 from penstock.events import FlowStatus
-from penstock.plan.stages import FlowStage, RefreshMaterializedView, RunOnceFlow, RunStreamingFlow
+from penstock.plan.stages import (
+    FlowStage,
+    RefreshMaterializedView,
+    RunOnceFlow,
+    RunSinkFlow,
+    RunStreamingFlow,
+    StreamingStage,
+)
 from penstock.runtime.batch_flow import BatchFlow
 from penstock.runtime.board import TableProgress
 from penstock.runtime.retry import Stopped
@@ -88,10 +95,10 @@ class _FlowThread:
         In a continuous update a refresh waits for the first batches, but not for ever: there may be
         no new data, only that of earlier updates.
         """
-        if not self._services.trigger.stops and isinstance(self._stage, RunStreamingFlow):
+        if not self._services.trigger.stops and isinstance(self._stage, StreamingStage):
             return None
         latest = math.inf if self._services.trigger.stops else time.monotonic() + self._refresh_pause
-        overlap = isinstance(self._stage, RunStreamingFlow) and self._stage.overlap
+        overlap = isinstance(self._stage, StreamingStage) and self._stage.overlap
         for name, table in zip(self._stage.after, self._upstream, strict=True):
             ready = table.first_batch if overlap or not self._services.trigger.stops else table.ended
             while not ready.wait(_POLL_SECONDS) and time.monotonic() < latest:
@@ -110,7 +117,7 @@ class _FlowThread:
 
     def _run_stage(self) -> None:
         match self._stage:
-            case RunStreamingFlow():
+            case RunStreamingFlow() | RunSinkFlow():
                 StreamingFlow(self._stage, self._services, self._upstream).run()
             case RunOnceFlow():
                 BatchFlow(self._stage, self._services).run()

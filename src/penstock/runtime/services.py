@@ -23,6 +23,8 @@ from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.sources.kafka import check_brokers
 from penstock.storage import StorageLayout
 
+_INTERVAL = "pipelines.trigger.interval"
+
 
 @dataclass(frozen=True, slots=True)
 class FlowQuery:
@@ -74,8 +76,8 @@ class FlowServices:
             if counts_twice(frame):
                 evaluation = self._evaluation_of(flow, count_once=True)
                 frame = evaluation.call(flow.flow.function)
-            table = self.graph.tables[target]
-            if table.expectations:
+            table = self.graph.tables.get(target)
+            if table is not None and table.expectations:
                 frame = evaluation.expect(table, frame)
             else:
                 frame, counted = count_output(frame, target)
@@ -113,14 +115,14 @@ class FlowServices:
 
     def spark_conf(self, flow: ResolvedFlow) -> dict[str, str]:
         """Returns the Spark settings of the flow and its table; `pipelines.*` are Penstock's, not Spark's."""
-        both = {**self.graph.tables[flow.flow.target].spark_conf, **flow.flow.spark_conf}
+        both = self.graph.flow_settings(flow)
         return {key: str(value) for key, value in both.items() if not key.startswith("pipelines.")}
 
     def trigger_of(self, flow: ResolvedFlow) -> Trigger:
         """Returns the flow's trigger: its own interval in a continuous run, else the pipeline's."""
-        own = {**self.graph.tables[flow.flow.target].spark_conf, **flow.flow.spark_conf}
-        table = self.graph.tables[flow.flow.target].table_properties
-        interval = own.get("pipelines.trigger.interval") or table.get("pipelines.trigger.interval")
+        table = self.graph.tables.get(flow.flow.target)
+        properties = table.table_properties if table is not None else {}
+        interval = self.graph.flow_settings(flow).get(_INTERVAL) or properties.get(_INTERVAL)
         if interval is None or self.trigger.stops:
             return self.trigger
         return Trigger.parse(str(interval))

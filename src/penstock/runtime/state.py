@@ -23,21 +23,22 @@ def table_paths(graph: ResolvedGraph, layout: StorageLayout, settings: Evaluatio
 def snapshot(
     graph: ResolvedGraph, layout: StorageLayout, paths: Mapping[Identifier, str], *, pipeline: str
 ) -> StateSnapshot:
-    """Returns the state of all tables of the pipeline; reads only their logs."""
+    """Returns the state of all tables and sinks of the pipeline; reads only logs and the names of checkpoints."""
     storage = Storage(layout.uri)
     tables: dict[Identifier, TableState] = {}
     done: set[tuple[Identifier, str]] = set()
     highest: dict[Identifier, int] = {}
-    for identifier, path in paths.items():
+    for identifier in graph.targets:
         flows = graph.flows_to(identifier)
         highest[identifier] = max((_newest_checkpoint(storage, layout, flow.flow) for flow in flows), default=-1)
+    for identifier, path in paths.items():
         if not DeltaTable.is_deltatable(path):
             continue
         stored = DeltaTable(path)
         metadata = stored.metadata()
         state = TableState(path, Schema(stored.schema().to_json()), stored.version(), dict(metadata.configuration))
         tables[identifier] = state
-        for flow in flows:
+        for flow in graph.flows_to(identifier):
             if flow.type is FlowType.APPEND_ONCE:
                 app_id = once_transaction(pipeline, identifier, flow.flow.name, state.generation)
                 if stored.transaction_version(app_id) is not None:

@@ -10,15 +10,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.config import Trigger, TriggerKind
 from penstock.errors import PenstockError
 from penstock.events import FlowStatus, Level
-from penstock.plan.stages import RunStreamingFlow
+from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.board import TableProgress
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowQuery, FlowServices
+from penstock.runtime.sink_failure import sink_failure
 from penstock.runtime.targets import stream_writer
+from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.progress import batch_progress
 from penstock.spark.sources.auto_loader import describe_failure
 from penstock.spark.translate import is_upstream_schema_change, translate_failure
-from penstock.spark.writes import start_stream
+from penstock.spark.writes import StreamWriter, start_stream
 
 _POLL_SECONDS = 0.5
 _DRAIN_POLL_SECONDS = 0.1
@@ -32,13 +34,15 @@ class _Restart(Exception):
 
 
 class StreamingFlow:
-    """Runs one `RunStreamingFlow` stage to its end.
+    """Runs one streaming stage to its end.
 
     `upstream` are the tables that other flows of this update still fill: while they do, the query
     takes their rows as they come, and it ends when they have ended and everything is read.
     """
 
-    def __init__(self, stage: RunStreamingFlow, services: FlowServices, upstream: tuple[TableProgress, ...]) -> None:
+    def __init__(
+        self, stage: RunStreamingFlow | RunSinkFlow, services: FlowServices, upstream: tuple[TableProgress, ...]
+    ) -> None:
         self._stage = stage
         self._flow = stage.flow
         self._services = services
@@ -73,31 +77,37 @@ class StreamingFlow:
         if services.stop.is_set():
             raise Stopped
         built: FlowQuery | None = None
+        writer: StreamWriter | None = None
         run_id: str | None = None
         try:
             services.reporter.flow(self._flow, FlowStatus.STARTING)
             built = services.query(self._flow)
             follows = self._follows()
-            query = self._start(built, follows=follows)
+            writer = stream_writer(self._stage, services)
+            query = self._start(built, writer, follows=follows)
             run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             self._await_end(query, follows=follows)
         except Exception as error:
-            if built is not None and self._evolves(built, error):
+            failure = writer.failure if isinstance(writer, FunctionWriter) else None
+            cause = error if failure is None else failure.cause
+            if built is not None and self._evolves(built, cause):
                 raise _Restart from error
+            if failure is not None:
+                raise sink_failure(failure, self._flow, services.settings.directory) from error
             raise self._translated(error) from error
         finally:
             if run_id is not None:
                 services.listener.await_end(run_id, _LISTENER_SECONDS)
 
-    def _start(self, built: FlowQuery, *, follows: bool) -> StreamingQuery:
+    def _start(self, built: FlowQuery, writer: StreamWriter, *, follows: bool) -> StreamingQuery:
         services = self._services
         services.listener.handle(self._query_name, lambda progress: self._on_progress(built, progress))
         with services.configured(self._flow):
             services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._query_name)
             return start_stream(
                 built.frame,
-                stream_writer(self._stage),
+                writer,
                 query_name=self._query_name,
                 checkpoint=self._checkpoint,
                 trigger=_AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow),
@@ -134,7 +144,7 @@ class StreamingFlow:
         self._services.board.table(self._stage.dataset).committed()
         self._services.reporter.batch(self._flow, batch_progress(progress, built.observed))
 
-    def _evolves(self, built: FlowQuery, error: Exception) -> bool:
+    def _evolves(self, built: FlowQuery, error: BaseException) -> bool:
         """Whether the failure only says that the input has new columns, which the next start reads."""
         if is_upstream_schema_change(error):
             self._say("a table that it reads has new columns")

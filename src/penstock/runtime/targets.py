@@ -2,11 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import assert_never
+
+from pyspark.sql import SparkSession
+
+from penstock.errors import StateError
+from penstock.graph.elements import FormatSink, FunctionSink
+from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType
-from penstock.plan.stages import RunStreamingFlow
+from penstock.graph.rules.file_sink_shared import FILE_FORMATS
+from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
+from penstock.runtime.catalog import stored_table
+from penstock.runtime.services import FlowServices
+from penstock.spark.evaluation import Evaluation, map_path
+from penstock.spark.function_sink import FunctionWriter
+from penstock.spark.sinks import SinkWriter, holds_batches_of_another_query
+from penstock.spark.sources.kafka import addresses, check_brokers
 from penstock.spark.writes import DeltaWriter, StreamWriter
+from penstock.storage import Storage
 
 
-def stream_writer(stage: RunStreamingFlow) -> StreamWriter:
-    """Returns the writer of a streaming flow's batches; called for each start of its query."""
-    return DeltaWriter(stage.path, complete=stage.flow.type is FlowType.COMPLETE)
+def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowServices) -> StreamWriter:
+    """Returns the writer of a streaming flow's batches; called for each start of its query.
+
+    Raises:
+        StateError: SINK_FOLDER_IN_USE.
+        ExternalError: KAFKA_UNREACHABLE.
+    """
+    match stage:
+        case RunStreamingFlow():
+            return DeltaWriter(stage.path, complete=stage.flow.type is FlowType.COMPLETE)
+        case RunSinkFlow():
+            return _sink_writer(stage, services)
+        case _:
+            assert_never(stage)
+
+
+def _sink_writer(stage: RunSinkFlow, services: FlowServices) -> StreamWriter:
+    match stage.sink:
+        case FunctionSink() as sink:
+            return FunctionWriter(sink, _mode(stage), lambda spark: _reads(stage, services, spark))
+        case FormatSink() as sink:
+            return _format_writer(stage, sink, services)
+        case _:
+            assert_never(stage.sink)
+
+
+def _format_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowServices) -> SinkWriter:
+    if sink.kind == "kafka":
+        check_brokers(addresses(sink.option("kafka.bootstrap.servers")))
+    options = {
+        key: map_path(value, services.settings) if key.casefold() == "path" else value
+        for key, value in sink.options.items()
+        if key.casefold() != "tablename"
+    }
+    table = sink.option("tableName") if sink.kind == "delta" else None
+    if table is not None and (path := _path_of(table, sink, services)) is not None:
+        options, table = {**options, "path": path}, None
+    _check_folder(stage, sink, options, services)
+    return SinkWriter(sink.format, options, _mode(stage), table)
+
+
+def _path_of(table: str, sink: FormatSink, services: FlowServices) -> str | None:
+    """Where the Delta table of that name is, or will be, in the storage; None for one of Spark's catalog."""
+    identifier = Identifier.parse(table, default_schema=sink.identifier.schema)
+    if stored_table(services.layout, identifier) is None and services.spark.catalog.tableExists(table):
+        return None
+    return services.layout.table(identifier)
+
+
+def _check_folder(stage: RunSinkFlow, sink: FormatSink, options: Mapping[str, str], services: FlowServices) -> None:
+    path = next((value for key, value in options.items() if key.casefold() == "path"), None)
+    if sink.kind not in FILE_FORMATS or path is None:
+        return
+    checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.flow.name, stage.generation)
+    if Storage(services.layout.uri).exists(f"{checkpoint}/offsets"):
+        return
+    if holds_batches_of_another_query(services.spark, path):
+        raise StateError("SINK_FOLDER_IN_USE", dataset=str(stage.dataset), name=stage.dataset, path=path)
+
+
+def _mode(stage: RunSinkFlow) -> str:
+    return "update" if stage.flow.type is FlowType.UPDATE else "append"
+
+
+def _reads(stage: RunSinkFlow, services: FlowServices, spark: SparkSession) -> Evaluation:
+    """Answers the reads of a sink's function by the names of the pipeline's tables; jobs are allowed in it."""
+    return Evaluation(
+        spark,
+        services.catalog,
+        services.settings,
+        lambda source: services.layout.schemas(stage.dataset, stage.flow.flow.name, source),
+        dataset=None,
+    )

@@ -22,8 +22,9 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """What `penstock validate` prints: `datasets` are `{name, type, schema, inputs}` in reading order.
+    """What `penstock validate` prints.
 
+    `datasets` are `{name, type, schema, inputs}` in reading order; the sinks last, with an empty schema.
     `downstream` names the datasets that could not be checked, because something that they read is wrong.
     """
 
@@ -57,7 +58,7 @@ def validate(
         graph = workspace.resolve(say, persist=False)
     except PipelineInvalid as invalid:
         return ValidationReport(False, (), invalid.errors, (), downstream=invalid.downstream)
-    datasets = tuple(_dataset(graph, identifier) for identifier in graph.order)
+    datasets = tuple(_dataset(graph, identifier) for identifier in (*graph.order, *graph.sinks))
     return ValidationReport(True, datasets, (), graph.warnings, graph)
 
 
@@ -82,6 +83,8 @@ def plan_update(
 def _dataset(graph: ResolvedGraph, identifier: Identifier) -> dict[str, Any]:
     if identifier in graph.views:
         kind, inputs = "VIEW", graph.views[identifier].inputs
+    elif identifier in graph.sinks:
+        kind, inputs = "SINK", tuple(read for flow in graph.flows_to(identifier) for read in flow.inputs)
     else:
         table = graph.tables[identifier]
         kind = "MATERIALIZED_VIEW" if isinstance(table, MaterializedView) else "STREAMING_TABLE"
@@ -92,7 +95,7 @@ def _dataset(graph: ResolvedGraph, identifier: Identifier) -> dict[str, Any]:
         "type": kind,
         "schema": [
             {"name": column.name, "type": column.type, "comment": column.comment}
-            for column in graph.stored_schemas[identifier].columns
+            for column in (graph.stored_schemas[identifier].columns if identifier in graph.stored_schemas else ())
         ],
         "inputs": list(dict.fromkeys(names)),
     }

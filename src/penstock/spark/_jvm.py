@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
-from pyspark.errors import ParseException
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -126,3 +127,21 @@ def case_sensitive_clone(spark: SparkSession) -> SparkSession:
 def activate(spark: SparkSession) -> None:
     """Makes `spark` the active session of this thread, so that `SparkSession.getActiveSession()` finds it."""
     jvm(spark).org.apache.spark.sql.SparkSession.setActiveSession(java_session(spark))
+
+
+def has_format(spark: SparkSession, name: str) -> bool:
+    """Tells whether Spark finds a format of that name, among the registered Python data sources too."""
+    state = java_session(spark).sessionState()
+    if state.dataSourceManager().dataSourceExists(name):
+        return True
+    try:
+        jvm(spark).org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource(name, state.conf())
+    except (PySparkException, Py4JJavaError):
+        return False
+    return True
+
+
+def path_exists(spark: SparkSession, uri: str) -> bool:
+    """Tells whether there is a file or folder, on any file system that Hadoop knows."""
+    path = jvm(spark).org.apache.hadoop.fs.Path(uri)
+    return bool(path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).exists(path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -60,21 +60,22 @@ def check_output_mode(frame: DataFrame, mode: OutputMode) -> None:
     _jvm.check_streaming(frame, mode.value.capitalize())
 
 
-def supported_output_mode(frame: DataFrame) -> OutputMode:
-    """Returns append where Spark allows it, else complete (an aggregation that no watermark bounds).
+def supported_output_mode(frame: DataFrame, modes: Sequence[OutputMode]) -> OutputMode:
+    """Returns the first of `modes` in which Spark can write the streaming `frame`.
 
     Raises:
-        AnalysisException: the query cannot be streamed in either mode; the append complaint.
+        AnalysisException: the query cannot be streamed in any of them; the complaint about the first.
     """
-    try:
-        check_output_mode(frame, OutputMode.APPEND)
-    except AnalysisException as refused:
+    first: AnalysisException | None = None
+    for mode in modes:
         try:
-            check_output_mode(frame, OutputMode.COMPLETE)
-        except AnalysisException:
-            raise refused from None
-        return OutputMode.COMPLETE
-    return OutputMode.APPEND
+            check_output_mode(frame, mode)
+        except AnalysisException as refused:
+            first = first or refused
+        else:
+            return mode
+    assert first is not None, "no mode was offered"
+    raise first
 
 
 def stateful_operators(frame: DataFrame) -> tuple[str, ...]:

@@ -129,6 +129,8 @@ def _silence_query_context_loggers() -> None:
     """Keeps PySpark from printing each analysis error to stderr, stack trace included: Penstock reports it itself."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+    # The same for what a sink's function raises.
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
 
 
 def driver_log() -> Path | None:

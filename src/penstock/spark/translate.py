@@ -204,8 +204,9 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
             condition, parameters = None, {}
             if is_spark_error(throwable):
                 condition = throwable.getCondition()
-                java_parameters = throwable.getMessageParameters()
-                parameters = {str(key): str(java_parameters[key]) for key in java_parameters} if java_parameters else {}
+                with suppress(Py4JError):  # reflection finds no method on a class that Scala made private
+                    found = throwable.getMessageParameters()
+                    parameters = {str(key): str(found[key]) for key in found} if found else {}
             yield _Cause(throwable.getClass().getName(), condition, str(throwable.getMessage()), parameters)
             throwable = throwable.getCause()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from penstock.errors import SourceLocation
-from penstock.graph.elements import MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.elements import FormatSink, MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, Input, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
@@ -39,6 +39,7 @@ class Pipeline:
     stored: dict[Identifier, TableState] = field(default_factory=dict)
     done_once: set[tuple[Identifier, str]] = field(default_factory=set)
     checkpoints: dict[Identifier, int] = field(default_factory=dict)
+    sinks: dict[Identifier, FormatSink] = field(default_factory=dict)
 
     def stream(
         self,
@@ -67,6 +68,11 @@ class Pipeline:
         inputs = _inputs(reads)
         self.views[declared.identifier] = ResolvedView(declared, _SCHEMA, inputs[0].streaming, inputs)
         return self
+
+    def sink(self, name: str, *reads: str) -> Pipeline:
+        """Declares a sink with one append flow of the same name."""
+        self.sinks[_id(name)] = FormatSink(identifier=_id(name), location=_PLACE, format="noop")
+        return self.flow(name, *reads, into=name)
 
     def flow(
         self,
@@ -99,7 +105,7 @@ class Pipeline:
         """The resolved graph, in the order of declaration."""
         order = tuple(dict.fromkeys([*self.views, *self.tables]))
         schemas = dict.fromkeys(order, _SCHEMA)
-        return ResolvedGraph(self.tables, self.views, tuple(self.flows), order, schemas)
+        return ResolvedGraph(self.tables, self.views, tuple(self.flows), order, schemas, sinks=self.sinks)
 
     def plan(
         self,

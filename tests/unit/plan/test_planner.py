@@ -13,6 +13,7 @@ from penstock.plan.stages import (
     RefreshMaterializedView,
     ResetTable,
     RunOnceFlow,
+    RunSinkFlow,
     RunStreamingFlow,
     UpdatePlan,
 )
@@ -115,8 +116,8 @@ def test_errors_of_a_selection(pipeline: Pipeline) -> None:
     assert both.value.condition == "CONFLICTING_PIPELINE_REFRESH_OPTIONS"
     for wrong, suggestion in {
         "brnoze": "Did you mean 'bronze'?",
-        "nowhere_to_be_found": "The pipeline's tables: shop.bronze, shop.gold, shop.silver.",
-        "recent": "The pipeline's tables: shop.bronze, shop.gold, shop.silver.",
+        "nowhere_to_be_found": "The pipeline's tables and sinks: shop.bronze, shop.gold, shop.silver.",
+        "recent": "The pipeline's tables and sinks: shop.bronze, shop.gold, shop.silver.",
     }.items():
         for chosen in (RefreshSelection(refresh=(wrong,)), RefreshSelection(full_refresh=(wrong,))):
             with pytest.raises(ConfigError) as unknown:
@@ -234,3 +235,43 @@ class TestFullRefreshOfAStreamedTable:
     def test_a_table_that_reads_itself_is_no_reader_of_its_own(self, pipeline: Pipeline) -> None:
         pipeline.stream("clicks", "kafka:clicks*", "clicks*").existing()
         assert _generations(pipeline.plan(full_refresh=("clicks",))) == {"clicks": 1}
+
+
+def test_a_sink_waits_for_its_tables_and_has_no_table_of_its_own(pipeline: Pipeline) -> None:
+    _medallion(pipeline).sink("out", "silver*").flow("more", "bronze*", into="out")
+    plan = pipeline.plan()
+    assert _steps(plan)[-2:] == ["run_sink_flow out/out", "run_sink_flow out/more"]
+    assert [stage.after for stage in plan.of_type(RunSinkFlow)] == [
+        (Identifier("shop", "silver"),),
+        (Identifier("shop", "bronze"),),
+    ]
+    assert [stage.generation for stage in plan.of_type(RunSinkFlow)] == [0, 0]
+    left_out = pipeline.existing().plan(refresh=("bronze",))
+    assert "exclude out" in _steps(left_out)
+    assert _steps(pipeline.plan(refresh=("out",))) == [
+        *(f"exclude {name}" for name in ("bronze", "silver", "gold")),
+        "run_sink_flow out/out",
+        "run_sink_flow out/more",
+    ]
+
+
+def test_a_full_refresh_gives_all_flows_of_a_sink_the_next_generation(pipeline: Pipeline) -> None:
+    _medallion(pipeline).sink("out", "silver*").existing(generation=2)
+    sink = Identifier("shop", "out")
+    pipeline.checkpoints[sink] = 6
+    assert [stage.generation for stage in pipeline.plan().of_type(RunSinkFlow)] == [6]
+    [stage] = pipeline.plan(full_refresh=("out",)).of_type(RunSinkFlow)
+    assert stage.generation == 7
+    assert "what the sink holds is not cleaned" in stage.explanation
+    assert [stage.generation for stage in pipeline.plan(everything=True).of_type(RunSinkFlow)] == [7]
+
+
+def test_a_sink_must_start_anew_with_what_it_streams_from(pipeline: Pipeline) -> None:
+    _medallion(pipeline).sink("out", "silver*").existing()
+    assert "reset_table silver" in _steps(pipeline.plan(full_refresh=("silver",))), "the sink has no checkpoint yet"
+    pipeline.checkpoints[Identifier("shop", "out")] = 0
+    with pytest.raises(StateError) as alone:
+        pipeline.plan(full_refresh=("silver",))
+    assert alone.value.condition == "FULL_REFRESH_BREAKS_READERS"
+    assert alone.value.facts["command"] == "penstock run --full-refresh shop.silver --full-refresh shop.out"
+    assert _steps(pipeline.plan(full_refresh=("silver", "out")))[-1] == "run_sink_flow out/out"

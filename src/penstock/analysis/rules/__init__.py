@@ -13,6 +13,7 @@ from penstock.analysis.rules.append_flow_of_materialized_view import append_flow
 from penstock.analysis.rules.column_name_not_storable import column_name_not_storable
 from penstock.analysis.rules.complete_flow_shares_table import complete_flow_shares_table
 from penstock.analysis.rules.declared_schema_misses_column import declared_schema_misses_column
+from penstock.analysis.rules.kafka_sink_columns import kafka_sink_columns
 from penstock.analysis.rules.layout_column_unknown import layout_column_unknown
 from penstock.analysis.rules.query_type import query_type
 from penstock.analysis.rules.streaming_aggregation_without_watermark import streaming_aggregation_without_watermark
@@ -28,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     declared_schema_misses_column,
     column_name_not_storable,
     layout_column_unknown,
+    kafka_sink_columns,
 )
 WARNINGS: tuple[Rule, ...] = (streaming_aggregation_without_watermark,)
 

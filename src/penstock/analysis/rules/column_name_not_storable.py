@@ -16,8 +16,8 @@ _MAPPING = "delta.columnMapping.mode"
 def column_name_not_storable(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses a name such as the `sum(amount)` of an aggregation without an alias, before a batch fails on it."""
     for flow in graph.flows:
-        table = graph.tables[flow.flow.target]
-        if str(table.table_properties.get(_MAPPING, "none")).casefold() != "none":
+        table = graph.tables.get(flow.flow.target)
+        if table is None or str(table.table_properties.get(_MAPPING, "none")).casefold() != "none":
             continue
         for name in _names(json.loads(flow.schema.json)):
             if not _REFUSED.isdisjoint(name):

@@ -11,8 +11,8 @@ from penstock.graph.resolved import ResolvedGraph
 def declared_schema_misses_column(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses a query column that the table's declared schema does not have: it would be lost."""
     for flow in graph.flows:
-        declared = graph.stored_schemas.get(flow.flow.target)
-        if declared is None or graph.tables[flow.flow.target].schema is None:
+        table, declared = graph.tables.get(flow.flow.target), graph.stored_schemas.get(flow.flow.target)
+        if declared is None or table is None or table.schema is None:
             continue
         names = {name.casefold() for name in declared.names}
         for column in flow.schema.names:

@@ -1,4 +1,4 @@
-"""A streaming table is filled by streaming queries, a materialized view by a batch query."""
+"""A streaming table and a sink take streaming queries, a materialized view a batch query."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from penstock.graph.resolved import FlowType, ResolvedGraph
 
 
 def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
-    """Refuses a batch query for a streaming table (but for `once` flows) and the other way round."""
+    """Refuses a batch query for a streaming table or a sink (but for `once` flows) and the other way round."""
     for flow in graph.flows:
-        table = graph.tables[flow.flow.target]
+        table = graph.tables.get(flow.flow.target)
         wants_batch = isinstance(table, MaterializedView) or flow.type is FlowType.APPEND_ONCE
         if flow.streaming != wants_batch:
             continue
@@ -20,6 +20,8 @@ def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
             target, fix = "a materialized view", "Read with spark.read, or declare a streaming table"
         elif flow.type is FlowType.APPEND_ONCE:
             target, fix = "a flow with once=True", "Read with spark.read, or remove once=True"
+        elif table is None:
+            target, fix = "a sink", "Read with spark.readStream; a materialized view's changes cannot be streamed"
         else:
             target, fix = "a streaming table", "Read with spark.readStream, or declare a materialized view"
         yield DefinitionError(

@@ -19,8 +19,11 @@ from penstock.graph.rules.duplicate_expectation import duplicate_expectation
 from penstock.graph.rules.duplicate_flow import duplicate_flow
 from penstock.graph.rules.duplicate_path import duplicate_path
 from penstock.graph.rules.empty_pipeline import empty_pipeline
+from penstock.graph.rules.file_sink_shared import file_sink_shared
+from penstock.graph.rules.flow_into_sink import flow_into_sink
 from penstock.graph.rules.flow_target import flow_target
 from penstock.graph.rules.once_flow_trigger import once_flow_trigger
+from penstock.graph.rules.sink_options import sink_options
 
 Rule = Callable[[DataflowGraph], Iterator[PenstockError]]
 
@@ -28,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     duplicate_dataset,
     duplicate_flow,
     flow_target,
+    flow_into_sink,
     dataset_without_flow,
     once_flow_trigger,
     change_flow_options,
@@ -35,6 +39,8 @@ RULES: tuple[Rule, ...] = (
     duplicate_expectation,
     duplicate_path,
     cluster_by_with_partitions,
+    sink_options,
+    file_sink_shared,
     empty_pipeline,
 )
 

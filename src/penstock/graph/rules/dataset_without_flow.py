@@ -1,4 +1,4 @@
-"""A table needs something that fills it."""
+"""A table or a sink needs something that writes to it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from penstock.graph.dataflow_graph import DataflowGraph
 
 
 def dataset_without_flow(graph: DataflowGraph) -> Iterator[PenstockError]:
-    """Reports each table that no flow writes to, as a `create_streaming_table` without an `append_flow`."""
+    """Reports each table and sink that no flow writes to, as a `create_streaming_table` without an `append_flow`."""
     filled = {flow.target for flow in graph.flows}
-    for table in graph.tables:
-        if table.identifier in filled or table.identifier in graph.refused or graph.incomplete:
+    kinds = [
+        *((table, "streaming table") for table in graph.tables),
+        *((sink, "sink") for sink in graph.sinks.values()),
+    ]
+    for target, kind in kinds:
+        if target.identifier in filled or target.identifier in graph.refused or graph.incomplete:
             continue
         yield DefinitionError(
             "PIPELINE_DATASET_WITHOUT_FLOW",
-            location=table.location,
-            dataset=str(table.identifier),
-            identifier=table.identifier,
+            location=target.location,
+            dataset=str(target.identifier),
+            identifier=target.identifier,
+            kind=kind,
         )

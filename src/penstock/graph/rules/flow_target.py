@@ -1,4 +1,4 @@
-"""A flow appends to a streaming table that the pipeline declares."""
+"""A flow writes to a streaming table or a sink that the pipeline declares."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ def flow_target(graph: DataflowGraph) -> Iterator[PenstockError]:
     Whether an undecided `@table` turns out to be streaming is known only after analysis.
     """
     for flow in graph.flows:
+        if flow.target in graph.sinks:
+            continue
         target = graph.get(flow.target)
         if target is None:
             if graph.incomplete or flow.target in graph.refused:
@@ -27,7 +29,7 @@ def flow_target(graph: DataflowGraph) -> Iterator[PenstockError]:
                 dataset=str(flow.target),
                 flow=flow.name,
                 target=flow.target,
-                suggestion=did_you_mean(flow.target.name, (known.name for known in graph.datasets)),
+                suggestion=did_you_mean(flow.target.name, (known.name for known in (*graph.datasets, *graph.sinks))),
             )
         elif (kind := _KIND_IN_WORDS.get(type(target))) and flow.location != target.location:
             yield DefinitionError(

@@ -12,6 +12,7 @@ _SHAPES = {
     NodeKind.STREAMING_TABLE: ('[("', '")]'),
     NodeKind.MATERIALIZED_VIEW: ('[["', '"]]'),
     NodeKind.VIEW: ('("', '")'),
+    NodeKind.SINK: ('[/"', '"/]'),
     NodeKind.DATASET: ('["', '"]'),
 }
 _COLOURS = {
@@ -45,7 +46,7 @@ def to_mermaid(lineage: Lineage) -> str:
 
 def _label(node: LineageNode) -> str:
     parts = [_escape(node.label)]
-    parts.append(_escape(node.detail if node.kind is NodeKind.SOURCE and node.detail else node.kind.value))
+    parts.append(_escape(node.kind_in_words))
     numbers = []
     if node.status is not None:
         numbers.append(node.status.value)

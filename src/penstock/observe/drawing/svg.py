@@ -29,6 +29,7 @@ _ICONS = {
     NodeKind.STREAMING_TABLE: "M2 3h12v10H2zM2 6.5h12M6 6.5V13",
     NodeKind.MATERIALIZED_VIEW: "M8 1.8 14 5 8 8.2 2 5zM2 8l6 3.2L14 8M2 11l6 3.2 6-3.2",
     NodeKind.VIEW: "M1.5 8C3 5.3 5.3 4 8 4s5 1.3 6.5 4c-1.5 2.7-3.8 4-6.5 4S3 10.7 1.5 8zM8 6.2a1.8 1.8 0 1 0 .01 0",
+    NodeKind.SINK: "M6 8h8M11 4.5 14.5 8 11 11.5M2.5 2.5v11",
     NodeKind.DATASET: "M2 3h12v10H2z",
 }
 
@@ -108,7 +109,7 @@ def _opening(lineage: Lineage, layering: Layering, width: float, height: float, 
 def _card(node: LineageNode, name: str, *, left: float, upper: float, height: int) -> str:
     shown = tone(node.status)
     label = shorten(clean(name), _NAME_CELLS)
-    sub = node.detail if node.kind is NodeKind.SOURCE and node.detail else node.kind.value
+    sub = node.kind_in_words
     right = _CARD_WIDTH - 14
     kind = node.kind.name.lower().replace("_", "-")
     place = f"translate({left:.1f} {upper:.1f})"

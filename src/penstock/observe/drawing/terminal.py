@@ -22,11 +22,8 @@ _ANSI = {
     Tone.STOPPED: "2",
 }
 _SHORT_KINDS = {
-    NodeKind.SOURCE: "source",
     NodeKind.STREAMING_TABLE: "stream table",
     NodeKind.MATERIALIZED_VIEW: "mat. view",
-    NodeKind.VIEW: "view",
-    NodeKind.DATASET: "dataset",
 }
 _KIND_WIDTH, _STATUS_WIDTH, _ROWS_WIDTH, _RATE_WIDTH = 12, 9, 6, 7
 _LEAST_NAME = 12
@@ -51,13 +48,13 @@ class _Strokes:
 _UNICODE = _Strokes(
     "│", "─", "├", "╰", "┼", "┴", "│",
     {NodeKind.SOURCE: "○", NodeKind.STREAMING_TABLE: "●", NodeKind.MATERIALIZED_VIEW: "■", NodeKind.VIEW: "◇",
-     NodeKind.DATASET: "□"},
+     NodeKind.SINK: "▷", NodeKind.DATASET: "□"},
     "…", UNKNOWN,
 )  # fmt: skip
 _ASCII = _Strokes(
     "|", "-", "+", "`", "+", "'", "|",
     {NodeKind.SOURCE: "o", NodeKind.STREAMING_TABLE: "*", NodeKind.MATERIALIZED_VIEW: "#", NodeKind.VIEW: "%",
-     NodeKind.DATASET: "?"},
+     NodeKind.SINK: ">", NodeKind.DATASET: "?"},
     "~", "-",
 )  # fmt: skip
 
@@ -97,7 +94,9 @@ def _heading(room: int) -> str:
 
 
 def _line(left: str, node: LineageNode, *, numbers: bool, colour: bool, strokes: _Strokes) -> str:
-    kind = node.detail if node.kind is NodeKind.SOURCE and node.detail else _SHORT_KINDS[node.kind]
+    kind = _SHORT_KINDS.get(node.kind, node.kind_in_words)
+    if node.kind is NodeKind.SINK and len(kind) > _KIND_WIDTH:
+        kind = node.kind.value
     line = f"{left} {set_cell_size(clean(kind), _KIND_WIDTH)}"
     if not numbers:
         return line

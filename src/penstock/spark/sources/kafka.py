@@ -13,14 +13,18 @@ _CONNECT_SECONDS = 5.0
 
 def broker_addresses(read: StreamRead) -> list[str]:
     """Returns the `host:port` of each bootstrap server of a Kafka read."""
-    servers = read.option("kafka.bootstrap.servers") or ""
-    return [server.strip().rpartition("://")[2] for server in servers.split(",") if server.strip()]
+    return addresses(read.option("kafka.bootstrap.servers"))
+
+
+def addresses(servers: str | None) -> list[str]:
+    """Returns the `host:port` of each bootstrap server of the option."""
+    return [server.strip().rpartition("://")[2] for server in (servers or "").split(",") if server.strip()]
 
 
 def check_brokers(addresses: Iterable[str]) -> None:
     """Makes sure that at least one bootstrap server accepts a connection.
 
-    Called before each start of a flow that reads Kafka: Spark's own client would try for minutes
+    Called before each start of a flow that reads or writes Kafka: Spark's own client would try for minutes
     and then fail without naming the address.
 
     Raises:

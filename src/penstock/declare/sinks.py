@@ -1,0 +1,138 @@
+"""`create_sink` and `foreach_batch_sink`: where flows write to outside the pipeline's tables."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar, cast, overload
+
+from penstock.declare.dataset_function import (
+    DatasetFunction,
+    DeclaredSink,
+    RefusedDeclaration,
+    default_name,
+    function_name,
+    innermost,
+    known_about,
+)
+from penstock.declare.declaration import Declaration, declaring
+from penstock.declare.expectations import refuse_on_sink
+from penstock.declare.parameters import texts
+from penstock.graph.elements import FormatSink, FunctionSink
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class SinkDeclaration(Protocol):
+    """A call at the top level of a pipeline file; returns nothing."""
+
+    def __call__(self, name: str, format: str, options: Mapping[str, str] | None = None) -> None:
+        """Declares the sink."""
+
+
+def _create_sink(call: Declaration, /, name: str, format: str, options: Mapping[str, str] | None = None) -> None:
+    identifier = call.identifier(name)
+    if identifier is not None:
+        call.registry.add_sink(
+            FormatSink(identifier=identifier, location=call.location, format=format, options=texts(options))
+        )
+
+
+create_sink: SinkDeclaration = cast(
+    "SinkDeclaration",
+    declaring(
+        _create_sink,
+        name="create_sink",
+        refusals={},
+        doc="""Declares a sink of one of Spark's formats, the target of append flows and update flows.
+
+    Args:
+        name: Names the sink as `target=` of its flows; no dataset may have the same name.
+        format: `kafka`, `delta`, a file format, or any other format that Spark can write streams to,
+            such as a Python data source that a pipeline file registers.
+        options: What the format needs: `kafka.bootstrap.servers` and `topic`; `tableName` or `path`
+            of a Delta table; `path` of a folder. Values are never logged, but for these names.
+
+    A flow into `kafka` returns a column `value`, and `topic` when the option is not there. Each flow
+    has a checkpoint of its own. A full refresh starts new checkpoints and hands every row on again:
+    what the sink holds already is not cleaned.
+    """,
+    ),
+)
+
+
+class SinkDecorator(Protocol):
+    """A decorator of a function of a batch, used bare or called with `name=`."""
+
+    @overload
+    def __call__(self, sink_function: F, /) -> F: ...
+    @overload
+    def __call__(self, *, name: str | None = None) -> Callable[[F], F]: ...
+
+
+def _foreach_batch_sink(
+    call: Declaration, /, sink_function: Callable[..., Any] | None = None, name: str | None = None
+) -> Any:
+    def decorate(function: Callable[..., Any]) -> DatasetFunction:
+        return _declare_function_sink(call, function, name)
+
+    return decorate if sink_function is None else decorate(sink_function)
+
+
+def _declare_function_sink(call: Declaration, function: Callable[..., Any], name: str | None) -> DatasetFunction:
+    known = known_about(function)
+    pending = known.pending if known is not None else ()
+    call.registry.claim(pending)
+    write = innermost(function)
+    refused = DatasetFunction(write, declared=RefusedDeclaration())
+    text = name if name is not None else default_name(call, write)
+    identifier = call.identifier(text) if text is not None else None
+    if identifier is None:
+        return refused
+    refuse_on_sink(call, pending, str(identifier))
+    reason = _why_not_a_sink(write)
+    if reason is not None:
+        call.error("INVALID_SINK_FUNCTION", function=function_name(write), reason=reason)
+        call.registry.refuse(identifier)
+        return refused
+    call.registry.add_sink(
+        FunctionSink(identifier=identifier, location=call.location, function=call.registry.bound(write))
+    )
+    return DatasetFunction(write, declared=DeclaredSink(str(identifier)))
+
+
+def _why_not_a_sink(function: Callable[..., Any]) -> str | None:
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return "it is async"
+    if inspect.isgeneratorfunction(function):
+        return "it yields, so that nothing in it would run"
+    if inspect.isclass(function):
+        return "it is a class"
+    try:
+        inspect.signature(function).bind(None, 0)
+    except TypeError:
+        return "it cannot be called with the two arguments (df, batch_id)"
+    except ValueError:  # a builtin without a signature
+        return None
+    return None
+
+
+foreach_batch_sink: SinkDecorator = cast(
+    "SinkDecorator",
+    declaring(
+        _foreach_batch_sink,
+        name="foreach_batch_sink",
+        doc="""Declares a sink that is a function: it is called with each batch of each flow into it.
+
+    Args:
+        name: Names the sink as `target=` of its flows; default: the function's name.
+
+    The function takes `(df, batch_id)`. `df` holds the rows of the batch, may be used several times
+    (it is cached meanwhile), and `df.sparkSession` is the session to read and write with.
+    `batch_id` counts from 0, and from 0 again after a full refresh, per flow. After a crash or an
+    error the same batch is handed over again, so write idempotently: to Delta with
+    `option("txnAppId", …).option("txnVersion", batch_id)`, where the app id names the flow, or with a
+    MERGE. What it raises is reported with its line, and retried unless it is a programming error.
+    """,
+    ),
+)

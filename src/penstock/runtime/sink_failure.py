@@ -1,0 +1,48 @@
+"""What it means that the function of a sink failed, and whether to hand it the batch again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from penstock.declare import failure_location, one_line
+from penstock.errors import ExternalError, PenstockError
+from penstock.graph.resolved import ResolvedFlow
+from penstock.spark.function_sink import BatchFailure
+from penstock.spark.translate import translate_failure
+
+# The same call would fail in the same way; anything else may be the other side's fault, and pass.
+_PROGRAMMING_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    NotImplementedError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+
+
+def sink_failure(failure: BatchFailure, flow: ResolvedFlow, root: Path) -> PenstockError:
+    """Returns the error of a batch that a sink's function did not take, at the user's line."""
+    cause, name = failure.cause, str(flow.flow.target)
+    location = failure_location(cause.__traceback__, root)
+    if isinstance(cause, PenstockError | PySparkException | Py4JError):
+        known = translate_failure(cause, dataset=name, flow=flow.flow.name)
+        known.location = known.location or location
+        return known
+    programming = isinstance(cause, (*_PROGRAMMING_ERRORS, SystemExit))
+    return ExternalError(
+        "SINK_FUNCTION_FAILED" if programming else "SINK_FUNCTION_INTERRUPTED",
+        location=location,
+        dataset=name,
+        name=name,
+        batch=failure.batch_id,
+        error=type(cause).__name__,
+        detail=one_line(cause),
+    )

@@ -1,0 +1,53 @@
+"""Writes a stream to one of Spark's formats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from penstock.errors import DefinitionError
+from penstock.graph.elements import FormatSink
+from penstock.spark import _jvm
+
+
+@dataclass(frozen=True, slots=True)
+class SinkWriter:
+    """Writes to a format with the user's options, or to the `table` of Spark's catalog.
+
+    What is guaranteed is the format's matter: Delta and files take each batch once, Kafka at least once.
+    """
+
+    format: str
+    options: Mapping[str, str] = field(repr=False)
+    mode: str
+    table: str | None = None
+
+    def start(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Starts the query."""
+        writer = writer.format(self.format).options(**self.options).outputMode(self.mode)
+        return writer.start() if self.table is None else writer.toTable(self.table)
+
+
+def check_sink_format(spark: SparkSession, sink: FormatSink) -> None:
+    """Makes sure that Spark finds the sink's format.
+
+    Raises:
+        DefinitionError: SINK_FORMAT_UNKNOWN.
+    """
+    if not _jvm.has_format(spark, sink.format):
+        raise DefinitionError(
+            "SINK_FORMAT_UNKNOWN",
+            location=sink.location,
+            dataset=str(sink.identifier),
+            name=sink.identifier,
+            format=sink.format,
+        )
+
+
+def holds_batches_of_another_query(spark: SparkSession, path: str) -> bool:
+    """Whether a folder has the log of Spark's file sink, in which a batch's number alone says that it was written."""
+    return _jvm.path_exists(spark, f"{path.rstrip('/')}/_spark_metadata")
