@@ -22,7 +22,7 @@ from penstock.declare import load_pipeline
 
 ALL_BLOCKS = [block for page in PAGES for block in blocks(page)]
 PYTHON = [block for block in ALL_BLOCKS if block.kind == "python"]
-PIPELINES = [block for block in PYTHON if "pipeline" in block.marks]
+PIPELINES = [block for block in ALL_BLOCKS if block.kind in {"python", "sql"} and "pipeline" in block.marks]
 SHELL = [block for block in ALL_BLOCKS if block.kind in {"sh", "console"}]
 
 
@@ -38,7 +38,7 @@ def test_python_blocks_compile(block: Block) -> None:
 
 @pytest.mark.parametrize("block", PIPELINES, ids=str)
 def test_blocks_marked_as_pipelines_declare_datasets_without_an_error(block: Block, tmp_path: Path) -> None:
-    file = tmp_path / "pipeline.py"
+    file = tmp_path / f"pipeline.{'sql' if block.kind == 'sql' else 'py'}"
     file.write_text(block.text)
     registry = load_pipeline([file], root=tmp_path, configuration={"broker": "localhost:9092", "source": "./data"})
     assert list(registry.errors) == []

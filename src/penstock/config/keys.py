@@ -100,7 +100,7 @@ _LIBRARIES = Key(
     ListOf(_LIBRARY),
     "The files that declare the pipeline.",
     "[{glob: {include: transformations/**}}]",
-    "every .py file below `transformations/` when that folder exists, else beside this file; no tests",
+    "every .py and .sql file below `transformations/` when that folder exists, else beside this file; no tests",
 )
 _CATALOG = Key("catalog", Text(_name), "The catalog; a storage holds one, so names drop it.", "main")
 _SCHEMA = Key(

@@ -12,8 +12,7 @@ from pathlib import Path
 from penstock.config.path_mapping import map_path
 from penstock.errors import ConfigError, SourceLocation
 
-_SOURCES = (".py", ".ipynb")
-_NOT_YET = (".sql",)
+_SOURCES = (".py", ".sql", ".ipynb")
 
 
 class LibraryKind(Enum):
@@ -43,22 +42,21 @@ def find_source_files(
 ) -> list[Path]:
     """Returns the files that declare the pipeline, absolute, sorted, each once; `paths` maps absolute patterns.
 
-    Without `libraries`: every .py file below `transformations/` when that folder exists, else every
-    .py file in `directory`; in both cases without tests (`test_*.py`, `*_test.py`, `conftest.py`).
+    Without `libraries`: every .py, .sql and .ipynb file below `transformations/` when that folder exists,
+    else every .py and .sql file in `directory`; in both cases without tests (`test_*.py`, `*_test.py`, `conftest.py`).
 
     Raises:
-        ConfigError: CONFIG_NO_SOURCE_FILES for an entry that matches none, CONFIG_SOURCE_NOT_SUPPORTED.
+        ConfigError: CONFIG_NO_SOURCE_FILES for an entry that matches none.
     """
     if not libraries:
-        pattern = "transformations/**" if (directory / "transformations").is_dir() else "*.py"
-        library = Library(pattern, LibraryKind.GLOB, pipeline_file)
-        return sorted(
-            _python_files([path for path in _match(directory, library) if not _is_test(path)], library, directory)
-        )
+        patterns = ("transformations/**",) if (directory / "transformations").is_dir() else ("*.py", "*.sql")
+        defaults = [Library(pattern, LibraryKind.GLOB, pipeline_file) for pattern in patterns]
+        found_here = [path for library in defaults for path in _match(directory, library) if not _is_test(path)]
+        return sorted(_source_files(found_here, defaults[0], directory))
     found: set[Path] = set()
     for library in libraries:
         here = replace(library, pattern=_here(library.pattern, directory, paths))
-        found.update(_python_files(_match(directory, here), library, directory))
+        found.update(_source_files(_match(directory, here), library, directory))
     return sorted(found)
 
 
@@ -93,23 +91,13 @@ def _spellings(path: Path) -> tuple[Path, ...]:
     return (path, *(path.with_name(f"{path.name}{suffix}") for suffix in _SOURCES if path.name))
 
 
-def _python_files(paths: Iterable[Path], library: Library, directory: Path) -> list[Path]:
-    python: list[Path] = []
-    for path in paths:
-        if path.suffix in _NOT_YET:
-            raise ConfigError(
-                "CONFIG_SOURCE_NOT_SUPPORTED",
-                location=library.location,
-                file=path.relative_to(directory) if path.is_relative_to(directory) else path,
-                suffix=path.suffix,
-            )
-        if path.suffix in _SOURCES:
-            python.append(Path(os.path.normpath(path)))
-    if not python:
+def _source_files(paths: Iterable[Path], library: Library, directory: Path) -> list[Path]:
+    sources = [Path(os.path.normpath(path)) for path in paths if path.suffix in _SOURCES]
+    if not sources:
         raise ConfigError(
             "CONFIG_NO_SOURCE_FILES", location=library.location, pattern=library.pattern, directory=directory
         )
-    return python
+    return sources
 
 
 def _is_test(path: Path) -> bool:

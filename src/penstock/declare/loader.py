@@ -30,17 +30,17 @@ def load_pipeline(
     translate: Translate | None = None,
     locate: Locate = str,
 ) -> PipelineRegistry:
-    """Runs each file once and returns what all of them declare, errors included.
+    """Loads each file once and returns what all of them declare, errors included.
 
     Dataset functions are not called. The order of the files changes nothing but the order of the
-    declarations. In each file `spark`, `display` and `__file__` exist, modules beside it and in
+    declarations. In each Python file `spark`, `display` and `__file__` exist, modules beside it and in
     `root` can be imported, and `dlt` and `pyspark.pipelines` mean Penstock; after the load the
     process imports as before. The functions of the datasets and flows returned bring that
     environment back while they run, on any thread.
 
     Args:
-        files: Python files and notebooks; a file that another one imports runs once, and one that
-            another one runs with `%run` runs there only.
+        files: Python files, SQL files and notebooks; a file that another one imports runs once, and one
+            that another one runs with `%run` runs there only.
         root: The pipeline's directory; error locations are relative to it.
         spark: The SparkSession for the files; None lets them use `spark.conf` only, so that the
             graph can be read without starting Spark.
@@ -65,7 +65,7 @@ def load_pipeline(
     if spark is not None:
         _configure(spark, settings)
     given = {"spark": GraphOnlySession(settings) if spark is None else spark, "display": display}
-    code = PipelineCode(files, root, given, NotebookRunner(root, locate))
+    code = PipelineCode(files, root, given, NotebookRunner(root, given["spark"], locate))
     included = run_targets(files, root, locate)
     registry = PipelineRegistry(root=root, default_schema=default_schema, bind=code.bind)
     token = registration_context.set(registry)

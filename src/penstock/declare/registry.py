@@ -12,6 +12,7 @@ from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import AnySink, Dataset, Expectation, UnresolvedFlow
 from penstock.graph.identifier import Identifier
+from penstock.graph.sql_query import SqlQuery
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,6 +32,9 @@ class Registry(Protocol):
     @property
     def default_schema(self) -> str:
         """The schema of names without one."""
+
+    incomplete: bool
+    """Whether something was not read, so that the absence of a name proves nothing."""
 
     def add_dataset(self, dataset: Dataset) -> int:
         """Adds a dataset; the number returned identifies this declaration for `add_expectations`."""
@@ -190,8 +194,8 @@ class PipelineRegistry:
         self._refused.add(identifier)
 
     def bound(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Returns `function` bound to the pipeline's imports."""
-        return function if self._bind is None else self._bind(function)
+        """Returns `function` bound to the pipeline's imports; a query in SQL imports nothing."""
+        return function if self._bind is None or isinstance(function, SqlQuery) else self._bind(function)
 
     def finish(self) -> None:
         """Reports what was begun and never completed; the loader calls it once, after the last file."""

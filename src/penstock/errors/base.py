@@ -59,7 +59,7 @@ class PenstockError(Exception):
         return condition(self.condition).retry is Retry.BACKOFF
 
     def to_json(self) -> dict[str, Any]:
-        """Returns `{condition, message, fix, dataset, file, line}`, as `--json` prints it."""
+        """Returns `{condition, message, fix, dataset, file, line, column}`, as `--json` prints it."""
         return {
             "condition": self.condition,
             "message": self.message,
@@ -67,6 +67,7 @@ class PenstockError(Exception):
             "dataset": self.dataset,
             "file": self.location.path if self.location else None,
             "line": self.location.line if self.location else None,
+            "column": self.location.column if self.location else None,
         }
 
     def __reduce__(self) -> tuple[Any, ...]:

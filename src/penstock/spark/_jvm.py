@@ -108,6 +108,15 @@ def is_command(spark: SparkSession, plan: Any) -> bool:
     return any(_is_instance(plan, f"org.apache.spark.sql.catalyst.plans.logical.{name}") for name in names)
 
 
+def sql_position(error: PySparkException) -> tuple[int, int] | None:
+    """Returns the line (from 1) and the position in it (from 0) that Spark gives for an error in SQL text."""
+    throwable = getattr(error, "_origin", None)
+    if throwable is None or not _is_instance(throwable, "org.apache.spark.sql.AnalysisException"):
+        return None
+    line, position = throwable.line(), throwable.startPosition()
+    return (int(line.get()), int(position.get())) if line.isDefined() and position.isDefined() else None
+
+
 def is_spark_error(throwable: Any) -> bool:
     """Tells whether a Java exception has a condition: py4j answers `hasattr` with True for any name."""
     return _is_instance(throwable, "org.apache.spark.SparkThrowable")

@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.graph.elements import Dataset, FlowFunction
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import Identifier, split_name
 from penstock.graph.resolved import Input
+from penstock.graph.sql_query import SqlQuery
 from penstock.spark import _jvm
 from penstock.spark.expectations import ObservedExpectations, observe_expectations
 from penstock.spark.read_hooks import handling_reads
@@ -72,6 +73,7 @@ class Evaluation:
     brokers: list[str] = field(default_factory=list)
     _names: set[str] = field(default_factory=set)
     _views: list[str] = field(default_factory=list)
+    _schema: str | None = None
 
     def call(self, function: FlowFunction) -> DataFrame:
         """Calls a dataset function under this handler.
@@ -81,6 +83,7 @@ class Evaluation:
             Exception: whatever the user's code raises.
         """
         _jvm.activate(self.spark)
+        self._schema = function.schema if isinstance(function, SqlQuery) else None
         with handling_reads(self):
             try:
                 frame = function()
@@ -139,6 +142,7 @@ class Evaluation:
 
     def table(self, spark: SparkSession, name: str, *, streaming: bool, options: Mapping[str, str]) -> DataFrame | None:
         """Answers a read by name: the pipeline's datasets first, then the storage's tables."""
+        name = self._qualified(name)
         identifier = self.catalog.find(name)
         if identifier is not None:
             return self.catalog.open(identifier, self, streaming=streaming, options=options)
@@ -197,6 +201,13 @@ class Evaluation:
         """Refuses to run a job inside a dataset function; module-level code may."""
         if self.dataset is not None:
             raise DefinitionError("ACTION_IN_DATASET_FUNCTION", dataset=self.dataset, method=method)
+
+    def _qualified(self, name: str) -> str:
+        """Puts the schema of USE before a name without one, when there is such a table."""
+        if self._schema is None or len(split_name(name)) > 1:
+            return name
+        qualified = f"`{self._schema}`.{name}"
+        return qualified if self.catalog.find(qualified) or self.catalog.stored(qualified) else name
 
     def _view_of(self, reference: TableReference) -> str | None:
         if len(reference.parts) == 2 and reference.parts[0].casefold() in _FORMATS:

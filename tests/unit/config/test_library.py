@@ -25,14 +25,16 @@ def _found(folder: Path) -> list[str]:
 def test_default_is_the_transformations_folder(project: Project) -> None:
     folder = project("name: o\n")
     _files(folder, "generate.py", "transformations/b.ipynb", "transformations/a/x.py", "transformations/test_b.py")
-    _files(folder, "transformations/notes.md", "transformations/.hidden/y.py", "tests/test_b.py")
-    assert _found(folder) == ["transformations/a/x.py", "transformations/b.ipynb"]
+    _files(
+        folder, "transformations/notes.md", "transformations/.hidden/y.py", "transformations/c.sql", "tests/test_b.py"
+    )
+    assert _found(folder) == ["transformations/a/x.py", "transformations/b.ipynb", "transformations/c.sql"]
 
 
 def test_default_without_it_is_the_files_beside(project: Project) -> None:
     folder = project("name: o\n")
     _files(folder, "b.py", "a.py", "sub/c.py", "test_a.py", "a_test.py", "conftest.py", "query.sql", "tests/t.py")
-    assert _found(folder) == ["a.py", "b.py"]
+    assert _found(folder) == ["a.py", "b.py", "query.sql"]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +84,3 @@ def test_an_entry_that_matches_nothing(project: Project, libraries: str, pattern
     assert raised.value.condition == "CONFIG_NO_SOURCE_FILES"
     assert raised.value.location == SourceLocation("orders/penstock.yml", line)
     assert raised.value.facts == {"pattern": pattern, "directory": str(folder.resolve())}
-
-
-@pytest.mark.parametrize("suffix", [".sql"])
-def test_source_files_of_other_kinds_are_refused_not_passed_over(project: Project, suffix: str) -> None:
-    folder = project("name: o\n")
-    _files(folder, "transformations/a.py", f"transformations/b{suffix}")
-    with pytest.raises(ConfigError) as raised:
-        load_project(folder).source_files()
-    assert raised.value.condition == "CONFIG_SOURCE_NOT_SUPPORTED"
-    assert raised.value.facts == {"file": f"transformations/b{suffix}", "suffix": suffix}

@@ -16,7 +16,7 @@ def test_defaults(project: Project) -> None:
     assert dataclasses.asdict(config) == {
         "name": "orders",
         "directory": absolute,
-        "file": {"path": "orders/penstock.yml", "line": None},
+        "file": {"path": "orders/penstock.yml", "line": None, "column": None},
         "environment": None,
         "libraries": (),
         "catalog": None,

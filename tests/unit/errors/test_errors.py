@@ -103,6 +103,7 @@ def test_json() -> None:
         "dataset": "shop.a",
         "file": "a.py",
         "line": 7,
+        "column": None,
     }
     assert (DataError("INVALID_DATASET_NAME", name="a").to_json()["file"]) is None
 

@@ -23,7 +23,10 @@ def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
         elif table is None:
             target, fix = "a sink", "Read with spark.readStream; a materialized view's changes cannot be streamed"
         else:
-            target, fix = "a streaming table", "Read with spark.readStream, or declare a materialized view"
+            target, fix = (
+                "a streaming table",
+                "Read with spark.readStream or STREAM(name), or declare a materialized view",
+            )
         yield DefinitionError(
             "INVALID_FLOW_QUERY_TYPE",
             location=flow.flow.location,

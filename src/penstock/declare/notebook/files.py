@@ -51,7 +51,7 @@ def _export_cells(path: Path, text: str) -> Iterator[Cell]:
             lines, first, margin = [], number + 1, 0
         elif found := magic.match(line):
             lines.append(line[found.end() :])
-            margin = len("# MAGIC ") if comment == "#" else len("-- MAGIC ")
+            margin = max(margin, found.end())  # an empty line has no blank behind MAGIC
         else:
             lines.append("" if heading.fullmatch(line) else line)
 

@@ -1,4 +1,4 @@
-"""Runs notebooks in a module's namespace, as one program in two languages."""
+"""Runs files and notebooks in a module's namespace, as one program in two languages."""
 
 from __future__ import annotations
 import __future__
@@ -16,6 +16,7 @@ from penstock.declare.notebook.files import is_notebook, read_cells
 from penstock.declare.notebook.magics import parts_of
 from penstock.declare.registry import active_registry
 from penstock.declare.source_text import read_source_text
+from penstock.declare.sql import SqlScript
 from penstock.declare.user_frames import shown_path
 from penstock.errors import DefinitionError, SourceLocation
 
@@ -29,21 +30,34 @@ Locate = Callable[[str], str]
 
 
 class NotebookRunner:
-    """Runs the files of one pipeline; `locate` is applied to the absolute paths of `%run`."""
+    """Runs the files of one pipeline.
 
-    def __init__(self, root: Path, locate: Locate) -> None:
+    Queries in SQL run on `session`; `locate` is applied to the absolute paths of `%run`.
+    """
+
+    def __init__(self, root: Path, session: Any, locate: Locate) -> None:
         self._root = root
+        self._session = session
         self._locate = locate
 
-    def run(self, path: Path, namespace: dict[str, Any], outer: tuple[str, ...] = ()) -> None:
-        """Runs a Python file or a notebook in `namespace`; `outer` are the files that `%run` led here from.
+    def run(self, path: Path, namespace: dict[str, Any]) -> None:
+        """Runs a Python file, SQL file or notebook in `namespace`.
+
+        Wrong SQL does not raise: its errors go to the active registry, and the rest is read.
 
         Raises:
             DefinitionError: PIPELINE_FILE_UNREADABLE, NOTEBOOK_INVALID, NOTEBOOK_NOT_FOUND, NOTEBOOK_RUNS_ITSELF,
                 NOTEBOOK_MAGIC_REFUSED.
             BaseException: whatever the user's code raises, SyntaxError included.
         """
+        self._run(path, namespace, SqlScript(self._session), ())
+
+    def _run(self, path: Path, namespace: dict[str, Any], script: SqlScript, outer: tuple[str, ...]) -> None:
+        """Runs a file to which `%run` led from the files `outer`; all of them share the `script`."""
         text = read_source_text(path, self._root)
+        if path.suffix == ".sql" and not is_notebook(path, text):
+            script.load(text, shown_path(str(path), self._root))
+            return
         if path.suffix == ".py" and not is_notebook(path, text):
             exec(compile(text, str(path), "exec", dont_inherit=True), namespace)  # noqa: S102 - it is the purpose
             return
@@ -56,9 +70,10 @@ class NotebookRunner:
                     flags |= code.co_flags & _FUTURES
                     exec(code, namespace)  # noqa: S102 - running the user's pipeline is the purpose
                 case PartKind.SQL:
-                    raise self._error("NOTEBOOK_MAGIC_REFUSED", part, magic="sql")
+                    shown = shown_path(part.file, self._root)
+                    script.load(part.text, shown, first_line=part.line, margin=part.margin)
                 case PartKind.RUN:
-                    self._run_other(path, part, namespace, outer)
+                    self._run_other(path, part, namespace, script, outer)
                 case PartKind.INSTALL:
                     notice = self._error("NOTEBOOK_INSTALL_IGNORED", part, command=part.text)
                     active_registry("%pip").add_notice(notice)
@@ -67,14 +82,16 @@ class NotebookRunner:
                 case _:
                     assert_never(part.kind)
 
-    def _run_other(self, path: Path, part: Part, namespace: dict[str, Any], outer: tuple[str, ...]) -> None:
+    def _run_other(
+        self, path: Path, part: Part, namespace: dict[str, Any], script: SqlScript, outer: tuple[str, ...]
+    ) -> None:
         found, tried = _find(path, part.text, self._locate)
         if found is None:
             raise self._error("NOTEBOOK_NOT_FOUND", part, notebook=part.text, tried=", ".join(tried) or "nothing")
         chain = (*outer, os.path.realpath(path))
         if os.path.realpath(found) in chain:
             raise self._error("NOTEBOOK_RUNS_ITSELF", part, notebook=shown_path(str(found), self._root))
-        self.run(found, namespace, chain)
+        self._run(found, namespace, script, chain)
 
     def _error(self, condition: str, part: Part, **facts: str) -> DefinitionError:
         place = SourceLocation(shown_path(part.file, self._root), part.line)

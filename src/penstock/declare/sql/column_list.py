@@ -1,0 +1,136 @@
+"""`(column type …, CONSTRAINT name EXPECT (…) …, PRIMARY KEY (…))` behind a dataset's name."""
+
+from __future__ import annotations
+
+from penstock.declare.sql.cursor import Cursor, unquoted
+from penstock.declare.sql.refusals import refuse_clause
+from penstock.declare.sql.statements import ColumnList
+from penstock.declare.sql.tokens import TokenKind
+from penstock.errors import DefinitionError
+from penstock.graph.elements import Expectation, OnViolation
+
+_ACTIONS = {"DROP": OnViolation.DROP, "FAIL": OnViolation.FAIL, "QUARANTINE": OnViolation.QUARANTINE}
+_KEYS = ("PRIMARY", "FOREIGN", "UNIQUE")
+_COLUMN_OPTIONS = ("NOT", "NULL", "COMMENT", "GENERATED", "DEFAULT", "PRIMARY", "REFERENCES", "CONSTRAINT", "MASK")
+
+
+def read_column_list(cursor: Cursor, *, of_view: bool = False) -> ColumnList:
+    """Reads the list, or nothing when no list stands here; that `of_view` holds constraints only.
+
+    Raises:
+        DefinitionError: PARSE_SYNTAX_ERROR, UNSUPPORTED_DECLARATION.
+    """
+    if not cursor.accept("("):
+        return ColumnList()
+    columns: list[str] = []
+    expectations: list[Expectation] = []
+    while True:
+        if cursor.at("CONSTRAINT"):
+            expectations += _constraint(cursor)
+        elif any(cursor.at(word, "KEY") for word in _KEYS) or cursor.at("UNIQUE", "("):
+            cursor.skip_to(",", ")")
+        elif cursor.at("CHECK", "("):
+            refuse_clause(cursor.location, "CHECK")
+        elif of_view:
+            refuse_clause(cursor.location, "column list of a view")
+        else:
+            columns.append(_column(cursor))
+        # A comma before the closing parenthesis is common in published pipelines.
+        if cursor.accept(",") and not cursor.at(")"):
+            continue
+        if not cursor.accept(")"):
+            raise cursor.error("',' or ')'", known=("NOT NULL", "COMMENT", "CONSTRAINT"))
+        return ColumnList(", ".join(columns) if columns else None, tuple(expectations))
+
+
+def _constraint(cursor: Cursor) -> list[Expectation]:
+    place = cursor.location
+    cursor.expect("CONSTRAINT")
+    name = _constraint_name(cursor)
+    if cursor.at("CHECK"):
+        refuse_clause(cursor.location, "CHECK")
+    if any(cursor.at(word) for word in _KEYS):
+        cursor.skip_to(",", ")")
+        return []
+    if not cursor.accept("EXPECT"):
+        raise cursor.error("EXPECT", known=("EXPECT", "PRIMARY", "FOREIGN"))
+    predicate = cursor.group()
+    if not predicate.text.strip():
+        raise DefinitionError(
+            "PARSE_SYNTAX_ERROR",
+            location=predicate.location(0),
+            found="')'",
+            expected="a condition",
+            suggestion="",
+        )
+    return [Expectation(name, predicate.text.strip(), _on_violation(cursor), place)]
+
+
+def _constraint_name(cursor: Cursor) -> str:
+    token = cursor.peek()
+    if token is not None and token.kind is TokenKind.STRING:
+        return cursor.string()
+    return unquoted((cursor.name("the constraint's name"),))[0]
+
+
+def _on_violation(cursor: Cursor) -> OnViolation:
+    if not cursor.accept("ON"):
+        return OnViolation.WARN
+    if not cursor.accept("VIOLATION"):
+        raise cursor.error("VIOLATION", known=("VIOLATION",))
+    for word, action in _ACTIONS.items():
+        if cursor.at(word):
+            if action is OnViolation.QUARANTINE:
+                refuse_clause(cursor.location, "ON VIOLATION QUARANTINE")
+            cursor.take()
+            if not cursor.accept("ROW"):
+                cursor.accept("UPDATE")
+            return action
+    raise cursor.error("DROP ROW, FAIL UPDATE or QUARANTINE", known=_ACTIONS)
+
+
+def _column(cursor: Cursor) -> str:
+    """Returns one column in DDL, keys and references left out."""
+    column = cursor.name("a column or CONSTRAINT")
+    if cursor.at(",") or cursor.at(")") or cursor.at("COMMENT"):
+        raise cursor.error(f"the type of column '{column}'")
+    parts = [column, _type(cursor)]
+    while not (cursor.at(",") or cursor.at(")")):
+        parts += _column_option(cursor)
+    return " ".join(parts)
+
+
+def _type(cursor: Cursor) -> str:
+    """Returns a type as it is written, e.g. `DECIMAL(10, 2)`, `MAP<STRING, INT>`, `INTERVAL DAY TO SECOND`."""
+    start = cursor.start
+    if cursor.at("INTERVAL"):
+        cursor.skip_to(",", ")", *_COLUMN_OPTIONS)
+        return cursor.text_since(start)
+    cursor.name("a type")
+    if cursor.at("(") or cursor.at("<"):
+        cursor.skip_group()
+    if cursor.accept("COLLATE"):
+        cursor.name("a collation")
+    return cursor.text_since(start)
+
+
+def _column_option(cursor: Cursor) -> list[str]:
+    start = cursor.start
+    if cursor.accept("NOT", "NULL"):
+        return ["NOT NULL"]
+    if cursor.accept("NULL"):
+        return []
+    if cursor.accept("COMMENT"):
+        cursor.string()
+        return [cursor.text_since(start)]
+    if cursor.at("MASK"):
+        refuse_clause(cursor.location, "MASK")
+    if cursor.at("DEFAULT"):
+        refuse_clause(cursor.location, "DEFAULT")
+    if cursor.accept("GENERATED"):
+        cursor.skip_to(",", ")", "NOT", "COMMENT", "PRIMARY", "REFERENCES", "CONSTRAINT", "MASK")
+        return [cursor.text_since(start)]
+    if any(cursor.accept(word) for word in ("PRIMARY", "REFERENCES", "CONSTRAINT")):
+        cursor.skip_to(",", ")", "COMMENT", "GENERATED", "MASK")
+        return []
+    raise cursor.error("',', ')' or an option of the column", known=_COLUMN_OPTIONS)

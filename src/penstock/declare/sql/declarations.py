@@ -1,0 +1,149 @@
+"""Statements as elements of the graph: the same that the Python decorators make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.declare.change_flows import record_change_flow
+from penstock.declare.declaration import Declaration
+from penstock.declare.registry import Registry
+from penstock.declare.sql.statements import (
+    ChangeClauses,
+    CreateChangeFlow,
+    CreateFlow,
+    CreateTable,
+    CreateView,
+    TableKind,
+)
+from penstock.errors import SourceLocation
+from penstock.graph.elements import MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.identifier import Identifier
+from penstock.graph.placed_text import PlacedText
+from penstock.graph.sql_query import SqlQuery
+
+_KINDS = {TableKind.STREAMING_TABLE: StreamingTable, TableKind.MATERIALIZED_VIEW: MaterializedView}
+
+
+@dataclass(frozen=True, slots=True)
+class SqlDeclarations:
+    """Adds what a statement declares to the registry.
+
+    `schema` is what USE said, None for the pipeline's; `settings` are those of SET, for the flows.
+    """
+
+    registry: Registry
+    session: Any
+    schema: str | None
+    settings: Mapping[str, str]
+
+    def table(self, statement: CreateTable) -> None:
+        """Adds a table, and the flow of its query.
+
+        Raises:
+            DefinitionError: INVALID_DATASET_NAME; what is not supported.
+        """
+        identifier = self._identifier(statement.name)
+        clauses = statement.clauses
+        self.registry.add_dataset(
+            _KINDS[statement.kind](
+                identifier=identifier,
+                location=statement.location,
+                comment=clauses.comment,
+                spark_conf=self.settings,
+                expectations=statement.columns.expectations,
+                schema=statement.columns.schema,
+                table_properties=clauses.properties,
+                partition_columns=clauses.partition_columns,
+                cluster_by=clauses.cluster_by,
+                path=clauses.location,
+                temporary=statement.private,
+            )
+        )
+        if statement.query is not None:
+            self._add_flow(identifier.name, identifier, statement.query, statement.location)
+        if statement.changes is not None:
+            self._add_change_flow(None, identifier, statement.changes, statement.location)
+
+    def view(self, statement: CreateView) -> None:
+        """Adds a view. It is known by its bare name, whatever USE said, as temporary views are."""
+        self.registry.add_dataset(
+            TemporaryView(
+                identifier=Identifier.parse(statement.name, default_schema=self.registry.default_schema),
+                location=statement.location,
+                comment=statement.comment,
+                spark_conf=self.settings,
+                expectations=statement.expectations,
+                function=SqlQuery(statement.query, self.session, self.schema),
+            )
+        )
+
+    def flow(self, statement: CreateFlow) -> None:
+        """Adds a flow into a streaming table that is declared somewhere in the pipeline."""
+        self._add_flow(
+            statement.name,
+            self._identifier(statement.target),
+            statement.query,
+            statement.location,
+            comment=statement.comment,
+            once=statement.once,
+        )
+
+    def change_flow(self, statement: CreateChangeFlow) -> None:
+        """Adds a flow of change events, as `create_auto_cdc_flow` does."""
+        target = self._identifier(statement.target)
+        self._add_change_flow(statement.name, target, statement.changes, statement.location, comment=statement.comment)
+
+    def _add_change_flow(
+        self,
+        name: str | None,
+        target: Identifier,
+        changes: ChangeClauses,
+        location: SourceLocation,
+        *,
+        comment: str | None = None,
+    ) -> None:
+        record_change_flow(
+            Declaration("AUTO CDC", self.registry, location),
+            target=f"`{target.schema}`.`{target.name}`",
+            function=SqlQuery(changes.source, self.session, self.schema),
+            keys=changes.keys,
+            sequence_by=changes.sequence_by,
+            name=name,
+            comment=comment,
+            spark_conf=self.settings,
+            scd_type=changes.scd_type,
+            where=changes.where,
+            apply_as_deletes=changes.apply_as_deletes,
+            apply_as_truncates=changes.apply_as_truncates,
+            ignore_null_updates=changes.ignore_null_updates,
+            columns=changes.columns,
+            track_history=changes.track_history,
+            once=changes.once,
+        )
+
+    def _add_flow(
+        self,
+        name: str,
+        target: Identifier,
+        query: PlacedText,
+        location: SourceLocation,
+        *,
+        comment: str | None = None,
+        once: bool = False,
+    ) -> None:
+        self.registry.add_flow(
+            UnresolvedFlow(
+                name=name,
+                target=target,
+                function=SqlQuery(query, self.session, self.schema),
+                location=location,
+                spark_conf=self.settings,
+                comment=comment,
+                once=once,
+            )
+        )
+
+    def _identifier(self, name: str) -> Identifier:
+        return Identifier.parse(name, default_schema=self.schema or self.registry.default_schema)

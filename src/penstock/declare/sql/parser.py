@@ -1,0 +1,121 @@
+"""One statement of a SQL file: which it is, and the parser of its kind."""
+
+from __future__ import annotations
+
+from penstock.declare.sql.create_flow import read_change_flow, read_create_flow, with_dataset
+from penstock.declare.sql.create_table import read_create_table
+from penstock.declare.sql.create_view import read_create_view
+from penstock.declare.sql.cursor import Cursor, unquoted
+from penstock.declare.sql.refused_statements import (
+    PLAIN_TABLE,
+    REFUSED_CREATIONS,
+    REFUSED_STATEMENTS,
+    refuse_statement,
+)
+from penstock.declare.sql.set_parameter import read_set
+from penstock.declare.sql.statements import Explained, Statement, TableKind
+from penstock.declare.sql.use_schema import read_use
+from penstock.errors import DefinitionError, SourceLocation
+from penstock.graph.placed_text import PlacedText
+
+_MODIFIERS = ("PRIVATE", "TEMPORARY", "TEMP", "STREAMING", "INCREMENTAL", "LIVE")
+_NOUNS = ("TABLE", "MATERIALIZED", "VIEW", "FLOW")
+_STATEMENTS = ("CREATE", "APPLY", "SET", "USE", "EXPLAIN")
+
+
+def parse(source: PlacedText) -> Statement:
+    """Returns what a statement says; parameters are substituted already.
+
+    Raises:
+        DefinitionError: PARSE_SYNTAX_ERROR and the like, at the token that is wrong; `dataset` is what
+            the statement would have declared, when its name could be read.
+    """
+    cursor = Cursor(source)
+    place = cursor.location
+    if cursor.accept("CREATE"):
+        return _create(cursor, place)
+    if cursor.at("APPLY") or cursor.at("AUTO", "CDC"):
+        return read_change_flow(cursor, None, None, place=place)
+    if cursor.accept("SET"):
+        return read_set(cursor)
+    if cursor.accept("USE"):
+        return read_use(cursor)
+    if cursor.accept("EXPLAIN"):
+        return _explain(cursor)
+    refuse_statement(cursor, REFUSED_STATEMENTS)
+    raise cursor.error("a statement that declares part of a pipeline", known=(*_STATEMENTS, *REFUSED_STATEMENTS))
+
+
+def _create(cursor: Cursor, place: SourceLocation) -> Statement:
+    replaces = cursor.at("OR", "REPLACE")
+    or_place = cursor.location
+    if cursor.at("OR") and not (cursor.accept("OR", "REFRESH") or cursor.accept("OR", "REPLACE")):
+        cursor.expect("OR")
+        raise cursor.error("REFRESH", known=("REFRESH", "REPLACE"))
+    modifiers = _accepted_modifiers(cursor)
+    refuse_statement(cursor, REFUSED_CREATIONS)
+    if cursor.accept("FLOW"):
+        return read_create_flow(cursor, _flow_name(cursor), place=place)
+    kind = _table_kind(cursor, modifiers)
+    if kind is TableKind.STREAMING_TABLE and replaces:
+        raise DefinitionError(
+            "UNSUPPORTED_DECLARATION",
+            location=or_place,
+            name="OR REPLACE",
+            reason="a streaming table keeps its rows from run to run",
+            alternative="Write OR REFRESH; 'penstock run --full-refresh' computes the table again",
+        )
+    cursor.accept("IF", "NOT", "EXISTS")
+    name = cursor.name("a name")
+    try:
+        if kind is None:
+            return read_create_view(cursor, name, place=place)
+        private = bool({"PRIVATE", "TEMPORARY", "TEMP"} & modifiers)
+        return read_create_table(cursor, name, kind, place=place, private=private)
+    except DefinitionError as error:
+        raise with_dataset(error, name) from None
+
+
+def _accepted_modifiers(cursor: Cursor) -> set[str]:
+    found: set[str] = set()
+    while modifier := next((word for word in _MODIFIERS if cursor.accept(word)), None):
+        found.add(modifier)
+    return found
+
+
+def _table_kind(cursor: Cursor, modifiers: set[str]) -> TableKind | None:
+    """Moves over the noun and returns the kind of table; None is a view."""
+    if cursor.accept("MATERIALIZED"):
+        if not cursor.accept("VIEW"):
+            raise cursor.error("VIEW", known=("VIEW",))
+        return TableKind.MATERIALIZED_VIEW
+    if cursor.accept("VIEW"):
+        return None
+    if cursor.at("TABLE"):
+        if not modifiers & {"STREAMING", "INCREMENTAL", "LIVE"}:
+            refuse_statement(cursor, PLAIN_TABLE)
+        cursor.expect("TABLE")
+        is_stream = modifiers & {"STREAMING", "INCREMENTAL"}
+        return TableKind.STREAMING_TABLE if is_stream else TableKind.MATERIALIZED_VIEW
+    raise cursor.error(
+        "STREAMING TABLE, MATERIALIZED VIEW, TEMPORARY VIEW, VIEW or FLOW", known=(*_NOUNS, *_MODIFIERS, "OR")
+    )
+
+
+def _flow_name(cursor: Cursor) -> str:
+    cursor.accept("IF", "NOT", "EXISTS")
+    place = cursor.location
+    name = cursor.name("the flow's name")
+    (plain,) = unquoted((name,))
+    if plain == name and "." in name:
+        raise DefinitionError(
+            "PARSE_SYNTAX_ERROR", location=place, found=f"'{name}'", expected="a name without a schema", suggestion=""
+        )
+    return plain
+
+
+def _explain(cursor: Cursor) -> Explained:
+    for word in ("EXTENDED", "FORMATTED", "CODEGEN", "COST"):
+        cursor.accept(word)
+    parse(cursor.rest())
+    return Explained()

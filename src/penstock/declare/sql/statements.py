@@ -1,0 +1,132 @@
+"""The statements of a SQL file, after parsing. The text of a query in them is Spark's to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from penstock.errors import SourceLocation
+from penstock.graph.elements import EMPTY, ColumnSelection, Expectation, ScdType
+from penstock.graph.placed_text import PlacedText
+
+
+class TableKind(Enum):
+    """What a CREATE statement with a stored result makes."""
+
+    STREAMING_TABLE = "STREAMING TABLE"
+    MATERIALIZED_VIEW = "MATERIALIZED VIEW"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnList:
+    """What stands in the parentheses behind a name.
+
+    `schema` holds the columns in DDL, None without columns. Keys (informational, never enforced) are
+    read and left out.
+    """
+
+    schema: str | None = None
+    expectations: tuple[Expectation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableClauses:
+    """The clauses between the name and AS; a clause that is not there has its default."""
+
+    comment: str | None = None
+    partition_columns: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeClauses:
+    """Everything behind AUTO CDC INTO or APPLY CHANGES INTO; conditions and expressions are SQL text.
+
+    The fields are those of `penstock.graph.elements.ChangeFlow`; `source` is a SELECT of the events.
+    """
+
+    source: PlacedText
+    keys: tuple[str, ...]
+    sequence_by: str
+    once: bool = False
+    where: str | None = None
+    ignore_null_updates: ColumnSelection | None = None
+    apply_as_deletes: str | None = None
+    apply_as_truncates: str | None = None
+    columns: ColumnSelection | None = None
+    scd_type: ScdType = 1
+    track_history: ColumnSelection | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable:
+    """CREATE STREAMING TABLE, MATERIALIZED VIEW, and their LIVE spellings; `name` is dotted."""
+
+    location: SourceLocation
+    kind: TableKind
+    name: str
+    private: bool
+    columns: ColumnList
+    clauses: TableClauses
+    query: PlacedText | None
+    changes: ChangeClauses | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateView:
+    """CREATE TEMPORARY VIEW, VIEW, LIVE VIEW."""
+
+    location: SourceLocation
+    name: str
+    comment: str | None
+    expectations: tuple[Expectation, ...]
+    query: PlacedText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFlow:
+    """CREATE FLOW name AS INSERT INTO [ONCE] target [BY NAME] query."""
+
+    location: SourceLocation
+    name: str
+    target: str
+    comment: str | None
+    once: bool
+    query: PlacedText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateChangeFlow:
+    """CREATE FLOW name AS AUTO CDC INTO target …, APPLY CHANGES INTO target …; no name: the target's."""
+
+    location: SourceLocation
+    name: str | None
+    target: str
+    comment: str | None
+    changes: ChangeClauses
+
+
+@dataclass(frozen=True, slots=True)
+class SetParameter:
+    """SET key = value; `value` is None for a SET that only shows the value."""
+
+    key: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UseSchema:
+    """USE SCHEMA name; None for USE CATALOG, which changes nothing: a storage holds one catalog."""
+
+    schema: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """EXPLAIN CREATE …: read, and not declared."""
+
+
+Statement = CreateTable | CreateView | CreateFlow | CreateChangeFlow | SetParameter | UseSchema | Explained

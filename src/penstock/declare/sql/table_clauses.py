@@ -1,0 +1,135 @@
+"""The clauses of a table between its columns and AS, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.declare.parameters import REFUSALS
+from penstock.declare.sql.cursor import Cursor, unquoted
+from penstock.declare.sql.refusals import refuse_clause
+from penstock.declare.sql.statements import TableClauses
+from penstock.declare.sql.tokens import TokenKind, string_value
+from penstock.errors import DefinitionError
+
+
+def read_table_clauses(cursor: Cursor, *, end: tuple[str, ...] = ("AS", "FLOW")) -> TableClauses:
+    """Reads all clauses up to a word of `end`, which stays to be read.
+
+    Raises:
+        DefinitionError: PARSE_SYNTAX_ERROR, DUPLICATE_CLAUSES, UNSUPPORTED_DECLARATION.
+    """
+    found: dict[str, Any] = {}
+    seen: set[str] = set()
+    while not cursor.at_end() and not any(cursor.at(word) for word in end):
+        words = next((words for words in _CLAUSES if cursor.at(*words.split())), None)
+        if words is None:
+            raise cursor.error("AS and a query, or a clause of the table", known=_KNOWN)
+        if words in seen:
+            raise DefinitionError("DUPLICATE_CLAUSES", location=cursor.location, clause=words)
+        seen.add(words)
+        found.update(_CLAUSES[words](cursor))
+    return TableClauses(**found)
+
+
+def read_properties(cursor: Cursor) -> dict[str, str]:
+    """Reads `(key = value, 'key' 'value', …)`; a key is a string or a dotted name, a value may be unquoted."""
+    cursor.expect("(")
+    properties: dict[str, str] = {}
+    while not cursor.accept(")"):
+        key = _text(cursor, "a property's name")
+        cursor.accept("=")
+        properties[key] = _property_value(cursor)
+        if not cursor.accept(",") and not cursor.at(")"):
+            raise cursor.error("',' or ')'")
+    return properties
+
+
+def _text(cursor: Cursor, what: str) -> str:
+    token = cursor.peek()
+    if token is not None and token.kind is TokenKind.STRING:
+        return string_value(cursor.take())  # not all adjacent strings: the value can follow without a `=`
+    return cursor.name(what)
+
+
+def _property_value(cursor: Cursor) -> str:
+    token = cursor.peek()
+    if token is not None and token.kind is TokenKind.STRING:
+        return cursor.string()
+    if cursor.at(",") or cursor.at(")"):
+        raise cursor.error("the property's value")
+    start = cursor.start
+    cursor.skip_to(",", ")")
+    return cursor.text_since(start)
+
+
+def _using(cursor: Cursor) -> dict[str, Any]:
+    ahead = cursor.peek(1)
+    if ahead is not None and not REFUSALS["format"].accepts(ahead.text.strip("`")):
+        refuse_clause(cursor.location, "USING")
+    cursor.expect("USING")
+    cursor.name("DELTA")
+    return {}
+
+
+def _partitioned_by(cursor: Cursor) -> dict[str, Any]:
+    cursor.expect("PARTITIONED", "BY")
+    return {"partition_columns": unquoted(cursor.names("a column"))}
+
+
+def _cluster_by(cursor: Cursor) -> dict[str, Any]:
+    if cursor.at("CLUSTER", "BY", "AUTO"):
+        refuse_clause(cursor.location, "CLUSTER BY AUTO")
+    cursor.expect("CLUSTER", "BY")
+    if cursor.accept("NONE"):
+        return {}
+    return {"cluster_by": unquoted(cursor.names("a column"))}
+
+
+def _location(cursor: Cursor) -> dict[str, Any]:
+    cursor.expect("LOCATION")
+    return {"location": cursor.string()}
+
+
+def _comment(cursor: Cursor) -> dict[str, Any]:
+    cursor.expect("COMMENT")
+    return {"comment": cursor.string()}
+
+
+def _properties(cursor: Cursor) -> dict[str, Any]:
+    cursor.expect("TBLPROPERTIES")
+    return {"properties": read_properties(cursor)}
+
+
+def _refresh_policy(cursor: Cursor) -> dict[str, Any]:
+    ahead = cursor.peek(2)
+    if ahead is not None and not REFUSALS["refresh_policy"].accepts(ahead.text):
+        refuse_clause(cursor.location, "REFRESH POLICY")
+    cursor.expect("REFRESH", "POLICY")
+    cursor.name("AUTO or FULL")
+    return {}
+
+
+def _refusing(clause: str) -> Callable[[Cursor], dict[str, Any]]:
+    def refuse(cursor: Cursor) -> dict[str, Any]:
+        refuse_clause(cursor.location, clause)
+
+    return refuse
+
+
+_CLAUSES: dict[str, Callable[[Cursor], dict[str, Any]]] = {
+    "USING": _using,
+    "PARTITIONED BY": _partitioned_by,
+    "CLUSTER BY": _cluster_by,
+    "LOCATION": _location,
+    "COMMENT": _comment,
+    "TBLPROPERTIES": _properties,
+    "REFRESH POLICY": _refresh_policy,
+    "WITH ROW FILTER": _refusing("WITH ROW FILTER"),
+    "ROW FILTER": _refusing("WITH ROW FILTER"),
+    "SCHEDULE": _refusing("SCHEDULE"),
+    "TRIGGER ON UPDATE": _refusing("TRIGGER ON UPDATE"),
+    "OPTIONS": _refusing("OPTIONS"),
+    "DEFAULT COLLATION": _refusing("DEFAULT COLLATION"),
+}
+_KNOWN = (*(words.split()[0] for words in _CLAUSES), "AS", "FLOW")
