@@ -7,10 +7,10 @@ from typing import Any
 
 from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.declare.sql.statements import ChangeClauses
-from penstock.declare.sql.tokens import Token
 from penstock.errors import DefinitionError
 from penstock.graph.elements import ALL_COLUMNS, ColumnSelection
 from penstock.graph.placed_text import PlacedText
+from penstock.graph.sql_tokens import Token
 
 
 def read_change_clauses(cursor: Cursor, *, once: bool = False) -> ChangeClauses:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.declare.sql.refusals import refuse_clause
 from penstock.declare.sql.statements import ColumnList
-from penstock.declare.sql.tokens import TokenKind
 from penstock.errors import DefinitionError
 from penstock.graph.elements import Expectation, OnViolation
+from penstock.graph.sql_tokens import TokenKind
 
 _ACTIONS = {"DROP": OnViolation.DROP, "FAIL": OnViolation.FAIL, "QUARANTINE": OnViolation.QUARANTINE}
 _KEYS = ("PRIMARY", "FOREIGN", "UNIQUE")

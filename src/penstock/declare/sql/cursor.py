@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from penstock.declare.sql.tokens import TRIVIA, Token, TokenKind, string_value, tokenise
 from penstock.errors import DefinitionError, SourceLocation, did_you_mean
 from penstock.graph.placed_text import PlacedText
+from penstock.graph.sql_tokens import TRIVIA, Token, TokenKind, string_value, tokenise
 
 _CLOSING = {"(": ")", "<": ">"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.declare.sql.tokens import TRIVIA, Token, TokenKind, tokenise
 from penstock.graph.placed_text import PlacedText
+from penstock.graph.sql_tokens import TRIVIA, Token, TokenKind, tokenise
 
 
 def split(source: PlacedText) -> tuple[PlacedText, ...]:

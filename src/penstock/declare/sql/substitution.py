@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from penstock.declare.sql.tokens import TokenKind, tokenise
 from penstock.errors import DefinitionError
 from penstock.graph.placed_text import PlacedText
+from penstock.graph.sql_tokens import TokenKind, tokenise
 
 _PARAMETER = re.compile(r"\$\{([^{}$ ]+)\}")
 

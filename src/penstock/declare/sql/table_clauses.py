@@ -9,8 +9,8 @@ from penstock.declare.parameters import REFUSALS
 from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.declare.sql.refusals import refuse_clause
 from penstock.declare.sql.statements import TableClauses
-from penstock.declare.sql.tokens import TokenKind, string_value
 from penstock.errors import DefinitionError
+from penstock.graph.sql_tokens import TokenKind, string_value
 
 
 def read_table_clauses(cursor: Cursor, *, end: tuple[str, ...] = ("AS", "FLOW")) -> TableClauses:
