@@ -19,22 +19,23 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.timeout(600)
 def test_a_new_project_of_spark_pipelines_runs_as_it_is(project: Path) -> None:
-    (project / "transformations" / "example_sql_materialized_view.sql").unlink()  # no SQL files yet
-
     report = penstock("validate", project, "--json").expect(0).document
-    assert [(each["name"], each["type"]) for each in report["datasets"]] == [
-        ("default.example_python_materialized_view", "MATERIALIZED_VIEW")
+    assert [(each["name"], each["type"], each["inputs"]) for each in report["datasets"]] == [
+        ("default.example_python_materialized_view", "MATERIALIZED_VIEW", []),
+        ("default.example_sql_materialized_view", "MATERIALIZED_VIEW", ["default.example_python_materialized_view"]),
     ]
+    planned = penstock("plan", project, "--json").expect(0).document
+    assert "example_sql_materialized_view" in str(planned["stages"])
     penstock("run", project).expect(0)
     storage = project / "pipeline-storage"
     rows = [{"id": number} for number in range(10)]
     assert_table(stored(storage, "default", "example_python_materialized_view"), rows)
+    assert_table(stored(storage, "default", "example_sql_materialized_view"), rows[::2])
     assert list(project.glob(".penstock")) == []
 
 
 @pytest.mark.timeout(600)
 def test_configuration_reaches_the_session_when_it_starts(project: Path) -> None:
-    (project / "transformations" / "example_sql_materialized_view.sql").unlink()  # no SQL files yet
     (project / "transformations" / "settings.py").write_text(
         "from pyspark import pipelines as dp\n\n"
         "NAMES = ('spark.sql.warehouse.dir', 'spark.app.greeting', 'greeting', 'spark.sql.session.timeZone')\n\n"

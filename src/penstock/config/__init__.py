@@ -1,8 +1,9 @@
 """The pipeline file, checked with line numbers, as one frozen `PipelineConfig`."""
 
 from penstock.config.interval import parse_interval
-from penstock.config.library import Library, LibraryKind
+from penstock.config.library import Library, LibraryKind, find_in_folder
 from penstock.config.load import load_project
+from penstock.config.path_mapping import explain_missing_file, map_path, resolve_path
 from penstock.config.pipeline_config import PipelineConfig, RetrySettings
 from penstock.config.secret import SecretReference
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
@@ -16,6 +17,10 @@ __all__ = [
     "Trigger",
     "TriggerKind",
     "effective_trigger",
+    "explain_missing_file",
+    "find_in_folder",
     "load_project",
+    "map_path",
     "parse_interval",
+    "resolve_path",
 ]

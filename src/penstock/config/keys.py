@@ -155,6 +155,12 @@ _SETTINGS = (
         "{/Volumes/main/raw: ./data}",
     ),
     Key(
+        "stand_ins",
+        Text(plain),
+        "A Python file that is run before the pipeline's: it registers functions that only another platform has.",
+        "stand_ins.py",
+    ),
+    Key(
         "secrets",
         TextMap(_secret, WHOLE_REFERENCE.pattern),
         "Where secrets are; never printed, logged or stored.",

@@ -13,6 +13,7 @@ from penstock.config.path_mapping import map_path
 from penstock.errors import ConfigError, SourceLocation
 
 _SOURCES = (".py", ".sql", ".ipynb")
+_WORKSPACES = ("/Workspace/", "/Repos/", "/Shared/", "/Users/")
 
 
 class LibraryKind(Enum):
@@ -55,7 +56,7 @@ def find_source_files(
         return sorted(_source_files(found_here, defaults[0], directory))
     found: set[Path] = set()
     for library in libraries:
-        here = replace(library, pattern=_here(library.pattern, directory, paths))
+        here = replace(library, pattern=find_in_folder(library.pattern, directory, paths))
         found.update(_source_files(_match(directory, here), library, directory))
     return sorted(found)
 
@@ -71,10 +72,13 @@ def _match(directory: Path, library: Library) -> list[Path]:
     return [path for path in (directory / name for name in names) if path.is_file()]
 
 
-def _here(pattern: str, directory: Path, paths: Mapping[str, str]) -> str:
-    """Returns where a pattern written for a workspace is: mapped, or the part of it that `directory` holds."""
+def find_in_folder(pattern: str, directory: Path, paths: Mapping[str, str]) -> str:
+    """Returns where a path or pattern of a workspace is: mapped by `paths`, or the end of it that `directory` holds.
+
+    One that is nowhere is returned as it is; notebooks may lack the ending of their name.
+    """
     mapped = map_path(pattern, paths)
-    if mapped != pattern or not pattern.startswith("/") or _exists(Path(pattern)):
+    if mapped != pattern or not pattern.startswith(_WORKSPACES) or _exists(Path(pattern)):
         return mapped
     parts = pattern.strip("/").split("/")
     tails = [Path(*parts[start:]) for start in range(1, len(parts))]

@@ -97,6 +97,7 @@ def _build(
         trigger=effective_trigger(values.get("trigger"), continuous=values.get("continuous", False)),
         configuration=configuration,
         paths={name: _absolute(text, folder) for name, text in _texts(values.get("paths", {})).items()},
+        stand_ins=Path(_absolute(values["stand_ins"], folder)) if "stand_ins" in values else None,
         secrets=secrets,
         spark_conf={**of_session, **_texts(spark_conf)},
         master=values.get("master") or of_session.get("spark.master", "local[*]"),

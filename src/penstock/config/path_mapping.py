@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Mapping
 
+from penstock.errors import DefinitionError
+
 _SCHEMES = re.compile(r"dbfs:/+|/dbfs/+|file:/+(?=(?:Workspace|Volumes|dbfs)/)(?:dbfs/+)?")
 _ROOTS = ("/Volumes", "/Workspace", "/databricks-datasets", "/FileStore")
 _COMPONENTS_OF_VOLUME = 4  # /Volumes/<catalog>/<schema>/<volume>
@@ -24,6 +26,26 @@ def map_path(path: str, paths: Mapping[str, str]) -> str:
             if given == beginning or given.startswith(f"{beginning}/"):
                 return target.rstrip("/") + given[len(beginning) :]
     return path
+
+
+def resolve_path(path: str, paths: Mapping[str, str]) -> str:
+    """Returns where `path` is on this machine; `map_path` for readers.
+
+    Raises:
+        DefinitionError: PATH_NOT_MAPPED for a path of Databricks that `paths` should map and does not.
+    """
+    where = map_path(path, paths)
+    entry = missing_entry(path) if where == path else None
+    if entry is not None:
+        raise DefinitionError("PATH_NOT_MAPPED", path=path, entry=entry)
+    return where
+
+
+def explain_missing_file(failure: BaseException) -> DefinitionError | None:
+    """Returns what a FileNotFoundError means whose file is a path of Databricks; None for any other exception."""
+    path = failure.filename if isinstance(failure, FileNotFoundError) else None
+    entry = missing_entry(path) if isinstance(path, str) else None
+    return None if entry is None else DefinitionError("PATH_NOT_MAPPED", path=path, entry=entry)
 
 
 def missing_entry(path: str) -> str | None:

@@ -29,7 +29,7 @@ class RetrySettings:
 class PipelineConfig:
     """A pipeline's settings after environment, overrides and defaults.
 
-    `directory` is absolute; `file` is the pipeline file as the user would type it. `storage` and the
+    `directory` and `stand_ins` are absolute; `file` is the pipeline file as the user would type it. `storage` and the
     values of `paths` are absolute paths or URIs. The values of `spark_conf` may hold references to
     secrets until `resolve_spark_conf`; no other field does.
     """
@@ -46,6 +46,7 @@ class PipelineConfig:
     trigger: Trigger
     configuration: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
+    stand_ins: Path | None = None
     secrets: Mapping[str, SecretReference] = field(default_factory=dict)
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     master: str = "local[*]"
@@ -61,12 +62,13 @@ class PipelineConfig:
         return not self.trigger.stops
 
     def source_files(self) -> list[Path]:
-        """Returns the files that declare the pipeline, absolute, sorted, each once; looks at the disk.
+        """Returns the files that declare the pipeline, absolute, sorted, each once, `stand_ins` not; looks at the disk.
 
         Raises:
             ConfigError: CONFIG_NO_SOURCE_FILES, CONFIG_SOURCE_NOT_SUPPORTED.
         """
-        return find_source_files(self.directory, self.libraries, self.file, self.paths)
+        found = find_source_files(self.directory, self.libraries, self.file, self.paths)
+        return [path for path in found if path != self.stand_ins]
 
     def resolve_spark_conf(self) -> dict[str, str]:
         """Returns `spark_conf` with the values of the secrets in it: never show or log the result.

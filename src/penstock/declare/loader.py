@@ -7,12 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from penstock.config import SecretReference, find_in_folder
+from penstock.declare.dbutils import Dbutils
 from penstock.declare.graph_only_session import GraphOnlySession
-from penstock.declare.notebook import Locate, NotebookRunner, run_targets
+from penstock.declare.mapped_open import MappedOpen
+from penstock.declare.notebook import NotebookRunner, run_targets
 from penstock.declare.pipeline_code import PipelineCode
 from penstock.declare.registry import PipelineRegistry, registration_context
 from penstock.declare.user_errors import Translate, one_line, user_error
-from penstock.errors import ConfigError
+from penstock.declare.user_frames import shown_path
+from penstock.errors import ConfigError, DefinitionError, SourceLocation
 
 
 def ignore_display(*_: object, **__: object) -> None:
@@ -28,12 +32,14 @@ def load_pipeline(
     default_schema: str = "default",
     display: Callable[..., object] = ignore_display,
     translate: Translate | None = None,
-    locate: Locate = str,
+    paths: Mapping[str, str] | None = None,
+    secrets: Mapping[str, SecretReference] | None = None,
+    stand_ins: Path | None = None,
 ) -> PipelineRegistry:
     """Loads each file once and returns what all of them declare, errors included.
 
     Dataset functions are not called. The order of the files changes nothing but the order of the
-    declarations. In each Python file `spark`, `display` and `__file__` exist, modules beside it and in
+    declarations. In each Python file `spark`, `display`, `dbutils` and `__file__` exist, modules beside it and in
     `root` can be imported, and `dlt` and `pyspark.pipelines` mean Penstock; after the load the
     process imports as before. The functions of the datasets and flows returned bring that
     environment back while they run, on any thread.
@@ -48,7 +54,9 @@ def load_pipeline(
             dataset functions read it too.
         default_schema: The schema of names without one.
         display: What `display(...)` does in the files.
-        locate: Returns where a path of another platform really is.
+        paths: Where paths of another platform are here, for `open`, `dbutils.fs` and `%run`.
+        secrets: What `dbutils.secrets` answers.
+        stand_ins: A Python file to run first, with the same globals: it registers functions on the session.
         translate: Turns Spark's exceptions into errors; without it they are PIPELINE_FILE_FAILED.
 
     Returns:
@@ -64,13 +72,29 @@ def load_pipeline(
     settings = dict(configuration or {})
     if spark is not None:
         _configure(spark, settings)
-    given = {"spark": GraphOnlySession(settings) if spark is None else spark, "display": display}
-    code = PipelineCode(files, root, given, NotebookRunner(root, given["spark"], locate))
+    session = GraphOnlySession(settings) if spark is None else spark
+    mapping = dict(paths or {})
+    given = {
+        "spark": session,
+        "display": display,
+        "dbutils": Dbutils(session.conf, root, mapping, dict(secrets or {})),
+        "open": MappedOpen(mapping),
+    }
+
+    def locate(path: str) -> str:
+        return find_in_folder(path, root, mapping)
+
+    first = [] if stand_ins is None else [_below(root, stand_ins)]
+    code = PipelineCode([*first, *files], root, given, NotebookRunner(root, session, locate))
     included = run_targets(files, root, locate)
     registry = PipelineRegistry(root=root, default_schema=default_schema, bind=code.bind)
     token = registration_context.set(registry)
     try:
         with code.active():
+            for file in first:
+                _run(code, file, registry, translate)
+                place = SourceLocation(shown_path(str(file), root))
+                registry.add_notice(DefinitionError("STAND_INS_IN_USE", location=place, file=place))
             for file in files:
                 if os.path.realpath(file) not in included:
                     _run(code, file, registry, translate)

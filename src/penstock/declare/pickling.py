@@ -13,7 +13,9 @@ from typing import Any
 _DRIVER_ONLY_TYPES = ("pyspark.sql.", "pyspark.core.", "py4j.")
 _PLAIN_DATA_TYPES = ("pyspark.sql.types",)
 _DRIVER_ONLY_MODULES = ("dlt", "penstock", "pyspark.pipelines")
-_OF_THIS_PROCESS = frozenset({"__builtins__", "__loader__", "__spec__", "__path__", "spark", "display"})
+_OF_THIS_PROCESS = frozenset(
+    {"__builtins__", "__loader__", "__spec__", "__path__", "spark", "display", "dbutils", "open"}
+)
 
 
 class PipelineModule(ModuleType):

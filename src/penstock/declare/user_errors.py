@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+from penstock.config import explain_missing_file
 from penstock.declare.spellings import SPELLINGS
 from penstock.declare.unsupported import REFUSED_DECLARATIONS
 from penstock.declare.user_frames import failure_location, is_user_file, shown_path
@@ -27,6 +28,7 @@ def user_error(failure: BaseException, file: Path, root: Path, translate: Transl
     """
     if translate is not None and not isinstance(failure, PenstockError):
         failure = (translate(failure) or failure).with_traceback(failure.__traceback__)
+    failure = (explain_missing_file(failure) or failure).with_traceback(failure.__traceback__)
     location = failure_location(failure.__traceback__, root) or SourceLocation(shown_path(str(file), root))
     if isinstance(failure, PenstockError):
         if failure.location is None:
@@ -51,16 +53,8 @@ def one_line(failure: BaseException) -> str:
 
 
 def _missing_name(failure: BaseException, location: SourceLocation) -> DefinitionError | None:
-    """Recognises names that Penstock's modules, or pipeline files on Databricks, would be expected to have."""
+    """Recognises names that Penstock's modules would be expected to have."""
     match failure:
-        case NameError(name="dbutils"):
-            return DefinitionError(
-                "UNSUPPORTED_DECLARATION",
-                location=location,
-                name="dbutils",
-                reason="pipeline files run outside of a notebook",
-                alternative="Read parameters with spark.conf.get(...), files with pathlib",
-            )
         case AttributeError(name=str(name), obj=ModuleType(__name__=str(module))) if module in SPELLINGS:
             return _unknown(module, name, location)
         case ImportError(name=str(module)) if module in SPELLINGS:

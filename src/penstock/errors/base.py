@@ -12,7 +12,7 @@ PenstockError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from penstock.errors.catalogue import Retry, condition, fill
@@ -57,6 +57,11 @@ class PenstockError(Exception):
     def retryable(self) -> bool:
         """Whether trying the same work again can help."""
         return condition(self.condition).retry is Retry.BACKOFF
+
+    def redact(self, redacted: Callable[[str], str]) -> None:
+        """Applies `redacted` to the facts, in place: called before an error is shown or logged."""
+        self.facts = {name: redacted(text) for name, text in self.facts.items()}
+        self.args = (f"[{self.condition}] {self.message}",)
 
     def to_json(self) -> dict[str, Any]:
         """Returns `{condition, message, fix, dataset, file, line, column}`, as `--json` prints it."""
@@ -124,6 +129,11 @@ class PipelineInvalid(DefinitionError):
         self.errors = tuple(errors)
         self.downstream = tuple(downstream)
         super().__init__("PIPELINE_INVALID", count=len(self.errors), downstream=len(self.downstream))
+
+    def redact(self, redacted: Callable[[str], str]) -> None:
+        """Applies `redacted` to each of the errors."""
+        for error in self.errors:
+            error.redact(redacted)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PipelineInvalid, (self.errors, self.downstream)

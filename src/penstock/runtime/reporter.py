@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 from penstock.errors import PenstockError
@@ -14,15 +15,19 @@ from penstock.plan.stages import UpdatePlan, flow_label
 
 
 class Reporter:
-    """Writes one update's events; every method may be called from any thread."""
+    """Writes one update's events; every method may be called from any thread.
 
-    def __init__(self, log: EventLog, pipeline: str) -> None:
+    `redacted` takes secrets out of texts that came from elsewhere, such as a broker's answer.
+    """
+
+    def __init__(self, log: EventLog, pipeline: str, redacted: Callable[[str], str] = str) -> None:
         self._log = log
         self._pipeline = pipeline
+        self._redacted = redacted
 
     def update(self, state: UpdateState, *, error: PenstockError | None = None, reason: str | None = None) -> None:
         """The update enters a state."""
-        said = reason or (error.message if error is not None else None)
+        said = self._said(reason, error)
         self._log.append(
             EventType.UPDATE_PROGRESS,
             *builders.update_progress(state, pipeline=self._pipeline, reason=said),
@@ -100,7 +105,7 @@ class Reporter:
         level: Level | None = None,
     ) -> None:
         """A flow enters a state."""
-        said = reason or (error.message if error is not None else None)
+        said = self._said(reason, error)
         self._log.append(
             EventType.FLOW_PROGRESS,
             *builders.flow_status(flow_label(flow), status, reason=said),
@@ -139,6 +144,14 @@ class Reporter:
             ),
             dataset=str(sink.identifier),
         )
+
+    def _said(self, reason: str | None, error: PenstockError | None) -> str | None:
+        """Returns the text of an event, without secrets; `error` loses its own as well."""
+        if error is not None:
+            error.redact(self._redacted)
+        if reason is not None:
+            return self._redacted(reason)
+        return None if error is None else error.message
 
     def _flow_definition(
         self,

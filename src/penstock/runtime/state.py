@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from deltalake import DeltaTable
 
+from penstock.errors import DefinitionError
 from penstock.graph.elements import Table, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, ResolvedGraph
@@ -16,7 +17,11 @@ from penstock.storage import Storage, StorageLayout
 
 
 def table_paths(graph: ResolvedGraph, layout: StorageLayout, settings: EvaluationSettings) -> dict[Identifier, str]:
-    """Returns where each table of the pipeline lies: its own `path`, else its place in the storage."""
+    """Returns where each table of the pipeline lies: its own `path`, else its place in the storage.
+
+    Raises:
+        DefinitionError: PATH_NOT_MAPPED.
+    """
     return {identifier: _path(table, layout, settings) for identifier, table in graph.tables.items()}
 
 
@@ -52,7 +57,13 @@ def once_transaction(pipeline: str, target: Identifier, flow: str, generation: i
 
 
 def _path(table: Table, layout: StorageLayout, settings: EvaluationSettings) -> str:
-    return layout.table(table.identifier) if table.path is None else map_path(table.path, settings)
+    if table.path is None:
+        return layout.table(table.identifier)
+    try:
+        return map_path(table.path, settings)
+    except DefinitionError as error:
+        error.location, error.dataset = table.location, str(table.identifier)
+        raise
 
 
 def _newest_checkpoint(storage: Storage, layout: StorageLayout, flow: UnresolvedFlow) -> int:

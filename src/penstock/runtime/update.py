@@ -99,7 +99,7 @@ def run_update(
                 continuous=config.keeps_running,
             ),
         )
-        reporter = Reporter(log, config.name)
+        reporter = Reporter(log, config.name, config.redact)
         try:
             reporter.update(UpdateState.WAITING_FOR_RESOURCES)
             workspace = Workspace.open(config, say, spark=spark)

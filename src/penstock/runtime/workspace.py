@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from penstock.analysis import Resolver
 from penstock.config import PipelineConfig
 from penstock.declare import load_pipeline
-from penstock.errors import PenstockError, PipelineInvalid
+from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.rules import check
@@ -80,6 +80,13 @@ class Workspace:
             PipelineInvalid: everything that is wrong, together.
             ConfigError: there are no files.
         """
+        try:
+            return self._resolve(progress, persist=persist)
+        except PipelineInvalid as invalid:
+            invalid.redact(self.config.redact)
+            raise
+
+    def _resolve(self, progress: Progress, *, persist: bool) -> ResolvedGraph:
         config = self.config
         files = config.source_files()
         later = {key: value for key, value in config.configuration.items() if key not in config.spark_conf}
@@ -99,6 +106,9 @@ class Workspace:
                 configuration=later,
                 default_schema=config.schema,
                 translate=_translated,
+                paths=config.paths,
+                secrets=config.secrets,
+                stand_ins=config.stand_ins,
             )
         graph = registry.graph()
         errors = [*registry.errors, *check(graph)]
@@ -117,6 +127,10 @@ class Workspace:
             raise PipelineInvalid([*errors, *invalid.errors], invalid.downstream) from None
         if errors:
             raise PipelineInvalid(errors)
+        try:
+            self.paths(resolved)  # a path that is nowhere is told before anything is created
+        except DefinitionError as error:
+            raise PipelineInvalid([error]) from None
         return replace(resolved, warnings=(*config.notices, *registry.notices, *resolved.warnings))
 
     def plan(self, graph: ResolvedGraph, selection: RefreshSelection) -> UpdatePlan:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.config import resolve_path
 from penstock.errors import DefinitionError
 from penstock.graph.elements import Dataset, FlowFunction
 from penstock.graph.identifier import Identifier, split_name
@@ -257,11 +258,12 @@ def shown_path(path: str, directory: Path) -> str:
 
 
 def map_path(path: str, settings: EvaluationSettings) -> str:
-    """Applies the `paths` mapping of the configuration, then the pipeline's folder to a relative path."""
-    for prefix, target in sorted(settings.paths.items(), key=lambda item: -len(item[0])):
-        if path == prefix or path.startswith(prefix.rstrip("/") + "/"):
-            path = target.rstrip("/") + path[len(prefix.rstrip("/")) :]
-            break
+    """Applies the `paths` mapping of the configuration, then the pipeline's folder to a relative path.
+
+    Raises:
+        DefinitionError: PATH_NOT_MAPPED.
+    """
+    path = resolve_path(path, settings.paths)
     if re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", path) or path.startswith("/"):
         return path
     return str(settings.directory / path)

@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
+from penstock.config import explain_missing_file
 from penstock.errors import (
     ConfigError,
     DataError,
@@ -87,6 +88,9 @@ def translate_analysis(
         return DefinitionError("QUERY_ANALYSIS_FAILED", location=location, dataset=dataset, detail=reason_of(error))
     if isinstance(error, (Py4JNetworkError, ConnectionError)):
         return ExternalError("JVM_DIED", dataset=dataset)
+    if (not_mapped := explain_missing_file(error)) is not None:
+        not_mapped.location, not_mapped.dataset = location, dataset
+        return not_mapped
     kind, detail = type(error).__name__, str(error)
     if causes := tuple(_causes(error)):
         kind, detail = causes[0].class_name.rpartition(".")[2], causes[0].message

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
 
 from penstock.errors import ConfigError
@@ -23,12 +24,13 @@ _GUARD_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """One entry of a folder: `name` is its last path component, `size` bytes."""
+    """One entry of a folder: `name` is its last path component, `size` bytes, `modified` seconds since 1970."""
 
     name: str
     uri: str
     size: int
     is_directory: bool
+    modified: float | None = None
 
 
 class Storage:
@@ -138,7 +140,15 @@ class Storage:
             for entry in entries:
                 name = str(entry["name"]).rstrip("/").rpartition("/")[2]
                 is_directory = entry["type"] == "directory"
-                found.append(StoredFile(name, f"{uri.rstrip('/')}/{name}", int(entry.get("size") or 0), is_directory))
+                found.append(
+                    StoredFile(
+                        name,
+                        f"{uri.rstrip('/')}/{name}",
+                        int(entry.get("size") or 0),
+                        is_directory,
+                        _seconds(entry.get("mtime") or entry.get("LastModified")),
+                    )
+                )
             return sorted(found, key=lambda entry: entry.name)
 
     def exists(self, location: str = "") -> bool:
@@ -181,6 +191,13 @@ class Storage:
             yield
         finally:
             os.close(folder)
+
+
+def _seconds(modified: object) -> float | None:
+    """Returns a time as fsspec's file systems give it, a number or a datetime, in seconds since 1970."""
+    if isinstance(modified, datetime):
+        return modified.timestamp()
+    return float(modified) if isinstance(modified, (int, float)) else None
 
 
 def local_path(uri: str) -> str:

@@ -26,6 +26,7 @@ def test_defaults(project: Project) -> None:
         "trigger": {"kind": TriggerKind.AVAILABLE_NOW, "interval": None},
         "configuration": {},
         "paths": {},
+        "stand_ins": None,
         "secrets": {},
         "spark_conf": {},
         "master": "local[*]",

@@ -81,16 +81,6 @@ def test_globals_of_a_file(load: Load) -> None:
     assert shown == [1]
 
 
-def test_dbutils_is_refused_by_name(load: Load) -> None:
-    registry = load("x = 1\ndbutils.fs.ls('/')\n")
-    (error,) = registry.errors
-    assert (error.condition, error.facts["name"], str(error.location)) == (
-        "UNSUPPORTED_DECLARATION",
-        "dbutils",
-        "pipeline.py:2",
-    )
-
-
 def test_configuration_without_a_session(load: Load) -> None:
     registry = load(
         """

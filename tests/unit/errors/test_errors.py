@@ -148,3 +148,11 @@ def test_rendering_several_errors() -> None:
 )
 def test_did_you_mean(name: str, expected: str) -> None:
     assert did_you_mean(name, ["orders", "orders_raw"], also="Known: two.") == expected
+
+
+def test_secrets_are_taken_out_of_facts_and_texts() -> None:
+    error = DefinitionError("SQL_CONF_NOT_FOUND", key="my-secret-key")
+    together = PipelineInvalid([error])
+    together.redact(lambda text: text.replace("secret", "***"))
+    assert error.facts == {"key": "my-***-key"}
+    assert "secret" not in f"{error} {error.message} {error.fix} {error.to_json()}"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, assert_never
 
+from penstock.declare.dbutils import Dbutils
 from penstock.declare.notebook.cells import Part, PartKind
 from penstock.declare.notebook.files import is_notebook, read_cells
 from penstock.declare.notebook.magics import parts_of
@@ -86,6 +87,9 @@ class NotebookRunner:
         self, path: Path, part: Part, namespace: dict[str, Any], script: SqlScript, outer: tuple[str, ...]
     ) -> None:
         found, tried = _find(path, part.text, self._locate)
+        dbutils = namespace.get("dbutils")
+        if isinstance(dbutils, Dbutils):
+            dbutils.widgets.give(_parameters(part.text))
         if found is None:
             raise self._error("NOTEBOOK_NOT_FOUND", part, notebook=part.text, tried=", ".join(tried) or "nothing")
         chain = (*outer, os.path.realpath(path))
@@ -124,12 +128,22 @@ def _parts(path: Path, text: str, root: Path) -> Iterator[Part]:
 
 def _find(path: Path, arguments: str, locate: Locate) -> tuple[Path | None, list[str]]:
     """Returns the notebook that the arguments of a `%run` in the file `path` name, and where it was looked for."""
-    try:
-        words = shlex.split(arguments)
-    except ValueError:  # a quotation mark without its partner
-        words = arguments.split()
+    words = _words(arguments)
     if not words:
         return None, []
     named = path.parent / (locate(words[0]) if words[0].startswith("/") else words[0])
     tried = [Path(os.path.normpath(f"{named}{suffix}")) for suffix in _SUFFIXES]
     return next((each for each in tried if each.is_file()), None), [str(each) for each in tried]
+
+
+def _parameters(arguments: str) -> dict[str, str]:
+    """Returns the `$name="value"` of a `%run`."""
+    pairs = (word[1:].partition("=") for word in _words(arguments)[1:] if word.startswith("$"))
+    return {name: value for name, _, value in pairs}
+
+
+def _words(arguments: str) -> list[str]:
+    try:
+        return shlex.split(arguments)
+    except ValueError:  # a quotation mark without its partner
+        return arguments.split()

@@ -1,0 +1,41 @@
+"""Which pipeline of a bundle a command is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from penstock.cli.main import app
+
+runner = CliRunner()
+
+
+def _flags(command: object) -> set[str]:
+    return {flag for parameter in getattr(command, "params", ()) for flag in parameter.opts}
+
+
+def test_each_command_that_reads_a_pipeline_file_can_be_told_which_pipeline() -> None:
+    commands = getattr(typer.main.get_command(app), "commands", {})
+    chosen = {name: _flags(command) for name, command in commands.items() if "--env" in _flags(command)}
+    assert {"run", "validate", "plan", "status"} <= set(chosen)
+    without = [name for name, flags in chosen.items() if "--pipeline" not in flags]
+    assert without == [], "pass penstock.cli.options.Pipeline on to open_project"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ([], ["CONFIG_PIPELINE_NEEDED", "orders, customers", "--pipeline KEY"]),
+        (["--pipeline", "order"], ["CONFIG_UNKNOWN_PIPELINE", "'orders'"]),
+        (["--pipeline", "orders", "--env", "prod"], ["CONFIG_UNKNOWN_ENVIRONMENT", "dev"]),
+    ],
+)
+def test_what_is_said_when_it_is_not_clear(tmp_path: Path, flags: list[str], said: list[str]) -> None:
+    text = "resources: {pipelines: {orders: {}, customers: {}}}\ntargets: {dev: {}}\n"
+    (tmp_path / "databricks.yml").write_text(text)
+    result = runner.invoke(app, ["status", str(tmp_path), *flags])
+    assert result.exit_code == 2
+    assert [words for words in said if words not in result.stderr] == []
