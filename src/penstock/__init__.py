@@ -45,6 +45,7 @@ __all__ = [
     "expect_or_fail",
     "foreach_batch_sink",
     "materialized_view",
+    "on_event_hook",
     "read",
     "readStream",
     "read_stream",
@@ -59,7 +60,6 @@ _REFUSED = frozenset(
         "enable_local_execution",
         "expect_all_or_quarantine",
         "expect_or_quarantine",
-        "on_event_hook",
     }
 )
 

@@ -2,6 +2,7 @@
 
 from penstock.declare.change_flows import apply_changes as apply_changes
 from penstock.declare.change_flows import create_auto_cdc_flow as create_auto_cdc_flow
+from penstock.declare.event_hooks import on_event_hook as on_event_hook
 from penstock.declare.expectations import expect as expect
 from penstock.declare.expectations import expect_all as expect_all
 from penstock.declare.expectations import expect_all_or_drop as expect_all_or_drop

@@ -78,7 +78,13 @@ class Resolver:
             raise PipelineInvalid(_flattened(errors), downstream)
         schemas = {identifier: known.schema for identifier, known in self._known.items()}
         resolved = ResolvedGraph(
-            self._tables, self._views, tuple(self._flows), tuple(self._known), schemas, sinks=self.graph.sinks
+            self._tables,
+            self._views,
+            tuple(self._flows),
+            tuple(self._known),
+            schemas,
+            sinks=self.graph.sinks,
+            event_hooks=self.graph.event_hooks,
         )
         broken, warnings = check(resolved)
         if broken:

@@ -41,6 +41,10 @@ def _is_flag(value: object) -> bool:
     return isinstance(value, bool)
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def _is_names(value: object) -> bool:
     return isinstance(value, list | tuple) and all(_is_filled_text(item) for item in value)
 
@@ -105,6 +109,8 @@ TYPES: Mapping[str, ParameterType] = {
     "refresh_policy": _FILLED_TEXT,
     "once": _FLAG,
     "options": _SETTINGS,
+    "user_event_hook_fn": ParameterType("a function (options are keyword arguments)", callable),
+    "max_allowable_consecutive_failures": ParameterType("an int of 0 or more", _is_count),
     "sink_function": ParameterType("a function (names and options are keyword arguments)", callable),
     "inv": ParameterType("a SQL condition (str) or a Column", is_constraint),
     "expectations": _CONSTRAINTS,

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.elements import AnySink, Dataset, Expectation, UnresolvedFlow
+from penstock.graph.elements import AnySink, Dataset, EventHook, Expectation, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.sql_query import SqlQuery
 
@@ -44,6 +44,9 @@ class Registry(Protocol):
 
     def add_sink(self, sink: AnySink) -> None:
         """Adds a sink."""
+
+    def add_event_hook(self, hook: EventHook) -> None:
+        """Adds an event hook."""
 
     def add_expectations(self, declaration: int, expectations: Sequence[Expectation]) -> None:
         """Puts expectations before those that the declaration already has."""
@@ -106,6 +109,7 @@ class PipelineRegistry:
         self._datasets: list[Dataset] = []
         self._flows: list[UnresolvedFlow] = []
         self._sinks: list[AnySink] = []
+        self._event_hooks: list[EventHook] = []
         self._errors: list[PenstockError] = []
         self._notices: list[PenstockError] = []
         self._refused: set[Identifier] = set()
@@ -146,7 +150,12 @@ class PipelineRegistry:
     def graph(self) -> DataflowGraph:
         """Returns the graph of what was declared; check it with `penstock.graph.rules.check`."""
         return DataflowGraph.of(
-            self._datasets, self._flows, sinks=self._sinks, refused=self._refused, incomplete=self.incomplete
+            self._datasets,
+            self._flows,
+            sinks=self._sinks,
+            event_hooks=self._event_hooks,
+            refused=self._refused,
+            incomplete=self.incomplete,
         )
 
     def add_dataset(self, dataset: Dataset) -> int:
@@ -161,6 +170,10 @@ class PipelineRegistry:
     def add_sink(self, sink: AnySink) -> None:
         """Adds a sink."""
         self._sinks.append(sink)
+
+    def add_event_hook(self, hook: EventHook) -> None:
+        """Adds an event hook."""
+        self._event_hooks.append(hook)
 
     def add_expectations(self, declaration: int, expectations: Sequence[Expectation]) -> None:
         """Puts expectations before those that the declaration already has."""

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from penstock.declare.change_flows import apply_changes, create_auto_cdc_flow
+from penstock.declare.event_hooks import on_event_hook
 from penstock.declare.expectations import (
     expect,
     expect_all,
@@ -53,6 +54,7 @@ _SHARED: dict[str, Callable[..., Any]] = {
     "expect_or_fail": expect_or_fail,
     "foreach_batch_sink": foreach_batch_sink,
     "materialized_view": materialized_view,
+    "on_event_hook": on_event_hook,
     "read": read,
     "readStream": readStream,
     "read_stream": read_stream,

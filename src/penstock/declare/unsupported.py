@@ -16,17 +16,13 @@ _QUARANTINE = "this version cannot keep the rows that break a rule in a table of
 _QUARANTINE_ALTERNATIVE = "Use expect_or_drop, and a second table whose query selects the rows that break the rule"
 
 _REFUSED: dict[str, tuple[str, str]] = {
-    "on_event_hook": (
-        "this version does not call back into pipeline files",
-        "Follow the events from another process with 'penstock events --json'",
-    ),
     "expect_or_quarantine": (_QUARANTINE, _QUARANTINE_ALTERNATIVE),
     "expect_all_or_quarantine": (_QUARANTINE, _QUARANTINE_ALTERNATIVE),
 }
 
 
 # Those whose first argument names no dataset or sink.
-_NAMELESS = frozenset({"on_event_hook", "expect_or_quarantine", "expect_all_or_quarantine"})
+_NAMELESS = frozenset({"expect_or_quarantine", "expect_all_or_quarantine"})
 
 
 def _refusing(name: str, reason: str, alternative: str) -> Callable[..., Any]:

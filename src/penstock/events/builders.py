@@ -270,6 +270,14 @@ def flow_batch(name: str, progress: BatchProgress, *, status: FlowStatus = FlowS
     }
 
 
+def hook_progress(hook: str, status: Literal["FAILED", "DISABLED", "DROPPED"], *, reason: str) -> Built:
+    """An event hook of the user's failed on an event, was disabled, or missed events."""
+    words = {"FAILED": "failed", "DISABLED": "is disabled for this update", "DROPPED": "missed events"}[status]
+    return _with_reason(f"event hook {_name(hook)} {words}", reason), {
+        "hook_progress": {"hook_name": hook, "status": status}
+    }
+
+
 def _name(text: str) -> str:
     return clean(text, limit=_NAME_LIMIT)
 

@@ -72,6 +72,13 @@ def encode(event: Event) -> str:
     return _dump(line) + "\n"
 
 
+def as_dict(event: Event) -> dict[str, Any]:
+    """Returns the event as the user's hooks get it: the columns of its line, but `details` as a dict."""
+    line: dict[str, Any] = json.loads(encode(event))
+    line["details"] = json.loads(line["details"])
+    return line
+
+
 def decode(line: str | bytes) -> Event:
     """Returns the event that `encode` wrote.
 

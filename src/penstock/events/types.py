@@ -29,6 +29,7 @@ class EventType(Enum):
     FLOW_DEFINITION = "flow_definition"
     PLANNING_INFORMATION = "planning_information"
     FLOW_PROGRESS = "flow_progress"
+    HOOK_PROGRESS = "hook_progress"
 
 
 class UpdateState(Enum):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from penstock.graph.elements import AnySink, Dataset, Table, TemporaryView, UnresolvedFlow
+from penstock.graph.elements import AnySink, Dataset, EventHook, Table, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 
 
@@ -31,6 +31,7 @@ class DataflowGraph:
     incomplete: bool = False
     declared_sinks: tuple[AnySink, ...] = ()
     sinks: Mapping[Identifier, AnySink] = field(default_factory=lambda: MappingProxyType({}))
+    event_hooks: tuple[EventHook, ...] = ()
 
     @classmethod
     def of(
@@ -39,6 +40,7 @@ class DataflowGraph:
         flows: Iterable[UnresolvedFlow],
         *,
         sinks: Iterable[AnySink] = (),
+        event_hooks: Iterable[EventHook] = (),
         refused: Iterable[Identifier] = (),
         incomplete: bool = False,
     ) -> DataflowGraph:
@@ -59,6 +61,7 @@ class DataflowGraph:
             incomplete,
             declared_sinks,
             MappingProxyType(sinks_by_name),
+            tuple(event_hooks),
         )
 
     @property

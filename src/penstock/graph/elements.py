@@ -132,6 +132,19 @@ class FunctionSink(Sink):
 AnySink = FormatSink | FunctionSink
 
 
+@dataclass(frozen=True, slots=True)
+class EventHook:
+    """A function of the user's that is called with each event of an update, as a dict.
+
+    After `max_failures` failures in a row it is not called any more in this update; None: never.
+    """
+
+    name: str
+    function: Callable[[dict[str, Any]], Any]
+    location: SourceLocation
+    max_failures: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnresolvedFlow:
     """A declared query that fills `target`, before analysis.

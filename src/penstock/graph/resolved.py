@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from penstock.errors import PenstockError
-from penstock.graph.elements import AnySink, Dataset, MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.elements import (
+    AnySink,
+    Dataset,
+    EventHook,
+    MaterializedView,
+    StreamingTable,
+    TemporaryView,
+    UnresolvedFlow,
+)
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
 
@@ -104,6 +112,7 @@ class ResolvedGraph:
     stored_schemas: Mapping[Identifier, Schema]
     warnings: tuple[PenstockError, ...] = field(default=())
     sinks: Mapping[Identifier, AnySink] = field(default_factory=dict)
+    event_hooks: tuple[EventHook, ...] = ()
 
     @property
     def targets(self) -> tuple[Identifier, ...]:

@@ -25,6 +25,7 @@ from penstock.plan.stages import (
 )
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
+from penstock.runtime.event_hooks import EventHooks
 from penstock.runtime.reporter import Reporter
 from penstock.runtime.schedule import run_flows
 from penstock.runtime.services import FlowServices
@@ -85,6 +86,7 @@ def run_update(
     with (
         StorageLock(config.storage, LockOwner.current(), on_lost=stopping.abandon_storage),
         EventLog.open(config.storage, pipeline_name=config.name, update_id=update_id) as log,
+        EventHooks(log, config.directory) as hooks,
     ):
         if on_event is not None:
             log.subscribe(on_event)
@@ -103,7 +105,7 @@ def run_update(
         try:
             reporter.update(UpdateState.WAITING_FOR_RESOURCES)
             workspace = Workspace.open(config, say, spark=spark)
-            state, errors = _run(workspace, selection, reporter, stopping, say)
+            state, errors = _run(workspace, selection, reporter=reporter, hooks=hooks, stopping=stopping, say=say)
         except PenstockError as error:
             reporter.update(UpdateState.FAILED, error=error)
             raise
@@ -116,13 +118,16 @@ def run_update(
 def _run(
     workspace: Workspace,
     selection: RefreshSelection,
+    *,
     reporter: Reporter,
+    hooks: EventHooks,
     stopping: _Stopping,
     say: Progress,
 ) -> tuple[UpdateState, tuple[PenstockError, ...]]:
     config = workspace.config
     reporter.update(UpdateState.INITIALIZING)
     graph = workspace.resolve(say, persist=True)
+    hooks.start(graph.event_hooks)
     plan = workspace.plan(graph, selection)
     paths = workspace.paths(graph)
     reporter.definitions(graph, paths)

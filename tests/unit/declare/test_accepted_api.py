@@ -56,7 +56,6 @@ EXPECTATIONS = {
     "expect_all_or_fail": OnViolation.FAIL,
 }
 REFUSED = (
-    "on_event_hook",
     "expect_or_quarantine",
     "expect_all_or_quarantine",
 )
@@ -66,7 +65,7 @@ def test_the_tables_below_cover_every_name() -> None:
     covered = {name for _, name in TABLE_KINDS} | {*VIEWS, *TARGETS, *EXPECTATIONS, *REFUSED}
     covered |= {"apply_changes", "create_auto_cdc_flow"}
     covered |= {"apply_changes_from_snapshot", "create_auto_cdc_from_snapshot_flow"}
-    covered |= {"append_flow", "update_flow", "create_sink", "foreach_batch_sink"}
+    covered |= {"append_flow", "update_flow", "create_sink", "foreach_batch_sink", "on_event_hook"}
     covered |= {"read", "read_stream", "readStream", "enable_local_execution"}
     for names in SPELLINGS.values():
         assert set(names) == covered
