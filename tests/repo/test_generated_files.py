@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_page_of_spark_defaults() -> None:
-    tool = "tools/generate_spark_defaults.py"
+@pytest.mark.parametrize("tool", ["tools/generate_spark_defaults.py", "tools/generate_python_api.py"])
+def test_generated_pages(tool: str) -> None:
     done = subprocess.run([sys.executable, tool, "--check"], cwd=ROOT, check=False)
     assert done.returncode == 0, f"run: python {tool}"
 

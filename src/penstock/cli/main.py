@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from penstock.cli import events, explain, graph, init, plan, run, setup, show, sql, status, ui, validate
+from penstock.cli import events, explain, graph, init, plan, run, setup, show, sql, status, stubs, ui, validate
 
 DEBUG_VARIABLE = "PENSTOCK_DEBUG"
 
@@ -80,6 +80,7 @@ START, RUN, LOOK = "Start", "Run a pipeline", "Look at a pipeline (no Spark, exc
 for panel, function in (
     (START, init.init),
     (START, setup.setup),
+    (START, stubs.stubs),
     (RUN, validate.validate),
     (RUN, plan.plan),
     (RUN, run.run),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.config import RetrySettings, Trigger
+from penstock.config import RetrySettings, Trigger, TriggerKind
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.runtime.board import UpdateBoard
@@ -24,6 +24,8 @@ from penstock.spark.sources.kafka import check_brokers
 from penstock.storage import StorageLayout
 
 _INTERVAL = "pipelines.trigger.interval"
+_MODE = "pipelines.trigger"
+_AS_FAST_AS_POSSIBLE = Trigger(TriggerKind.PROCESSING_TIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,15 @@ class FlowServices:
         return {key: str(value) for key, value in both.items() if not key.startswith("pipelines.")}
 
     def trigger_of(self, flow: ResolvedFlow) -> Trigger:
-        """Returns the flow's trigger: its own interval in a continuous run, else the pipeline's."""
+        """Returns the flow's trigger: its own mode or interval in a continuous run, else the pipeline's."""
         table = self.graph.tables.get(flow.flow.target)
         properties = table.table_properties if table is not None else {}
-        interval = self.graph.flow_settings(flow).get(_INTERVAL) or properties.get(_INTERVAL)
-        if interval is None or self.trigger.stops:
+        settings = self.graph.flow_settings(flow)
+        interval = settings.get(_INTERVAL) or properties.get(_INTERVAL)
+        if self.trigger.stops:
             return self.trigger
+        if settings.get(_MODE) is not None:  # analysis accepts no other value than RealTime
+            return Trigger(TriggerKind.REAL_TIME, interval)
+        if interval is None:
+            return self.trigger if self.trigger.kind is not TriggerKind.REAL_TIME else _AS_FAST_AS_POSSIBLE
         return Trigger.parse(str(interval))

@@ -129,7 +129,13 @@ class StreamingFlow:
                 return
 
     def _stop_after_batch(self, query: StreamingQuery) -> None:
-        """Lets the current batch commit; the next one, if it has just begun, is replayed later."""
+        """Lets the current batch commit; the next one, if it has just begun, is replayed later.
+
+        A batch of real-time mode is minutes long: its rows are written already, and written again later.
+        """
+        if self._services.trigger_of(self._flow).kind is TriggerKind.REAL_TIME:
+            query.stop()
+            return
         last = _batch_of(query)
         deadline = time.monotonic() + _LAST_BATCH_SECONDS
         while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:

@@ -17,6 +17,7 @@ from penstock.spark.expectations import ObservedExpectations
 from penstock.spark.offset_log import repair_offset_log
 
 _METRICS_SECONDS = 5.0
+_REAL_TIME_BATCH = "5 minutes"
 
 
 class StreamWriter(Protocol):
@@ -79,11 +80,14 @@ def start_stream(
     """
     repair_offset_log(checkpoint, int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0))
     stream = frame.writeStream.queryName(query_name).option("checkpointLocation", checkpoint)
-    match None if trigger is None else trigger.kind:
-        case TriggerKind.AVAILABLE_NOW | TriggerKind.ONCE:
+    match trigger:
+        case Trigger(kind=TriggerKind.AVAILABLE_NOW | TriggerKind.ONCE):
             stream = stream.trigger(availableNow=True)
-        case TriggerKind.PROCESSING_TIME if trigger is not None and trigger.interval is not None:
-            stream = stream.trigger(processingTime=trigger.interval)
+        case Trigger(kind=TriggerKind.PROCESSING_TIME, interval=str(interval)):
+            stream = stream.trigger(processingTime=interval)
+        case Trigger(kind=TriggerKind.REAL_TIME, interval=interval):
+            # PySpark's overloads do not know it yet.
+            stream = stream.trigger(realTime=interval or _REAL_TIME_BATCH)  # type: ignore[call-overload]
         case _:
             pass
     return writer.start(stream)

@@ -74,6 +74,18 @@ def test_formats_take_each_row_once_and_again_after_a_full_refresh(project: Pipe
     assert project.run().errors == ()
     assert sorted(row["id"] for row in read_table(warehouse)) == [1, 2, 3]
 
+    # As after a crash between the commit to the sink and the one to the checkpoint.
+    for newest in (project.directory / ".penstock" / "checkpoints" / "shop").glob("*/*/0/commits/1"):
+        newest.unlink()
+        newest.with_name(".1.crc").unlink(missing_ok=True)
+    replayed = project.run()
+    assert replayed.errors == ()
+    assert {"warehouse", "by_path", "files"} <= set(project.written(replayed)), "their last batches did run again"
+    assert sorted(row["id"] for row in read_table(warehouse)) == [1, 2, 3]
+    assert sorted(row["id"] for row in read_table(by_path)) == [1, 2, 3]
+    assert _lines(project.directory / "out" / "json") == [{"id": 1}, {"id": 2}, {"id": 3}]
+    assert project.rows("orders", "id") == [1, 2, 3]
+
     with pytest.raises(StateError) as alone:
         project.run(full_refresh=("orders",))
     assert alone.value.condition == "FULL_REFRESH_BREAKS_READERS"
@@ -170,6 +182,15 @@ def test_what_a_function_raises_is_told_with_its_line(project: PipelineProject) 
     def misspelt(df, batch_id):
         df.select("amuont").collect()
 
+    @dlt.on_event_hook(max_allowable_consecutive_failures=2)
+    def notify(event):
+        with open("told", "a") as file:
+            print(event["event_type"], event["details"].get("update_progress", {}).get("state"), file=file)
+
+    @dlt.on_event_hook(max_allowable_consecutive_failures=2)
+    def is_broken(event):
+        return event["no such column"]
+
     for name in ("broken", "away", "leaves", "misspelt"):
         @ps.append_flow(target=name, name=f"to_{name}")
         def flow():
@@ -196,6 +217,11 @@ def test_what_a_function_raises_is_told_with_its_line(project: PipelineProject) 
         assert error.condition == condition
         assert error.location is not None
         assert lines[(error.location.line or 0) - 1].strip() == text
+    hooked = (project.directory / "told").read_text().splitlines()
+    types = [event.event_type.value for event in project.events(update)]
+    assert [line.split()[0] for line in hooked] == [each for each in types if each != "hook_progress"]
+    assert hooked[-1] == "update_progress FAILED"
+    assert types.count("hook_progress") == 2, "it failed, then it was disabled"
     assert told["shop.broken"].facts["error"] == "KeyError"
     assert project.statuses(update, "broken").count("STARTING") == 1, "a programming error is not tried again"
     assert project.statuses(update, "away")[-1] == "COMPLETED", "a lost connection is"

@@ -16,6 +16,7 @@ from penstock.analysis.rules.declared_schema_misses_column import declared_schem
 from penstock.analysis.rules.kafka_sink_columns import kafka_sink_columns
 from penstock.analysis.rules.layout_column_unknown import layout_column_unknown
 from penstock.analysis.rules.query_type import query_type
+from penstock.analysis.rules.real_time_mode import real_time_mode
 from penstock.analysis.rules.streaming_aggregation_without_watermark import streaming_aggregation_without_watermark
 from penstock.errors import PenstockError
 from penstock.graph.resolved import ResolvedGraph
@@ -30,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     column_name_not_storable,
     layout_column_unknown,
     kafka_sink_columns,
+    real_time_mode,
 )
 WARNINGS: tuple[Rule, ...] = (streaming_aggregation_without_watermark,)
 

@@ -1,0 +1,83 @@
+"""Writes docs/reference/python-api.md from the declarations: python tools/generate_python_api.py [--check]."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from penstock.declare import SPELLINGS
+from penstock.declare.parameters import REFUSALS
+from penstock.declare.unsupported import REFUSED_DECLARATIONS
+
+TARGET = Path(__file__).resolve().parent.parent / "docs/reference/python-api.md"
+HEAD = """\
+# The declarations in Python
+
+`import penstock as ps`, `import dlt` and `from pyspark import pipelines as dp` have the same names with the same
+parameters. One differs: `dp.table` accepts streaming queries only, as in Spark; `ps.table` and `dlt.table` make a
+materialized view of a batch query.
+
+A decorator is used as `@table` or `@table(name="orders")`; those with a parameter without `=` need the parentheses.
+Wrong names and types of parameters are reported with their line, all together. See also [sinks](../how-to/sinks.md) and
+[tables in loops](../how-to/many-tables.md).
+
+This page is made from `src/penstock/declare/` by `python tools/generate_python_api.py`.
+
+| name | status | what it does |
+|---|---|---|
+"""
+PARAMETERS = """
+## Parameters
+
+A parameter with a star after it is known, and refused for the value that it could have; the reason stands below.
+
+"""
+_DECORATED = {"query_function", "sink_function", "user_event_hook_fn"}
+
+
+def render_page() -> str:
+    """Returns the whole page."""
+    names = sorted(SPELLINGS["dlt"].items(), key=lambda entry: (entry[0].casefold(), entry[0]))
+    overview = "".join(f"| `{name}` | {_status(name, one)} | {_summary(one)} |\n" for name, one in names)
+    details = "".join(
+        f"- `{name}({_parameters(name, one)})`\n" for name, one in names if name not in REFUSED_DECLARATIONS
+    )
+    refused = "".join(
+        f"| `{name}` | {refusal.reason}. {refusal.alternative}. |\n" for name, refusal in sorted(REFUSALS.items())
+    )
+    return HEAD + overview + PARAMETERS + details + "\n| parameter* | why, and what to write |\n|---|---|\n" + refused
+
+
+def _status(name: str, function: Callable[..., Any]) -> str:
+    if name in REFUSED_DECLARATIONS:
+        return "refused"
+    summary = _first_line(function).casefold()
+    return "supported, old name" if "old name" in summary or "another spelling" in summary else "supported"
+
+
+def _summary(function: Callable[..., Any]) -> str:
+    return _first_line(function).replace("|", "\\|")
+
+
+def _first_line(function: Callable[..., Any]) -> str:
+    return (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _parameters(name: str, function: Callable[..., Any]) -> str:
+    shown = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name in _DECORATED:
+            continue
+        star = "*" if parameter.name in REFUSALS and name != "create_sink" else ""
+        needed = parameter.default is parameter.empty or (parameter.name, parameter.default) == ("target", "")
+        shown.append(parameter.name + star + ("" if needed else f"={parameter.default!r}"))
+    return ", ".join(shown)
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(TARGET.read_text(encoding="utf-8") != render_page())
+    TARGET.write_text(render_page(), encoding="utf-8")
