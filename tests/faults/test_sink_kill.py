@@ -10,7 +10,7 @@ import pytest
 from tests.cli_runner import penstock, running
 from tests.oracle.tables import read_table
 
-_FILES, _ROWS = 16, 20
+_FILES, _ROWS = 8, 20
 _PIPELINE = """
 import penstock as ps
 
@@ -38,7 +38,7 @@ def test_delta_sinks_take_each_row_once(tmp_path: Path) -> None:
     outputs = (tmp_path / "out", tmp_path / ".penstock" / "tables" / "lake" / "orders")
 
     with running("run", tmp_path) as command:
-        command.wait_for(lambda: all(_commits(output) >= 5 for output in outputs), what="five commits into each sink")
+        command.wait_for(lambda: all(_commits(output) >= 4 for output in outputs), what="four commits into each sink")
         command.signal(signal.SIGKILL)
         command.wait()
     assert any(_commits(output) < 2 * _FILES for output in outputs), "it had not finished yet"

@@ -100,7 +100,7 @@ append_flow: FlowDecorator = cast(
     Args:
         target: The streaming table or sink to append to. Required.
         name: Keys the flow's checkpoint; default: the function's name; once per target.
-        comment: Shown in the lineage.
+        comment: Written to the event log with the flow.
         spark_conf: Settings of this query; they win over the target's.
         once: Run a batch query one time, and again only after a full refresh (a backfill); tables only.
 
@@ -152,7 +152,7 @@ update_flow: UpdateFlowDecorator = cast(
     Args:
         target: The sink: `kafka`, a `foreach_batch_sink`, or another format that takes updates. Required.
         name: Keys the flow's checkpoint; default: the function's name; once per target.
-        comment: Shown in the lineage.
+        comment: Written to the event log with the flow.
         spark_conf: Settings of this query, e.g. `{"pipelines.trigger": "RealTime"}`.
 
     The function takes no arguments, returns a streaming DataFrame, and is called more than once.

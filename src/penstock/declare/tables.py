@@ -32,7 +32,7 @@ _ARGUMENTS = """
         partition_cols: Columns that partition the table; not together with `cluster_by`.
         path: Where the table is stored; default: `<storage>/tables/<schema>/<name>`.
         schema: A DDL str or StructType; default: the query's schema.
-        temporary: Stored, but private to the pipeline.
+        temporary: Stored, but private to the pipeline: another pipeline on the same storage cannot read it.
         private: As `temporary`.
         cluster_by: Columns of liquid clustering.
         format: `delta`, the only format.

@@ -161,6 +161,7 @@ def flow_definition(
     stateful: Sequence[str] = (),
     watermark: tuple[str, str] | None = None,
     once: bool = False,
+    comment: str | None = None,
     location: str | None = None,
 ) -> Built:
     """A flow as this update sees it.
@@ -177,6 +178,7 @@ def flow_definition(
         stateful: the names of the stateful operators, outermost first.
         watermark: event-time column and delay.
         once: whether it runs one time only.
+        comment: the user's description.
         location: `file:line` of the declaration.
     """
     external = list(sources)
@@ -195,6 +197,7 @@ def flow_definition(
             "stateful": list(stateful),
             "watermark": None if watermark is None else {"column": watermark[0], "delay": watermark[1]},
             "once": once,
+            "comment": comment,
             "location": location,
         }
     }

@@ -70,7 +70,7 @@ class Table(Dataset):
 
     `schema` is a Spark StructType or a DDL string, or None for the query's own schema.
     `path` is a user-chosen location; None means `<storage>/tables/<schema>/<name>`.
-    `temporary` tables are stored but private to the pipeline.
+    `temporary` tables are stored, and cannot be read by other pipelines on the same storage.
     """
 
     schema: Any = None

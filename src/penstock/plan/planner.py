@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from penstock.errors import StateError
-from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
+from penstock.graph.elements import AnySink, MaterializedView, StreamingTable, Table
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
@@ -25,7 +25,7 @@ from penstock.plan.stages import (
     UpdatePlan,
     describe,
 )
-from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot, TableState
+from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE, StateSnapshot, TableState
 
 _TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
 
@@ -147,6 +147,7 @@ class _Planner:
             **table.table_properties,
             DATASET_TYPE: _TYPES[type(table)],
             GENERATION: str(generation),
+            **_privacy(table, existing),
         }
         schema = self.graph.stored_schemas[table.identifier]
         if existing is None:
@@ -236,6 +237,13 @@ class _Planner:
             else:
                 found[upstream] = None
         return tuple(found)
+
+
+def _privacy(table: Table, existing: TableState | None) -> dict[str, str]:
+    """Marks a private table for other pipelines of the storage; one that no longer is loses the mark."""
+    if table.temporary or (existing is not None and PRIVATE in existing.properties):
+        return {PRIVATE: str(table.temporary).lower()}
+    return {}
 
 
 def _streaming_explanation(flow: ResolvedFlow) -> str:

@@ -10,6 +10,7 @@ from penstock.graph.schema import Schema
 
 DATASET_TYPE = "penstock.dataset_type"
 GENERATION = "penstock.generation"
+PRIVATE = "penstock.private"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from penstock.analysis import check_view_read
+from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedGraph
+from penstock.runtime.state import is_private
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.read_hooks import handling_reads
 from penstock.storage import Storage, StorageLayout
@@ -55,3 +57,15 @@ def stored_table(layout: StorageLayout, identifier: Identifier) -> str | None:
     """Returns where the storage keeps a Delta table of that name, or None."""
     path = layout.table(identifier)
     return path if Storage(layout.uri).exists(f"{path}/_delta_log") else None
+
+
+def published_table(layout: StorageLayout, identifier: Identifier) -> str | None:
+    """As `stored_table`, for a table that the pipeline does not declare itself.
+
+    Raises:
+        DefinitionError: TABLE_IS_PRIVATE.
+    """
+    path = stored_table(layout, identifier)
+    if path is not None and is_private(path):
+        raise DefinitionError("TABLE_IS_PRIVATE", name=identifier)
+    return path

@@ -175,6 +175,7 @@ class Reporter:
                 stateful=() if flow is None else flow.stateful,
                 watermark=None if flow is None else flow.watermark,
                 once=flow is not None and flow.flow.once,
+                comment=None if flow is None else flow.flow.comment,
                 location=None if flow is None else str(flow.flow.location),
             ),
             dataset=str(output),

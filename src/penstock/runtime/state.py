@@ -11,7 +11,7 @@ from penstock.graph.elements import Table, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, ResolvedGraph
 from penstock.graph.schema import Schema
-from penstock.plan.state import StateSnapshot, TableState
+from penstock.plan.state import PRIVATE, StateSnapshot, TableState
 from penstock.spark.evaluation import EvaluationSettings, map_path
 from penstock.storage import Storage, StorageLayout
 
@@ -49,6 +49,11 @@ def snapshot(
                 if stored.transaction_version(app_id) is not None:
                     done.add((identifier, flow.flow.name))
     return StateSnapshot(tables, dict(paths), frozenset(done), highest)
+
+
+def is_private(path: str) -> bool:
+    """Whether the Delta table at `path` is for the pipeline that declares it only."""
+    return dict(DeltaTable(path).metadata().configuration).get(PRIVATE) == "true"
 
 
 def once_transaction(pipeline: str, target: Identifier, flow: str, generation: int) -> str:

@@ -18,7 +18,7 @@ from penstock.graph.rules import check
 from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import UpdatePlan
-from penstock.runtime.catalog import stored_table
+from penstock.runtime.catalog import published_table
 from penstock.runtime.module_reads import ModuleCatalog
 from penstock.runtime.state import snapshot, table_paths
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
@@ -118,7 +118,7 @@ class Workspace:
             layout=self.layout,
             settings=self.settings(persist=persist),
             default_schema=config.schema,
-            stored_table=lambda identifier: stored_table(self.layout, identifier),
+            stored_table=lambda identifier: published_table(self.layout, identifier),
         )
         progress(f"Analysing {len(graph.datasets)} dataset{'s' if len(graph.datasets) != 1 else ''}")
         try:

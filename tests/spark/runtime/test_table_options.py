@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
 
-def test_options_of_tables(project: PipelineProject, spark: SparkSession) -> None:
+def test_options_of_tables(
+    project: PipelineProject, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     project.arrive("1", [{"id": n, "kind": f"k{n % 2}"} for n in range(4)])
     project.write(
         """
@@ -87,6 +90,20 @@ def test_options_of_tables(project: PipelineProject, spark: SparkSession) -> Non
     assert set(project.rows("in_new_york", "hour")) == {"19"}
     assert project.rows("in_utc", "hour") == ["00"]
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+    neighbour = PipelineProject(tmp_path_factory.mktemp("neighbour"), spark)
+    neighbour.settings["storage"] = str(project.directory / ".penstock")
+    neighbour.write("""
+        @dlt.table
+        def of_another_pipeline():
+            return dlt.read("in_utc")
+
+        @dlt.table
+        def of_a_private_table():
+            return dlt.read("private")
+        """)
+    [refused] = neighbour.validate().errors
+    assert (refused.condition, refused.dataset) == ("TABLE_IS_PRIVATE", "shop.of_a_private_table")
 
     project.write(
         (project.directory / "pipeline.py").read_text().replace('"quality": "bronze"', '"quality": "silver"'),

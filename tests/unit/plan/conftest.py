@@ -49,9 +49,12 @@ class Pipeline:
         stateful: tuple[str, ...] = (),
         watermark: tuple[str, str] | None = None,
         complete: bool = False,
+        private: bool = False,
     ) -> Pipeline:
         """Declares a streaming table with the flow of its own name; without reads, it reads Kafka."""
-        table = StreamingTable(identifier=_id(name), location=_PLACE, table_properties=properties or {})
+        table = StreamingTable(
+            identifier=_id(name), location=_PLACE, table_properties=properties or {}, temporary=private
+        )
         self.tables[table.identifier] = table
         kind = FlowType.COMPLETE if complete else FlowType.APPEND
         return self.flow(name, *reads, into=name, kind=kind, stateful=stateful, watermark=watermark)

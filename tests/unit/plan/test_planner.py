@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.plan.conftest import Pipeline
 
@@ -17,7 +19,7 @@ from penstock.plan.stages import (
     RunStreamingFlow,
     UpdatePlan,
 )
-from penstock.plan.state import DATASET_TYPE, GENERATION
+from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE
 
 
 def _steps(plan: UpdatePlan) -> list[str]:
@@ -275,3 +277,16 @@ def test_a_sink_must_start_anew_with_what_it_streams_from(pipeline: Pipeline) ->
     assert alone.value.condition == "FULL_REFRESH_BREAKS_READERS"
     assert alone.value.facts["command"] == "penstock run --full-refresh shop.silver --full-refresh shop.out"
     assert _steps(pipeline.plan(full_refresh=("silver", "out")))[-1] == "run_sink_flow out/out"
+
+
+def test_a_private_table_is_marked_and_loses_the_mark(pipeline: Pipeline) -> None:
+    pipeline.stream("bronze", private=True)
+    assert pipeline.plan().of_type(CreateTable)[0].properties[PRIVATE] == "true"
+    pipeline.existing()
+    bronze = Identifier("shop", "bronze")
+    stored = pipeline.stored[bronze]
+    pipeline.stored[bronze] = replace(stored, properties={**stored.properties, PRIVATE: "true"})
+    assert not pipeline.plan().of_type(AlterTable)
+    pipeline.flows.clear()
+    pipeline.stream("bronze")
+    assert pipeline.plan().of_type(AlterTable)[0].properties == {PRIVATE: "false"}

@@ -18,6 +18,7 @@ from penstock.analysis.rules.layout_column_unknown import layout_column_unknown
 from penstock.analysis.rules.query_type import query_type
 from penstock.analysis.rules.real_time_mode import real_time_mode
 from penstock.analysis.rules.streaming_aggregation_without_watermark import streaming_aggregation_without_watermark
+from penstock.analysis.rules.trigger_interval import trigger_interval
 from penstock.errors import PenstockError
 from penstock.graph.resolved import ResolvedGraph
 
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     layout_column_unknown,
     kafka_sink_columns,
     real_time_mode,
+    trigger_interval,
 )
 WARNINGS: tuple[Rule, ...] = (streaming_aggregation_without_watermark,)
 
