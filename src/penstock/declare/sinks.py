@@ -130,9 +130,10 @@ foreach_batch_sink: SinkDecorator = cast(
     The function takes `(df, batch_id)`. `df` holds the rows of the batch, may be used several times
     (it is cached meanwhile), and `df.sparkSession` is the session to read and write with.
     `batch_id` counts from 0, and from 0 again after a full refresh, per flow. After a crash or an
-    error the same batch is handed over again, so write idempotently: to Delta with
-    `option("txnAppId", …).option("txnVersion", batch_id)`, where the app id names the flow, or with a
-    MERGE. What it raises is reported with its line, and retried unless it is a programming error.
+    error the same batch is handed over again, so write idempotently: to Delta with a MERGE, or with
+    `txnVersion` the batch id and `txnAppId` the query's id, which is the local property
+    `sql.streaming.queryId` of the Spark context (never a constant). What it raises is reported with
+    its line, and retried unless it is a programming error.
     """,
     ),
 )

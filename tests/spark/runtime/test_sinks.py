@@ -114,7 +114,8 @@ def test_a_function_takes_the_batches_of_several_flows(project: PipelineProject)
         df.createOrReplaceTempView("new")
         total = df.sparkSession.sql("SELECT sum(amount) AS total FROM new").first()["total"]
         names = "".join(sorted(row["name"] for row in df.join(known, "id").collect()))
-        note(df.count(), total, batch_id, names, df.isStreaming)
+        query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+        note(df.count(), total, batch_id, names, len(query))
 
     @ps.append_flow(target="out")
     def low():
@@ -142,13 +143,13 @@ def test_a_function_takes_the_batches_of_several_flows(project: PipelineProject)
     first = project.run()
     assert first.errors == ()
     calls = project.directory / "calls"
-    assert sorted(calls.read_text().split("\n")[:-1]) == ["1 5 0 a False", "1 50 0 b False", "2 55 0 ab False"]
+    assert sorted(calls.read_text().split("\n")[:-1]) == ["1 5 0 a 36", "1 50 0 b 36", "2 55 0 ab 36"]
     assert project.written(first) == {"orders": 2, "out": 4}, "each row counts once, however often it was used"
 
     calls.unlink()
     project.arrive("second", [{"id": 1, "amount": 6}])
     assert project.run().errors == ()
-    assert sorted(calls.read_text().split("\n")[:-1]) == ["0 None 1  False", "1 11 1 a False", "1 6 1 a False"], (
+    assert sorted(calls.read_text().split("\n")[:-1]) == ["0 None 1  36", "1 11 1 a 36", "1 6 1 a 36"], (
         "an update adds up"
     )
 
