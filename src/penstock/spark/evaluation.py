@@ -174,7 +174,7 @@ class Evaluation:
                 frame, source = load_auto_loader(
                     spark,
                     read,
-                    schema_location=read.option("cloudFiles.schemaLocation") or self.schemas(name),
+                    schema_location=self.schemas(name),
                     source_name=name,
                     persist=self.settings.persist,
                 )

@@ -19,13 +19,14 @@ SUPPORTED: Final = (
     "cloudFiles.rescuedDataColumn",
     "cloudFiles.schemaEvolutionMode",
     "cloudFiles.schemaHints",
-    "cloudFiles.schemaLocation",
     "cloudFiles.validateOptions",
 )
 
-# Their effect is what happens here anyway: every trigger lists the whole folder, with Spark's globs.
+# Their effect is what happens here anyway: every trigger lists the whole folder, with Spark's globs,
+# and the versions of a schema lie in the storage, so that a full refresh begins new ones.
 WITHOUT_EFFECT: Final = (
     "cloudFiles.backfillInterval",
+    "cloudFiles.schemaLocation",
     "cloudFiles.useIncrementalListing",
     "cloudFiles.useStrictGlobber",
 )
