@@ -1,4 +1,4 @@
-"""Serves `dlt` and `pyspark.pipelines` while a pipeline's code runs, and puts back what was there before.
+"""Serves modules such as `dlt` while a pipeline's code runs, and puts back what was there before.
 
 An installed `dlt` of another maker is set aside for that time and is untouched outside of it.
 """
@@ -6,29 +6,33 @@ An installed `dlt` of another maker is set aside for that time and is untouched 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from penstock.declare.spellings import SPELLINGS
+Modules = Mapping[str, Mapping[str, object]]
+"""Module name -> what the module holds."""
 
-SERVED = ("dlt", "pyspark.pipelines")
 
+class _ServedLoader(Loader):
+    """Fills a module with what it is served with."""
 
-class _SpellingLoader(Loader):
-    """Fills a module with one spelling of the declarations."""
+    def __init__(self, names: Mapping[str, object]) -> None:
+        self._names = names
 
     def exec_module(self, module: ModuleType) -> None:
-        names = SPELLINGS[module.__name__]
-        module.__dict__.update(names)
-        module.__dict__["__all__"] = sorted(names)
-        module.__doc__ = "The pipeline declarations of Penstock."
+        module.__dict__.update(self._names)
+        module.__dict__["__all__"] = sorted(self._names)
+        module.__doc__ = "Served by Penstock while pipeline files run."
 
 
-class _SpellingFinder(MetaPathFinder):
+class _ServedFinder(MetaPathFinder):
     """Finds the served names and nothing else."""
+
+    def __init__(self, modules: Modules) -> None:
+        self._modules = modules
 
     def find_spec(
         self,
@@ -36,21 +40,22 @@ class _SpellingFinder(MetaPathFinder):
         path: Sequence[str] | None = None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        return ModuleSpec(fullname, _SpellingLoader(), origin="penstock") if fullname in SERVED else None
+        names = self._modules.get(fullname)
+        return None if names is None else ModuleSpec(fullname, _ServedLoader(names), origin="penstock")
 
 
 @contextmanager
-def served_spellings() -> Iterator[None]:
-    """Within it, `import dlt` and `from pyspark import pipelines` mean Penstock."""
-    finder = _SpellingFinder()
-    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_served(name)}
-    attributes = {name: _take_attribute(name) for name in SERVED}
+def served_modules(modules: Modules) -> Iterator[None]:
+    """Within it, importing one of these names gives what stands here, whatever is installed."""
+    finder = _ServedFinder(modules)
+    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_served(name, modules)}
+    attributes = {name: _take_attribute(name) for name in modules}
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if _is_served(name)]:
+        for name in [name for name in sys.modules if _is_served(name, modules)]:
             del sys.modules[name]
         for name, attribute in attributes.items():
             _take_attribute(name)
@@ -60,8 +65,8 @@ def served_spellings() -> Iterator[None]:
         sys.modules.update(aside)
 
 
-def _is_served(name: str) -> bool:
-    return any(name == served or name.startswith(f"{served}.") for served in SERVED)
+def _is_served(name: str, modules: Modules) -> bool:
+    return any(name == served or name.startswith(f"{served}.") for served in modules)
 
 
 def _take_attribute(name: str) -> object | None:

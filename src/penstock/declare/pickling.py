@@ -12,7 +12,7 @@ from typing import Any
 
 _DRIVER_ONLY_TYPES = ("pyspark.sql.", "pyspark.core.", "py4j.")
 _PLAIN_DATA_TYPES = ("pyspark.sql.types",)
-_DRIVER_ONLY_MODULES = ("dlt", "penstock", "pyspark.pipelines")
+_DRIVER_ONLY_MODULES = ("dlt", "penstock", "pyspark.dbutils", "pyspark.pipelines")
 _OF_THIS_PROCESS = frozenset(
     {"__builtins__", "__loader__", "__spec__", "__path__", "spark", "display", "dbutils", "open"}
 )

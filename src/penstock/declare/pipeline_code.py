@@ -12,9 +12,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import ParamSpec, TypeVar
 
-from penstock.declare.import_hook import served_spellings
+from penstock.declare.dbutils import DbutilsFactory
+from penstock.declare.import_hook import served_modules
 from penstock.declare.notebook import NotebookRunner
 from penstock.declare.pickling import pickle_as_usual, pickle_by_value
+from penstock.declare.spellings import SPELLINGS
 from penstock.declare.user_modules import UserFinder, UserModules
 
 P = ParamSpec("P")
@@ -24,7 +26,7 @@ R = TypeVar("R")
 class PipelineCode:
     """Makes the user's imports work, and leaves no trace of them outside.
 
-    Inside `active()`: `dlt` and `pyspark.pipelines` are served, the pipeline's folders can be
+    Inside `active()`: `dlt`, `pyspark.pipelines` and `pyspark.dbutils` are served, the pipeline's folders can be
     imported from, and the user's modules are in `sys.modules`. It may be entered again, and by
     several threads; the last to leave restores the process. Two pipelines cannot be active in one
     process at the same time.
@@ -34,6 +36,9 @@ class PipelineCode:
         self, files: Sequence[Path], root: Path, given: Mapping[str, object], notebooks: NotebookRunner
     ) -> None:
         self._modules = UserModules(files, root, given, notebooks)
+        self._served = {name: SPELLINGS[name] for name in ("dlt", "pyspark.pipelines")} | {
+            "pyspark.dbutils": {"DBUtils": DbutilsFactory(given.get("dbutils"))}
+        }
         self._lock = threading.RLock()
         self._depth = 0
         self._stack = ExitStack()
@@ -71,7 +76,7 @@ class PipelineCode:
 
     def _enter(self) -> None:
         with ExitStack() as stack:
-            stack.enter_context(served_spellings())
+            stack.enter_context(served_modules(self._served))
             stack.enter_context(self._own_modules())
             stack.enter_context(self._folders_on_path())
             stack.enter_context(self._pickled_by_value())

@@ -95,6 +95,12 @@ def test_nothing_has_to_be_restarted(load: Load) -> None:
     assert shown(load, "dbutils.library.restartPython()\ndisplay(repr(dbutils))") == ["dbutils"]
 
 
+def test_the_module_of_modules_that_have_no_dbutils(load: Load) -> None:
+    files = {"helper.py": "from pyspark.dbutils import DBUtils\n\ndef get(spark): return DBUtils(spark)\n"}
+    text = "import helper\ndisplay(helper.get(spark) is dbutils)\n"
+    assert shown(load, text, **files, libraries=["pipeline.py"]) == [True]
+
+
 def test_secrets_are_read_where_the_configuration_says(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from penstock.declare.dbutils.refusing import Refusing
 from penstock.declare.dbutils.secrets import Secrets
 from penstock.declare.dbutils.widgets import Widgets
 
-__all__ = ["Dbutils", "Widgets"]
+__all__ = ["Dbutils", "DbutilsFactory"]
 
 
 class Dbutils(Refusing):
@@ -26,6 +26,17 @@ class Dbutils(Refusing):
         self.secrets = Secrets(secrets)
         self.widgets = Widgets(conf)
         self.library = _Library()
+
+
+class DbutilsFactory:
+    """The `DBUtils` of `pyspark.dbutils`: `DBUtils(spark)` is the `dbutils` that pipeline files have anyway."""
+
+    def __init__(self, dbutils: object) -> None:
+        self._dbutils = dbutils
+
+    def __call__(self, spark: object = None) -> object:
+        """Returns the pipeline's `dbutils`; the session does not matter."""
+        return self._dbutils
 
 
 class _Library(Refusing):
