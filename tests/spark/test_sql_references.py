@@ -4,7 +4,8 @@ import pytest
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from penstock.spark.sql_references import parse_statement, replace_references
+from penstock.spark.sql.edits import EditedStatement
+from penstock.spark.sql.references import parse_statement
 
 REPLACED = {
     "SELECT * FROM a": "SELECT * FROM `V` AS `a`",
@@ -32,6 +33,29 @@ REPLACED = {
     ),
     "SELECT * FROM a LATERAL VIEW explode(n) t AS n": "SELECT * FROM `V` AS `a` LATERAL VIEW explode(n) t AS n",
     "FROM a |> WHERE id > 1 |> JOIN b USING (id)": "FROM `V` AS `a` |> WHERE id > 1 |> JOIN `V` AS `b` USING (id)",
+    "SELECT /* STREAM(x) */ 1 FROM STREAM /* c */ ( /* d */ a /* e */ ) -- f": (
+        "SELECT /* STREAM(x) */ 1 FROM `V` AS `a` -- f"
+    ),
+    "SELECT * FROM STREAM(a) WITH (x = 1, y = 'z)') IDENTIFIED BY mine AS t": "SELECT * FROM `V` AS t",
+    "SELECT * FROM a WITH (x = 1) JOIN b": "SELECT * FROM `V` AS `a` JOIN `V` AS `b`",
+    "SELECT * FROM STREAM(x.a) WATERMARK ts DELAY OF INTERVAL 10 MINUTES JOIN b": (
+        "SELECT * FROM `V` WATERMARK ts DELAY OF INTERVAL 10 MINUTES AS `a` JOIN `V` AS `b`"
+    ),
+    "SELECT * FROM STREAM a WATERMARK ts DELAY OF INTERVAL 10 MINUTES AS t": (
+        "SELECT * FROM `V` WATERMARK ts DELAY OF INTERVAL 10 MINUTES AS t"
+    ),
+    "SELECT * FROM IDENTIFIER('a') JOIN STREAM(IDENTIFIER('b')) ON true": (
+        "SELECT * FROM `V` AS `a` JOIN `V` AS `b` ON true"
+    ),
+    "SELECT * FROM read_files('(p', format => \"a)\") JOIN a": "SELECT * FROM `V` JOIN `V` AS `a`",
+    "SELECT * FROM STREAM ( read_files('p') ) AS f WHERE 1 = 1": "SELECT * FROM `V` AS f WHERE 1 = 1",
+    "SELECT * FROM STREAM read_files('p', f('x', (1))) t(a, b)": "SELECT * FROM `V` t(a, b)",
+    "SELECT * FROM read_files('p') WATERMARK ts DELAY OF INTERVAL 1 HOUR t": (
+        "SELECT * FROM `V` WATERMARK ts DELAY OF INTERVAL 1 HOUR t"
+    ),
+    "SELECT id FROM (SELECT a.*, row_number() OVER (ORDER BY id) r FROM a QUALIFY r = 1)": (
+        "SELECT id FROM (SELECT a.*, row_number() OVER (ORDER BY id) r FROM `V` AS `a` QUALIFY r = 1)"
+    ),
     "TABLE a": "TABLE `V`",
     "SELECT 1": "SELECT 1",
     "VALUES (1)": "VALUES (1)",
@@ -43,19 +67,22 @@ def test_references_are_replaced_where_they_stand(spark: SparkSession) -> None:
     for statement in REPLACED:
         parsed = parse_statement(spark, statement)
         assert parsed.command is None, statement
-        found[statement] = replace_references(statement, lambda reference: "V", parsed)
+        edits = [edit for each in parsed.tables for edit in each.place.replaced_by("`V`", each.parts[-1])]
+        edits += [edit for each in parsed.functions for edit in each.place.replaced_by("`V`", None)]
+        found[statement] = EditedStatement.of(statement, edits).text
         parse_statement(spark, found[statement])
     assert found == REPLACED
 
 
 def test_what_a_reference_tells(spark: SparkSession) -> None:
-    statement = "SELECT * FROM STREAM(`odd.name`) JOIN one.two.`thr``ee` x"
-    stream, table = parse_statement(spark, statement).references
-    assert (stream.parts, stream.streaming, stream.aliased) == (("odd.name",), True, False)
-    assert (table.parts, table.streaming, table.aliased) == (("one", "two", "thr`ee"), False, True)
+    statement = "SELECT * FROM STREAM(`odd.name`) WITH (Limit='2') IDENTIFIED BY `a b` JOIN one.two.`thr``ee` x"
+    stream, table = parse_statement(spark, statement).tables
+    assert (stream.parts, stream.streaming, dict(stream.options)) == (("odd.name",), True, {"Limit": "2"})
+    assert (table.parts, table.streaming, table.options) == (("one", "two", "thr`ee"), False, {})
+    assert (stream.source_name, table.source_name) == ("a b", None)
     assert (stream.name, table.name) == ("`odd.name`", "`one`.`two`.`thr``ee`")
-    assert [statement[each.start : each.stop] for each in (stream, table)] == [
-        "STREAM(`odd.name`)",
+    assert [statement[each.place.start : each.place.stop] for each in (stream, table)] == [
+        "STREAM(`odd.name`) WITH (Limit='2') IDENTIFIED BY `a b`",
         "one.two.`thr``ee`",
     ]
 

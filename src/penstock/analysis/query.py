@@ -18,7 +18,6 @@ from penstock.graph.sql_query import SqlQuery
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import observe_expectations
 from penstock.spark.plans import OutputMode, stateful_operators, supported_output_mode, watermark
-from penstock.spark.query_position import position_in
 from penstock.spark.translate import reason_of, translate_analysis
 
 
@@ -71,9 +70,11 @@ class QueryAnalyser:
             raise
         except BaseException as error:  # a user's function can raise anything, SystemExit too
             place = failure_location(error.__traceback__, self.settings.directory) or location
-            if isinstance(function, SqlQuery):
-                place = position_in(function.text, error) or place
-            raise translate_analysis(error, known=self.known_names, location=place, dataset=name) from error
+            translated = translate_analysis(error, known=self.known_names, location=place, dataset=name)
+            if isinstance(function, SqlQuery) and (position := translated.position) is not None:
+                offset = function.text.offset_at(position.line, position.column - 1)
+                translated.at(None).location = function.text.location(offset)
+            raise translated from error
         mark = watermark(frame) if frame.isStreaming else None
         return AnalysedQuery(
             schema=plain_schema(frame.schema),

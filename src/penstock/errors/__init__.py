@@ -11,7 +11,7 @@ from penstock.errors.base import (
     StateError,
 )
 from penstock.errors.catalogue import Condition, Retry, condition, conditions
-from penstock.errors.location import SourceLocation
+from penstock.errors.location import SourceLocation, StatementPosition
 from penstock.errors.render import render
 from penstock.errors.suggest import did_you_mean
 
@@ -27,6 +27,7 @@ __all__ = [
     "Retry",
     "SourceLocation",
     "StateError",
+    "StatementPosition",
     "condition",
     "conditions",
     "did_you_mean",

@@ -13,10 +13,10 @@ PenstockError
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from penstock.errors.catalogue import Retry, condition, fill
-from penstock.errors.location import SourceLocation
+from penstock.errors.location import SourceLocation, StatementPosition
 
 
 class PenstockError(Exception):
@@ -24,7 +24,8 @@ class PenstockError(Exception):
 
     `facts` are the values of the placeholders of message and fix; they are kept as attributes of
     the error, copied to the event log, and never hold a secret. The error can be pickled, because
-    Spark carries errors between processes.
+    Spark carries errors between processes. `position` is the place in the SQL statement that stands at
+    `location`, when the error is about one.
     """
 
     exit_code: ClassVar[int] = 1
@@ -40,8 +41,14 @@ class PenstockError(Exception):
         self.condition = condition_name
         self.location = location
         self.dataset = dataset
+        self.position: StatementPosition | None = None
         self.facts = {name: str(value) for name, value in facts.items()}
         super().__init__(f"[{condition_name}] {self.message}")
+
+    def at(self, position: StatementPosition | None) -> Self:
+        """Sets the place in the statement and returns this error."""
+        self.position = position
+        return self
 
     @property
     def message(self) -> str:
@@ -76,7 +83,11 @@ class PenstockError(Exception):
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.condition, self.location, self.dataset, self.facts)
+        return (
+            _rebuild,
+            (type(self), self.condition, self.location, self.dataset, self.facts),
+            {"position": self.position},
+        )
 
 
 def _rebuild(

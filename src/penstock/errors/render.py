@@ -16,9 +16,12 @@ def render(error: PenstockError) -> str:
         return _render_all(error)
     lines = [f"[{error.condition}] {error.message}"]
     if error.location is not None:
-        lines.append(f"  at {error.location}" + (f" ({error.dataset})" if error.dataset else ""))
+        place = f"{error.location}, {error.position}" if error.position else str(error.location)
+        lines.append(f"  at {place}" + (f" ({error.dataset})" if error.dataset else ""))
     elif error.dataset:
-        lines.append(f"  in {error.dataset}")
+        lines.append(f"  in {error.dataset}" + (f", {error.position}" if error.position else ""))
+    elif error.position:
+        lines.append(f"  at {error.position}")
     lines.append(f"  Fix: {error.fix}")
     return "\n".join(lines)
 

@@ -58,6 +58,80 @@ def parse_plan(spark: SparkSession, statement: str) -> Any:
     return java_session(spark).sessionState().sqlParser().parsePlan(statement)
 
 
+def substitute_variables(spark: SparkSession, statement: str) -> str:
+    """Returns `statement` with each `${key}` replaced by the session's setting, as Spark does before it parses."""
+    substitution = jvm(spark).org.apache.spark.sql.internal.VariableSubstitution()
+    return str(substitution.substitute(statement))
+
+
+def statement_offset(error: PySparkException, statement: str) -> int | None:
+    """Returns the offset in `statement` that Spark says `error` is about, or None when it says none."""
+    throwable = getattr(error, "_origin", None)
+    if throwable is None:
+        return None
+    for context in throwable.getQueryContext():
+        if str(context.contextType()) == "SQL" and not context.objectType() and context.startIndex() >= 0:
+            return int(context.startIndex())
+    if not _is_instance(throwable, "org.apache.spark.sql.AnalysisException"):
+        return None
+    line, column = throwable.line(), throwable.startPosition()
+    if line.isEmpty() or column.isEmpty():
+        return None
+    lines = statement.splitlines(keepends=True)[: int(line.get()) - 1]
+    return min(sum(map(len, lines)) + int(column.get()), len(statement))
+
+
+def register_relation(spark: SparkSession, name: str, frame: DataFrame) -> None:
+    """Makes `name()` in SQL mean `frame`.
+
+    Unlike a temporary view, it also shows the hidden columns of its sources: `_metadata`.
+    """
+    java = jvm(spark)
+    nothing = getattr(getattr(java.scala.collection.immutable, "Map$"), "MODULE$").empty()
+    # A Scala map is a function; this one answers the same plan whatever the arguments are.
+    builder = nothing.withDefaultValue(analyzed_plan(frame))
+    info = java.org.apache.spark.sql.catalyst.expressions.ExpressionInfo("penstock", name)
+    _table_functions(spark).registerFunction(_function_identifier(spark, name), info, builder)
+
+
+def drop_relation(spark: SparkSession, name: str) -> None:
+    """Takes back `register_relation`."""
+    _table_functions(spark).dropFunction(_function_identifier(spark, name))
+
+
+def _table_functions(spark: SparkSession) -> Any:
+    return java_session(spark).sessionState().tableFunctionRegistry()
+
+
+def _function_identifier(spark: SparkSession, name: str) -> Any:
+    java = jvm(spark)
+    option = java.scala.Option
+    # Where Spark keeps temporary functions.
+    return java.org.apache.spark.sql.catalyst.FunctionIdentifier(name, option.apply("session"), option.apply("system"))
+
+
+def reader_options(spark: SparkSession, source_format: str) -> frozenset[str]:
+    """Returns the names of the options that Spark's reader of a file format knows; empty for other formats."""
+    name = _OPTION_OBJECTS.get(source_format)
+    if name is None:
+        return frozenset()
+    holder = jvm(spark)
+    for part in f"{name}$".split("."):
+        holder = getattr(holder, part)
+    return frozenset(str(getattr(holder, "MODULE$").getAllOptions().mkString(",")).split(","))
+
+
+_OPTION_OBJECTS = {
+    "avro": "org.apache.spark.sql.avro.AvroOptions",
+    "csv": "org.apache.spark.sql.catalyst.csv.CSVOptions",
+    "json": "org.apache.spark.sql.catalyst.json.JSONOptions",
+    "orc": "org.apache.spark.sql.execution.datasources.orc.OrcOptions",
+    "parquet": "org.apache.spark.sql.execution.datasources.parquet.ParquetOptions",
+    "text": "org.apache.spark.sql.execution.datasources.text.TextOptions",
+    "xml": "org.apache.spark.sql.catalyst.xml.XmlOptions",
+}
+
+
 def on_cloned_session(frame: DataFrame, conf: Mapping[str, str]) -> DataFrame:
     """Returns `frame` bound to a clone of its session, so that `conf` touches no other query."""
     spark = frame.sparkSession
@@ -106,15 +180,6 @@ def is_command(spark: SparkSession, plan: Any) -> bool:
     """Tells whether a parsed statement does something other than answer a query."""
     names = ("Command", "ParsedStatement", "UnaryCommand", "V2WriteCommand")
     return any(_is_instance(plan, f"org.apache.spark.sql.catalyst.plans.logical.{name}") for name in names)
-
-
-def sql_position(error: PySparkException) -> tuple[int, int] | None:
-    """Returns the line (from 1) and the position in it (from 0) that Spark gives for an error in SQL text."""
-    throwable = getattr(error, "_origin", None)
-    if throwable is None or not _is_instance(throwable, "org.apache.spark.sql.AnalysisException"):
-        return None
-    line, position = throwable.line(), throwable.startPosition()
-    return (int(line.get()), int(position.get())) if line.isDefined() and position.isDefined() else None
 
 
 def is_spark_error(throwable: Any) -> bool:

@@ -23,7 +23,7 @@ from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader
 from penstock.spark.sources.kafka import broker_addresses
 from penstock.spark.sources.stream_read import StreamRead
-from penstock.spark.sql_references import TableReference, parse_statement, replace_references
+from penstock.spark.sql.statement import run_statement
 
 
 class DatasetCatalog(Protocol):
@@ -73,8 +73,8 @@ class Evaluation:
     observed: list[ObservedExpectations] = field(default_factory=list)
     brokers: list[str] = field(default_factory=list)
     _names: set[str] = field(default_factory=set)
-    _views: list[str] = field(default_factory=list)
     _schema: str | None = None
+    _chosen_name: str | None = None
 
     def call(self, function: FlowFunction) -> DataFrame:
         """Calls a dataset function under this handler.
@@ -86,12 +86,7 @@ class Evaluation:
         _jvm.activate(self.spark)
         self._schema = function.schema if isinstance(function, SqlQuery) else None
         with handling_reads(self):
-            try:
-                frame = function()
-            finally:
-                for view in self._views:
-                    self.spark.catalog.dropTempView(view)
-                self._views.clear()
+            frame = function()
         if not isinstance(frame, DataFrame):
             raise DefinitionError(
                 "DATASET_FUNCTION_RETURNED_NO_DATAFRAME", dataset=self.dataset, returned=type(frame).__name__
@@ -131,7 +126,7 @@ class Evaluation:
         It depends on what is read, not on where it stands in the query, so that a source keeps its
         progress when others are added, removed or reordered.
         """
-        base = re.sub(r"[^A-Za-z0-9_]+", "_", suggestion).strip("_") or "source"
+        base = re.sub(r"[^A-Za-z0-9_]+", "_", self._chosen_name or suggestion).strip("_") or "source"
         for ordinal in itertools.count(1):
             name = base if ordinal == 1 else f"{base}_{ordinal}"
             if name.casefold() not in self._names:
@@ -141,8 +136,25 @@ class Evaluation:
 
     # ---- ReadHandler ----
 
-    def table(self, spark: SparkSession, name: str, *, streaming: bool, options: Mapping[str, str]) -> DataFrame | None:
+    def table(
+        self,
+        spark: SparkSession,
+        name: str,
+        *,
+        streaming: bool,
+        options: Mapping[str, str],
+        source_name: str | None = None,
+    ) -> DataFrame | None:
         """Answers a read by name: the pipeline's datasets first, then the storage's tables."""
+        self._chosen_name = source_name
+        try:
+            return self._table(spark, name, streaming=streaming, options=options)
+        finally:
+            self._chosen_name = None
+
+    def _table(
+        self, spark: SparkSession, name: str, *, streaming: bool, options: Mapping[str, str]
+    ) -> DataFrame | None:
         name = self._qualified(name)
         identifier = self.catalog.find(name)
         if identifier is not None:
@@ -191,12 +203,9 @@ class Evaluation:
             self.inputs.append(Input("files", path, streaming=False))
         return where
 
-    def statement(self, spark: SparkSession, statement: str) -> str:
-        """Replaces the pipeline's dataset names in a SQL statement by views over what they mean."""
-        parsed = parse_statement(spark, statement)
-        if parsed.command is not None:
-            self.action(f"spark.sql('{' '.join(statement.split()[:2])} …')")
-        return replace_references(statement, self._view_of, parsed)
+    def statement(self, spark: SparkSession, statement: str, execute: Callable[[str], DataFrame]) -> DataFrame:
+        """Runs a SQL statement in which names and table functions mean what they mean in a pipeline."""
+        return run_statement(self, spark, statement, execute)
 
     def action(self, method: str) -> None:
         """Refuses to run a job inside a dataset function; module-level code may."""
@@ -209,37 +218,6 @@ class Evaluation:
             return name
         qualified = f"`{self._schema}`.{name}"
         return qualified if self.catalog.find(qualified) or self.catalog.stored(qualified) else name
-
-    def _view_of(self, reference: TableReference) -> str | None:
-        if len(reference.parts) == 2 and reference.parts[0].casefold() in _FORMATS:
-            frame = self._files_of(reference)
-        else:
-            frame = self.table(self.spark, reference.name, streaming=reference.streaming, options={})
-            if frame is None and reference.streaming:
-                read = StreamRead("table", {}, path=reference.name)
-                frame = self.stream(
-                    self.spark, read, lambda name: self.spark.readStream.name(name).table(reference.name)
-                )
-        if frame is None:
-            return None
-        view = f"__penstock_{next(_view_numbers)}"
-        frame.createOrReplaceTempView(view)
-        self._views.append(view)
-        return view
-
-    def _files_of(self, reference: TableReference) -> DataFrame | None:
-        """Reads a `` format.`path` `` of SQL, unless Spark can as well do it by itself."""
-        source_format, path = reference.parts
-        if reference.streaming:
-            return self.spark.readStream.format(source_format).load(path)
-        if map_path(path, self.settings) == path:
-            self.inputs.append(Input(source_format, path, streaming=False))
-            return None
-        return self.spark.read.format(source_format).load(path)
-
-
-_view_numbers = itertools.count(1)
-_FORMATS = {"delta", "parquet", "json", "csv", "text", "orc", "avro", "binaryfile"}
 
 
 def describe_source(read: StreamRead) -> str:

@@ -23,8 +23,19 @@ from penstock.spark.sources.stream_read import StreamRead
 class ReadHandler(Protocol):
     """What the hooks ask while a pipeline file or a dataset function runs."""
 
-    def table(self, spark: SparkSession, name: str, *, streaming: bool, options: Mapping[str, str]) -> DataFrame | None:
-        """Called for each read of a table by name; None leaves the name to Spark's catalog."""
+    def table(
+        self,
+        spark: SparkSession,
+        name: str,
+        *,
+        streaming: bool,
+        options: Mapping[str, str],
+        source_name: str | None = None,
+    ) -> DataFrame | None:
+        """Called for each read of a table by name; None leaves the name to Spark's catalog.
+
+        `source_name` is the name that the author gives the source of a streaming read.
+        """
 
     def stream(self, spark: SparkSession, read: StreamRead, load: Callable[[str], DataFrame]) -> DataFrame:
         """Called for each other streaming read; `load(name)` is Spark's own read under that source name."""
@@ -32,8 +43,8 @@ class ReadHandler(Protocol):
     def path(self, path: str, *, batch: bool) -> str:
         """Called for each path that a reader loads; returns where the data really is."""
 
-    def statement(self, spark: SparkSession, statement: str) -> str:
-        """Called for each SQL statement; returns the statement to run in its place."""
+    def statement(self, spark: SparkSession, statement: str, execute: Callable[[str], DataFrame]) -> DataFrame:
+        """Called for each SQL statement; `execute(text)` is Spark's own run of a statement."""
 
     def action(self, method: str) -> None:
         """Called before a method that would run a job or start a query; raises to refuse it."""
@@ -141,7 +152,13 @@ def _hook_stream_read(method: str) -> None:
         record = _recorded(self)
         if method == "table":
             table_name = arguments[0] if arguments else named["tableName"]
-            answer = handler.table(self._spark, table_name, streaming=True, options=dict(record["options"]))
+            answer = handler.table(
+                self._spark,
+                table_name,
+                streaming=True,
+                options=dict(record["options"]),
+                source_name=record["name"],
+            )
             if answer is not None:
                 return answer
             return handler.stream(
@@ -253,7 +270,7 @@ def _hook_session() -> None:
         formatter = SQLStringFormatter(self)
         statement = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
         try:
-            return sql(self, handler.statement(self, statement), args)
+            return handler.statement(self, statement, lambda text: sql(self, text, args))
         finally:
             if kwargs:
                 formatter.clear()

@@ -27,8 +27,10 @@ from penstock.errors import (
 from penstock.graph.elements import Table
 from penstock.spark._jvm import is_spark_error
 from penstock.spark.expectations import FAILURE_MARK
+from penstock.spark.statement_places import statement_position
 
 _LONGEST_DETAIL = 500
+_TABLE_FUNCTIONS = ("cloud_files", "read_files", "read_kafka", "read_stream")
 _STATE_CONDITIONS = (
     "STREAMING_STATEFUL_OPERATOR",
     "STATE_STORE_KEY_SCHEMA",
@@ -62,8 +64,17 @@ def translate_analysis(
 ) -> PenstockError:
     """Returns what an exception of a dataset function means to the author of the pipeline.
 
-    `known` are the names of the pipeline's datasets, for "did you mean".
+    `known` are the names of the pipeline's datasets, for "did you mean". An error in a SQL statement keeps
+    its place there.
     """
+    translated = _translate_analysis(error, known=known, location=location, dataset=dataset)
+    translated.position = translated.position or statement_position(error)
+    return translated
+
+
+def _translate_analysis(
+    error: BaseException, *, known: tuple[str, ...], location: SourceLocation | None, dataset: str | None
+) -> PenstockError:
     if isinstance(error, PenstockError):
         error.location = error.location or location
         error.dataset = error.dataset or dataset
@@ -81,6 +92,18 @@ def translate_analysis(
             )
             return DefinitionError(
                 "TABLE_OR_VIEW_NOT_FOUND", location=location, dataset=dataset, name=name, suggestion=suggestion
+            )
+        if condition == "UNRESOLVABLE_TABLE_VALUED_FUNCTION":
+            name = str(parameters.get("name", "")).replace("`", "")
+            suggestion = did_you_mean(
+                name, _TABLE_FUNCTIONS, also=f"Those beyond Spark's are {', '.join(_TABLE_FUNCTIONS)}."
+            )
+            return DefinitionError(
+                "UNRESOLVABLE_TABLE_VALUED_FUNCTION",
+                location=location,
+                dataset=dataset,
+                name=name,
+                suggestion=suggestion,
             )
         if condition == "PATH_NOT_FOUND":
             path = str(parameters.get("path", "")).removeprefix("file:")

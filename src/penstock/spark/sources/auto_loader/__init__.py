@@ -1,8 +1,17 @@
 """Auto Loader: `format("cloudFiles")` on Spark's own file source."""
 
+from penstock.spark.sources.auto_loader.batch import load_files, only_format_of
 from penstock.spark.sources.auto_loader.load import load_auto_loader
 from penstock.spark.sources.auto_loader.options import EvolutionMode
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource, Evolution
 from penstock.spark.sources.auto_loader.unknown_fields import describe_failure
 
-__all__ = ["AutoLoaderSource", "Evolution", "EvolutionMode", "describe_failure", "load_auto_loader"]
+__all__ = [
+    "AutoLoaderSource",
+    "Evolution",
+    "EvolutionMode",
+    "describe_failure",
+    "load_auto_loader",
+    "load_files",
+    "only_format_of",
+]

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StringType, StructField, StructType, _parse_datatype_string
+from pyspark.sql.types import StructType, _parse_datatype_string
 
-from penstock.spark.sources.auto_loader.csv_records import (
-    by_file_rows,
-    same_header_options,
-    same_header_rows,
-    same_header_schema,
-)
 from penstock.spark.sources.auto_loader.discovery import Listing, list_files, path_of_uri
 from penstock.spark.sources.auto_loader.inference import has_json_arrays, infer_first_version
-from penstock.spark.sources.auto_loader.json_records import json_rows, line_options
 from penstock.spark.sources.auto_loader.limits import limit_options, needs_sizes
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, parse_options
-from penstock.spark.sources.auto_loader.parquet_records import checks_footers, look_at_footers, parquet_rows
+from penstock.spark.sources.auto_loader.parquet_records import checks_footers, look_at_footers
+from penstock.spark.sources.auto_loader.records import file_rows
 from penstock.spark.sources.auto_loader.sample import sample
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource
@@ -58,7 +53,7 @@ def load_auto_loader(
     listing: Listing | None = None
     if read.schema is not None:
         listing = list_files(spark, options)
-        version = _given_version(spark, read, options, listing)
+        version = given_version(spark, read, options, listing)
     else:
         stored = log.latest()
         if stored is None or needs_sizes(options) or checks_footers(options):
@@ -75,7 +70,13 @@ def load_auto_loader(
         schema = StructType([*version.columns.fields, *version.partitions.fields])
         frame = native_load(spark, options.format, settings, schema, options.path, source_name=source_name)
     else:
-        frame = _rows(spark, options, version, listing, source_options=source_options, source_name=source_name)
+
+        def native(kind: str, settings: Mapping[str, str], schema: StructType) -> DataFrame:
+            settings = {**settings, **source_options}
+            return native_load(spark, kind, settings, schema, options.path, source_name=source_name)
+
+        checked = listing if checks_footers(options) else None
+        frame = file_rows(options, version, native, source_name=source_name, checked=checked)
     if not options.include_existing:
         frame = _without_existing(spark, frame, options, log, persist=persist)
     source = AutoLoaderSource(
@@ -87,39 +88,6 @@ def load_auto_loader(
         given_schema=read.schema is not None,
     )
     return frame, source
-
-
-def _rows(
-    spark: SparkSession,
-    options: AutoLoaderOptions,
-    version: SchemaVersion,
-    listing: Listing | None,
-    *,
-    source_options: dict[str, str],
-    source_name: str,
-) -> DataFrame:
-    def native(kind: str, settings: dict[str, str], schema: StructType) -> DataFrame:
-        settings = {**settings, **source_options}
-        return native_load(spark, kind, settings, schema, options.path, source_name=source_name)
-
-    text_schema = StructType([StructField("value", StringType()), *version.partitions.fields])
-    match options.format:
-        case "json":
-            return json_rows(native("text", line_options(options), text_schema), version, options, source_name)
-        case "csv" if version.csv_by_file:
-            settings = {
-                key: options.reader_option(key) for key in ("encoding", "pathGlobFilter", "recursiveFileLookup")
-            }
-            settings = {key: value for key, value in settings.items() if value} | {"wholetext": "true"}
-            return by_file_rows(native("text", settings, text_schema), version, options, source_name)
-        case "csv":
-            settings = same_header_options(options, by_name=bool(version.csv_headers))
-            return same_header_rows(native("csv", settings, same_header_schema(version, options)), version, options)
-        case _:
-            fields = [*version.columns.fields, *version.parquet_rescued.fields, *version.partitions.fields]
-            rows = native("parquet", dict(options.reader), StructType(fields))
-            checked = listing if checks_footers(options) else None
-            return parquet_rows(rows, version, options, source_name, checked)
 
 
 def _first_version(
@@ -136,9 +104,8 @@ def _first_version(
     return version
 
 
-def _given_version(
-    spark: SparkSession, read: StreamRead, options: AutoLoaderOptions, listing: Listing
-) -> SchemaVersion:
+def given_version(spark: SparkSession, read: StreamRead, options: AutoLoaderOptions, listing: Listing) -> SchemaVersion:
+    """Returns the version that `.schema(…)` stands for."""
     given = read.schema if isinstance(read.schema, StructType) else _parse_datatype_string(str(read.schema))
     assert isinstance(given, StructType)
     found = {field.name.casefold() for field in listing.partitions.fields}

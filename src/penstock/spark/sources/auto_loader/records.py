@@ -1,0 +1,54 @@
+"""The rows of files, whatever their format: columns of the schema, partition columns, rescued data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StringType, StructField, StructType
+
+from penstock.spark.sources.auto_loader.csv_records import (
+    by_file_rows,
+    same_header_options,
+    same_header_rows,
+    same_header_schema,
+)
+from penstock.spark.sources.auto_loader.discovery import Listing
+from penstock.spark.sources.auto_loader.json_records import json_rows, line_options
+from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.auto_loader.parquet_records import parquet_rows
+from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
+
+NativeRead = Callable[[str, Mapping[str, str], StructType], DataFrame]
+"""Spark's own read of the source's files: in a format, with these options and this schema."""
+
+
+def file_rows(
+    options: AutoLoaderOptions,
+    version: SchemaVersion,
+    native: NativeRead,
+    *,
+    source_name: str,
+    checked: Listing | None,
+) -> DataFrame:
+    """Returns the rows of the files that `native` reads, streaming or batch as that is.
+
+    `checked` is the listing whose footers were compared with `version`, None when none was.
+    """
+    text_schema = StructType([StructField("value", StringType()), *version.partitions.fields])
+    match options.format:
+        case "json":
+            return json_rows(native("text", line_options(options), text_schema), version, options, source_name)
+        case "csv" if version.csv_by_file:
+            settings = {
+                key: options.reader_option(key) for key in ("encoding", "pathGlobFilter", "recursiveFileLookup")
+            }
+            settings = {key: value for key, value in settings.items() if value} | {"wholetext": "true"}
+            return by_file_rows(native("text", settings, text_schema), version, options, source_name)
+        case "csv":
+            settings = same_header_options(options, by_name=bool(version.csv_headers))
+            return same_header_rows(native("csv", settings, same_header_schema(version, options)), version, options)
+        case _:
+            fields = [*version.columns.fields, *version.parquet_rescued.fields, *version.partitions.fields]
+            rows = native("parquet", dict(options.reader), StructType(fields))
+            return parquet_rows(rows, version, options, source_name, checked)

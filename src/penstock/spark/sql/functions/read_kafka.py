@@ -1,0 +1,63 @@
+"""`read_kafka(bootstrapServers => …, subscribe => …)`: Kafka topics as a table or a stream."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from penstock.errors import DefinitionError
+from penstock.spark.sql.functions.table_function import TableFunctionCall
+
+_SERVERS: Final = "kafka.bootstrap.servers"
+_TOPICS: Final = ("subscribe", "subscribePattern", "assign")
+_EXAMPLE: Final = "read_kafka(bootstrapServers => 'host:9092', subscribe => 'topic')"
+
+# Spark's, with Databricks' name for the servers; `kafka.…` goes to the client as it is.
+_OPTIONS: Final = (
+    "bootstrapServers",
+    *_TOPICS,
+    "endingOffsets",
+    "endingOffsetsByTimestamp",
+    "endingTimestamp",
+    "failOnDataLoss",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "groupIdPrefix",
+    "includeHeaders",
+    "kafkaConsumer.pollTimeoutMs",
+    "maxOffsetsPerTrigger",
+    "maxRecordsPerPartition",
+    "maxTriggerDelay",
+    "minOffsetsPerTrigger",
+    "minPartitions",
+    "startingOffsets",
+    "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "startingTimestamp",
+)
+
+
+def read_kafka(call: TableFunctionCall) -> DataFrame:
+    """Reads a range of each topic, or with STREAM what arrives; the columns are those of Spark's Kafka source.
+
+    Raises:
+        DefinitionError: the TABLE_FUNCTION_… conditions.
+    """
+    options = call.bind().options(_OPTIONS, prefix="kafka.")
+    servers = options.pop("bootstrapServers", None)
+    if servers is not None:
+        options.setdefault(_SERVERS, servers)
+    missing = "bootstrapServers" if _SERVERS not in options else None
+    if missing is None and not any(name in options for name in _TOPICS):
+        missing = "subscribe"
+    if missing is not None:
+        raise DefinitionError(
+            "TABLE_FUNCTION_ARGUMENT_MISSING",
+            function=call.name,
+            argument=missing,
+            example=_EXAMPLE,
+        ).at(call.position)
+    if call.streaming:
+        return call.stream_reader().format("kafka").options(**options).load()
+    return call.spark.read.format("kafka").options(**options).load()

@@ -1,0 +1,184 @@
+"""Runs a SQL statement of a pipeline: what it reads becomes a view over what that means there."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.errors import DefinitionError, StatementPosition, did_you_mean
+from penstock.spark import _jvm
+from penstock.spark.read_hooks import handling_reads
+from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.sql.arguments import evaluate
+from penstock.spark.sql.edits import Edit, EditedStatement
+from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunctionCall
+from penstock.spark.sql.positions import placing_as_spark_says
+from penstock.spark.sql.references import FunctionReference, TableReference, parse_statement, quoted
+from penstock.spark.statement_places import placing
+
+Execute = Callable[[str], DataFrame]
+"""Spark's own `spark.sql` of a text, with the arguments of the author's call."""
+
+_FILE_FORMATS = {"delta", "parquet", "json", "csv", "text", "orc", "avro", "binaryfile", "xml"}
+_numbers = itertools.count(1)
+
+
+class StatementReads(Protocol):
+    """What a statement asks the evaluation that it runs in."""
+
+    def table(
+        self, spark: SparkSession, name: str, *, streaming: bool, options: Mapping[str, str], source_name: str | None
+    ) -> DataFrame | None:
+        """Answers a read by name; None leaves the name to Spark's catalog."""
+
+    def stream(self, spark: SparkSession, read: StreamRead, load: Callable[[str], DataFrame]) -> DataFrame:
+        """Answers a streaming read of something outside the pipeline."""
+
+    def path(self, path: str, *, batch: bool) -> str:
+        """Maps the path of files."""
+
+    def action(self, method: str) -> None:
+        """Refuses what changes something, where that is not allowed."""
+
+
+def run_statement(reads: StatementReads, spark: SparkSession, statement: str, execute: Execute) -> DataFrame:
+    """Runs a statement of the author; called for each `spark.sql` of a pipeline, with the read hooks in force.
+
+    Errors carry their place in the statement: see `statement_position`.
+
+    Raises:
+        PySparkException: Spark's own.
+        DefinitionError: what a read or a table function refuses.
+    """
+    if "${" in statement:
+        # Before it parses, Spark puts in the settings; its positions are those in the result.
+        statement = _jvm.substitute_variables(spark, statement)
+    with placing_as_spark_says(EditedStatement(statement)):
+        parsed = parse_statement(spark, statement)
+    if parsed.command is not None:
+        reads.action(f"spark.sql('{' '.join(statement.split()[:2])} …')")
+    run = _Run(reads, spark, statement, execute)
+    try:
+        edits = [edit for table in parsed.tables for edit in run.table(table)]
+        edits += [edit for function in parsed.functions for edit in run.function(function)]
+        edited = EditedStatement.of(statement, edits)
+        with placing_as_spark_says(edited):
+            return execute(edited.text)
+    finally:
+        # A DataFrame is bound when it is made; a view that a command makes is bound when it is read.
+        if parsed.command is None:
+            run.forget()
+
+
+class _Run:
+    """One statement while it runs, and the names that stand in for what it reads."""
+
+    def __init__(self, reads: StatementReads, spark: SparkSession, statement: str, execute: Execute) -> None:
+        self._reads, self._spark, self._statement, self._execute = reads, spark, statement, execute
+        self._views: list[str] = []
+        self._functions: list[str] = []
+
+    def table(self, reference: TableReference) -> Iterator[Edit]:
+        """Yields the edits that put what a table name means in its place; none leave it to Spark."""
+        with placing(self._statement, reference.place.start):
+            frame = self._frame_of(reference)
+        if frame is not None:
+            yield from reference.place.replaced_by(quoted(self._view(frame)), alias=reference.parts[-1])
+
+    def function(self, reference: FunctionReference) -> Iterator[Edit]:
+        """Yields the edits that put the rows of a table function in its place; none leave it to Spark."""
+        name, offset = ".".join(reference.parts), reference.place.start
+        function = TABLE_FUNCTIONS.get(name.casefold())
+        if function is None:
+            if reference.streaming:
+                raise _not_a_stream(name, StatementPosition.of(self._statement, offset))
+            return
+        with placing(self._statement, offset):
+            arguments = evaluate(reference.expressions, reference.names, self._statement, offset, self._constant)
+            call = TableFunctionCall(
+                spark=self._spark,
+                name=name.casefold(),
+                statement=self._statement,
+                offset=offset,
+                streaming=reference.streaming,
+                source_name=reference.source_name,
+                arguments=tuple(arguments),
+                map_path=lambda path: self._reads.path(path, batch=True),
+            )
+            frame = function(call)
+        yield from reference.place.replaced_by(self._function(frame), alias=None)
+
+    def forget(self) -> None:
+        """Drops the names that this statement made."""
+        for view in self._views:
+            self._spark.catalog.dropTempView(view)
+        for function in self._functions:
+            _jvm.drop_relation(self._spark, function)
+
+    def _view(self, frame: DataFrame) -> str:
+        view = f"__penstock_{next(_numbers)}"
+        frame.createOrReplaceTempView(view)
+        self._views.append(view)
+        return view
+
+    def _function(self, frame: DataFrame) -> str:
+        function = f"__penstock_{next(_numbers)}"
+        _jvm.register_relation(self._spark, function, frame)
+        self._functions.append(function)
+        return f"{function}()"
+
+    def _constant(self, expression: str) -> Any:
+        with handling_reads(None):
+            row = self._execute(f"SELECT {expression}").first()
+        return None if row is None else row[0]
+
+    def _frame_of(self, reference: TableReference) -> DataFrame | None:
+        if len(reference.parts) == 2 and reference.parts[0].casefold() in _FILE_FORMATS:
+            return self._files_of(reference)
+        name = reference.name
+        frame = self._reads.table(
+            self._spark,
+            name,
+            streaming=reference.streaming,
+            options=reference.options,
+            source_name=reference.source_name,
+        )
+        if frame is None and reference.streaming:
+            read = StreamRead("table", reference.options, path=name, name=reference.source_name)
+            return self._reads.stream(
+                self._spark,
+                read,
+                lambda chosen: self._spark.readStream.options(**read.options).name(chosen).table(name),
+            )
+        return frame
+
+    def _files_of(self, reference: TableReference) -> DataFrame | None:
+        """Reads a `` format.`path` `` of SQL, unless Spark can as well do it by itself."""
+        source_format, path = reference.parts
+        if reference.streaming:
+            reader = self._spark.readStream.options(**reference.options)
+            if reference.source_name is not None:
+                reader = reader.name(reference.source_name)
+            if source_format.casefold() == "delta":
+                return reader.format("delta").load(path)
+            # Spark's own file stream would want a schema that SQL has no place for.
+            inferred = {"cloudFiles.format": source_format, "cloudFiles.inferColumnTypes": "true"}
+            return reader.format("cloudFiles").options(**inferred).load(path)
+        where = self._reads.path(path, batch=True)
+        if where == path and not reference.options:
+            return None
+        with handling_reads(None):
+            return self._spark.read.format(source_format).options(**reference.options).load(where)
+
+
+def _not_a_stream(name: str, position: StatementPosition) -> DefinitionError:
+    suggestion = did_you_mean(name, TABLE_FUNCTIONS)
+    return DefinitionError(
+        "UNSUPPORTED_TABLE_FUNCTION",
+        name=f"STREAM {name}",
+        reason=f"the rows of '{name}' do not arrive as a stream",
+        alternative=suggestion or f"Call {name}(…) without STREAM",
+    ).at(position)
