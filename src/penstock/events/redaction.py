@@ -7,7 +7,8 @@ from typing import Final
 
 REDACTED: Final = "*** (redacted)"
 _PLACES: Final = frozenset({"kafka.bootstrap.servers", "mergeschema", "path", "tablename", "topic"})
-_CREDENTIALS: Final = re.compile(r"(?<=://)[^/@]*@")
+# Whatever stands before an @, when there is a colon in it: a key may hold slashes.
+_CREDENTIALS: Final = re.compile(r"(?<=://)[^@]*:[^@]*@")
 _QUERY: Final = re.compile(r"\?.*", re.DOTALL)
 
 

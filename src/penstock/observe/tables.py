@@ -69,18 +69,28 @@ def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iter
 
     Raises:
         DefinitionError: INVALID_DATASET_NAME.
-        ConfigError: TABLE_NOT_FOUND, with the names that are close.
+        ConfigError: TABLE_NOT_FOUND, with the names that are close; SINK_NOT_READABLE.
     """
     wanted = Identifier.parse(name, default_schema=default_schema)
-    tables = list_tables(storage_uri, events)
+    told = list(events)
+    tables = list_tables(storage_uri, told)
     for table in tables:
         if table.identifier == wanted:
             return table
+    if any(_defines_sink(event, wanted) for event in told):
+        raise ConfigError("SINK_NOT_READABLE", name=wanted)
     same_schema = [t.identifier.name for t in tables if t.identifier.schema.casefold() == wanted.schema.casefold()]
     hint = did_you_mean(wanted.name, same_schema) or did_you_mean(str(wanted), [str(t.identifier) for t in tables])
     if not hint and tables:
         hint = "There are: " + ", ".join(str(table.identifier) for table in tables[:20]) + "."
     raise ConfigError("TABLE_NOT_FOUND", name=name, storage=storage_uri, hint=hint or "It holds no table yet.")
+
+
+def _defines_sink(event: Event, wanted: Identifier) -> bool:
+    if event.event_type is not EventType.SINK_DEFINITION:
+        return False
+    schema, _, name = str((event.details.get("sink_definition") or {}).get("dataset")).partition(".")
+    return Identifier(schema, name) == wanted
 
 
 def read_table(
