@@ -1,0 +1,96 @@
+"""The conformance table: complete, without an empty cell, and every test that it names exists."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from penstock.declare import SPELLINGS
+from penstock.errors import conditions
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def tool() -> Iterator[ModuleType]:
+    spec = importlib.util.spec_from_file_location("generate_conformance", ROOT / "tools/generate_conformance.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclass asks for the module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+def test_the_page_is_current(tool: ModuleType) -> None:
+    page = (ROOT / "docs/reference/conformance.md").read_text(encoding="utf-8")
+    assert page == tool.render_page(), "run: python tools/generate_conformance.py"
+    assert "reference/conformance.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_test_exists(tool: ModuleType) -> None:
+    functions: dict[str, set[str]] = {}
+    for row in _rows(tool):
+        file, _, function = row.test.partition("::")
+        if file not in functions:
+            tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+            functions[file] = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        assert function.startswith("test_"), row
+        assert function in functions[file], f"{row.name}: tests/{file} has no {function}"
+
+
+def test_every_refusal_names_a_condition_and_a_reason(tool: ModuleType) -> None:
+    for row in _rows(tool):
+        assert row.name.strip(), row
+        assert bool(row.condition) == bool(row.reason or row.declared_only), row
+        assert not (row.condition and row.no_effect), row
+        assert not row.condition or row.condition in conditions(), row
+
+
+def test_no_cell_is_empty(tool: ModuleType) -> None:
+    lines = [line for line in tool.render_page().splitlines() if line.startswith("|")]
+    for line in lines:
+        cells = re.split(r"(?<!\\)\|", line)[1:-1]
+        assert len(cells) == 4, line
+        assert all(cell.strip() for cell in cells), line
+
+
+def test_every_name_and_parameter_of_the_spellings_has_a_row(tool: ModuleType) -> None:
+    """`a, b(x, y)` in the table stands for the parameters x and y of a and of b."""
+    covered: set[tuple[str, str]] = set()
+    for row in _rows(tool):
+        if match := re.fullmatch(r"([\w, ]+)(?:\(([\w, ]+)\))?", row.name):
+            for name in match[1].split(", "):
+                covered |= {(name, parameter) for parameter in (match[2] or "").split(", ")}
+    wanted = {
+        (name, parameter)
+        for names in SPELLINGS.values()
+        for name, function in names.items()
+        for parameter in ("", *_named_parameters(function))
+    }
+    assert sorted(wanted - covered) == []
+    python = {name for names in SPELLINGS.values() for name in names}
+    assert sorted((name, parameter) for name, parameter in covered - wanted if name in python) == []
+
+
+def _named_parameters(function: Callable[..., Any]) -> Iterator[str]:
+    """A refused declaration takes anything: `*arguments, **options` are no parameters of the API."""
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind not in {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+            yield name
+
+
+def _rows(tool: ModuleType) -> list[Any]:
+    rows = [row for section in tool.sections().values() for row in section]
+    assert len({row.name for row in rows}) == len(rows), "a name stands twice"
+    return rows
