@@ -56,6 +56,9 @@ REPLACED = {
     "SELECT id FROM (SELECT a.*, row_number() OVER (ORDER BY id) r FROM a QUALIFY r = 1)": (
         "SELECT id FROM (SELECT a.*, row_number() OVER (ORDER BY id) r FROM `V` AS `a` QUALIFY r = 1)"
     ),
+    "SELECT * FROM a VERSION AS OF 3 JOIN a FOR TIMESTAMP AS OF date_sub(now(), 1) AS t ON true": (
+        "SELECT * FROM `V` AS `a` JOIN `V` AS t ON true"
+    ),
     "TABLE a": "TABLE `V`",
     "SELECT 1": "SELECT 1",
     "VALUES (1)": "VALUES (1)",
@@ -85,6 +88,13 @@ def test_what_a_reference_tells(spark: SparkSession) -> None:
         "STREAM(`odd.name`) WITH (Limit='2') IDENTIFIED BY `a b`",
         "one.two.`thr``ee`",
     ]
+
+
+def test_a_table_of_the_past(spark: SparkSession) -> None:
+    statement = "SELECT * FROM a VERSION AS OF 3 JOIN b TIMESTAMP AS OF date_sub(now(), 1)"
+    version, timestamp = parse_statement(spark, statement).tables
+    assert (version.options, version.timestamp) == ({"versionAsOf": "3"}, None)
+    assert (timestamp.options, timestamp.timestamp) == ({}, "date_sub(now(), 1)")
 
 
 def test_statements_that_are_no_query(spark: SparkSession) -> None:

@@ -94,6 +94,8 @@ class AnalysisCatalog:
         dataset = self.graph.datasets[identifier]
         if isinstance(dataset, TemporaryView):
             check_view_read(identifier, view_streaming=known.streaming, read_streaming=streaming)
+            if any(key.casefold() in {"versionasof", "timestampasof"} for key in options):
+                raise DefinitionError("TIME_TRAVEL_ON_VIEW", name=identifier)
             evaluation.inputs.append(Input("view", str(identifier), streaming, dataset=identifier))
             return evaluation.inline(dataset, dataset.function)
         name = evaluation.source_name(identifier.name) if streaming else None

@@ -171,7 +171,7 @@ class Evaluation:
         with handling_reads(None):
             if not streaming:
                 self.inputs.append(Input("delta", name, streaming=False))
-                return spark.read.format("delta").load(stored)
+                return spark.read.format("delta").options(**options).load(stored)
             source = self.source_name(name)
             self.inputs.append(Input("delta", name, streaming=True, name=source))
             return spark.readStream.format("delta").options(**options).name(source).load(stored)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -35,13 +35,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class TableReference:
-    """One table name in a statement; `source_name` is that of IDENTIFIED BY, `options` those of WITH."""
+    """One table name in a statement; `source_name` is that of IDENTIFIED BY, `options` those of WITH.
+
+    `timestamp` is the expression of TIMESTAMP AS OF. `common` tells that WITH defines the name.
+    """
 
     parts: tuple[str, ...]
     streaming: bool
     place: Place
     options: Mapping[str, str]
     source_name: str | None = None
+    timestamp: str | None = None
+    common: bool = False
 
     @property
     def name(self) -> str:
@@ -66,8 +71,13 @@ class FunctionReference:
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """`command` is the kind of a statement that is no query (`CreateTable`, …), else None."""
+    """`command` is the kind of a statement that is no query (`CreateTable`, …), else None.
 
+    `plan` is Spark's, unresolved.
+    """
+
+    plan: Any
+    words: Words
     tables: tuple[TableReference, ...]
     functions: tuple[FunctionReference, ...]
     command: str | None
@@ -105,12 +115,22 @@ def parse_statement(spark: SparkSession, statement: str) -> ParsedStatement:
     for node in _walk(plan, (), frozenset()):
         if node.kind == "UnresolvedRelation":
             table = _table(node, words)
-            if len(table.parts) > 1 or table.parts[0].casefold() not in node.common_names:
-                tables[table.place.start] = table
+            common = len(table.parts) == 1 and table.parts[0].casefold() in node.common_names
+            # STREAM(name) of a WITH name is what that is.
+            if not common or table.streaming:
+                tables[table.place.start] = replace(table, common=common)
+        elif (
+            node.kind == "RelationTimeTravel"
+            and node.plan.relation().getClass().getSimpleName() == "UnresolvedRelation"
+        ):
+            table = _past_table(node, words, statement)
+            tables[table.place.start] = table
         elif node.kind == "UnresolvedTableValuedFunction":
             function = _function(node, words)
             functions[function.place.start] = function
     return ParsedStatement(
+        plan,
+        words,
         tuple(tables[start] for start in sorted(tables)),
         tuple(functions[start] for start in sorted(functions)),
         next(_commands(spark, plan), None),
@@ -138,6 +158,19 @@ def _table(node: _Node, words: Words) -> TableReference:
         options={str(key): str(value) for key, value in relation.options().asCaseSensitiveMap().items()},
         source_name=source_name,
     )
+
+
+def _past_table(node: _Node, words: Words, statement: str) -> TableReference:
+    """Returns the table of `name VERSION AS OF 3`: read by Delta's options, as a view has no past."""
+    relation = _Node(node.plan.relation(), "UnresolvedRelation", node.above, node.common_names)
+    table = _table(relation, words)
+    stop = int(node.plan.origin().stopIndex().get()) + 1
+    place = replace(table.place, stop=stop, alias_at=None if table.place.alias_at is None else stop)
+    if node.plan.version().isDefined():
+        return replace(table, place=place, options={**table.options, "versionAsOf": str(node.plan.version().get())})
+    origin = node.plan.timestamp().get().origin()
+    expression = statement[int(origin.startIndex().get()) : int(origin.stopIndex().get()) + 1]
+    return replace(table, place=place, timestamp=expression)
 
 
 def _function(node: _Node, words: Words) -> FunctionReference:
@@ -189,6 +222,12 @@ def _clauses(scanner: Scanner) -> str | None:
     if scanner.words("WITH"):
         scanner.parentheses()
     return scanner.part() if scanner.words("IDENTIFIED", "BY") else None
+
+
+def plan_nodes(plan: Any) -> Iterator[Any]:
+    """Yields each node of a parsed plan, those of subqueries and of WITH, too."""
+    for node in _walk(plan, (), frozenset()):
+        yield node.plan
 
 
 def _walk(plan: Any, above: tuple[_Node, ...], common_names: frozenset[str]) -> Iterator[_Node]:

@@ -18,9 +18,13 @@ class Words:
         """Returns a scanner whose first token is the one at or after offset `start`."""
         return Scanner(self.tokens, self._index(start))
 
+    def between(self, start: int, stop: int) -> list[Token]:
+        """Returns the tokens between two offsets."""
+        return self.tokens[self._index(start) : self._index(stop)]
+
     def argument_names(self, start: int, stop: int) -> dict[str, int]:
         """Returns where each `name =>` between two offsets stands, by the folded name."""
-        inside = self.tokens[self._index(start) : self._index(stop)]
+        inside = self.between(start, stop)
         return {
             name.text.strip("`").casefold(): name.start
             for name, equals, greater in zip(inside, inside[1:], inside[2:], strict=False)

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
@@ -13,11 +15,19 @@ from penstock.spark import _jvm
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.spark.sql.arguments import evaluate
+from penstock.spark.sql.column_qualifiers import qualify
 from penstock.spark.sql.edits import Edit, EditedStatement
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunctionCall
+from penstock.spark.sql.json_paths import NOT_VARIANT, json_paths
 from penstock.spark.sql.positions import placing_as_spark_says
-from penstock.spark.sql.references import FunctionReference, TableReference, parse_statement, quoted
-from penstock.spark.statement_places import placing
+from penstock.spark.sql.references import (
+    FunctionReference,
+    ParsedStatement,
+    TableReference,
+    parse_statement,
+    quoted,
+)
+from penstock.spark.statement_places import placing, statement_position
 
 Execute = Callable[[str], DataFrame]
 """Spark's own `spark.sql` of a text, with the arguments of the author's call."""
@@ -62,15 +72,40 @@ def run_statement(reads: StatementReads, spark: SparkSession, statement: str, ex
         reads.action(f"spark.sql('{' '.join(statement.split()[:2])} …')")
     run = _Run(reads, spark, statement, execute)
     try:
-        edits = [edit for table in parsed.tables for edit in run.table(table)]
+        qualifiers = qualify(parsed.words, parsed.tables)
+        edits = [edit for table in parsed.tables for edit in run.table(table, qualifiers.aliases)]
         edits += [edit for function in parsed.functions for edit in run.function(function)]
-        edited = EditedStatement.of(statement, edits)
-        with placing_as_spark_says(edited):
-            return execute(edited.text)
+        return _execute(parsed, EditedStatement.of(statement, [*edits, *qualifiers.edits]), execute)
     finally:
         # A DataFrame is bound when it is made; a view that a command makes is bound when it is read.
         if parsed.command is None:
             run.forget()
+
+
+def _execute(parsed: ParsedStatement, edited: EditedStatement, execute: Execute) -> DataFrame:
+    """Runs the edited statement; when paths like `column:field` are on text, again with functions in their place.
+
+    Only Spark knows the type of a column. First all paths are taken to be on text, then without those of a column
+    that turns out to be a VARIANT.
+    """
+    try:
+        with placing_as_spark_says(edited):
+            return execute(edited.text)
+    except (PySparkException, Py4JJavaError) as error:
+        if NOT_VARIANT not in str(error) or not (paths := json_paths(parsed.plan, parsed.words, edited.original)):
+            raise
+    while True:
+        by_function = [edit for path in paths for edit in path.as_function()]
+        again = EditedStatement.of(edited.original, [*edited.edits, *by_function])
+        try:
+            with placing_as_spark_says(again):
+                return execute(again.text)
+        except AnalysisException as error:
+            place = statement_position(error)
+            variant = {path.column for path in paths if StatementPosition.of(edited.original, path.start) == place}
+            if not variant or "get_json_object" not in str(error):
+                raise
+            paths = [path for path in paths if path.column not in variant]
 
 
 class _Run:
@@ -81,12 +116,21 @@ class _Run:
         self._views: list[str] = []
         self._functions: list[str] = []
 
-    def table(self, reference: TableReference) -> Iterator[Edit]:
-        """Yields the edits that put what a table name means in its place; none leave it to Spark."""
+    def table(self, reference: TableReference, aliases: Mapping[int, str]) -> Iterator[Edit]:
+        """Yields the edits that put what a table name means in its place; none leave it to Spark.
+
+        `aliases` are for those that the statement gives none, by their place.
+        """
+        if reference.common:
+            yield from reference.place.replaced_by(reference.name, alias=None)
+            return
         with placing(self._statement, reference.place.start):
             frame = self._frame_of(reference)
+        alias, place = aliases.get(reference.place.start), reference.place
         if frame is not None:
-            yield from reference.place.replaced_by(quoted(self._view(frame)), alias=reference.parts[-1])
+            yield from place.replaced_by(quoted(self._view(frame)), alias=alias)
+        elif alias not in {None, reference.parts[-1]} and place.alias_at is not None:
+            yield Edit(place.alias_at, place.alias_at, f" AS {quoted(str(alias))}")
 
     def function(self, reference: FunctionReference) -> Iterator[Edit]:
         """Yields the edits that put the rows of a table function in its place; none leave it to Spark."""
@@ -138,12 +182,14 @@ class _Run:
     def _frame_of(self, reference: TableReference) -> DataFrame | None:
         if len(reference.parts) == 2 and reference.parts[0].casefold() in _FILE_FORMATS:
             return self._files_of(reference)
-        name = reference.name
+        name, options = reference.name, reference.options
+        if reference.timestamp is not None:
+            options = {**options, "timestampAsOf": str(self._constant(reference.timestamp))}
         frame = self._reads.table(
             self._spark,
             name,
             streaming=reference.streaming,
-            options=reference.options,
+            options=options,
             source_name=reference.source_name,
         )
         if frame is None and reference.streaming:
