@@ -28,12 +28,14 @@ from penstock.graph.elements import (
     UnresolvedFlow,
 )
 from penstock.graph.identifier import Identifier
+from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
 from penstock.spark.evaluation import EvaluationSettings
 from penstock.spark.plans import OutputMode
+from penstock.spark.query_settings import query_settings, spark_settings
 from penstock.spark.sinks import check_sink_format
-from penstock.spark.translate import reason_of
+from penstock.spark.translate import reason_of, translate_analysis
 from penstock.storage import StorageLayout
 
 Progress = Callable[[str], None]
@@ -64,7 +66,7 @@ class Resolver:
         Raises:
             PipelineInvalid: everything that is wrong, direct causes first.
         """
-        for identifier in self.graph.datasets:
+        for identifier in reading_order(self.graph):
             self._resolve_with_upstream(identifier)
         for sink in self.graph.sinks.values():
             self._resolve_sink(sink)
@@ -187,19 +189,24 @@ class Resolver:
             self.settings,
             tuple(identifier.name for identifier in self.graph.datasets),
         )
+        settings = spark_settings({**(target.spark_conf if isinstance(target, Dataset) else {}), **flow.spark_conf})
         try:
-            return analyser.analyse(
-                flow.function,
-                target,
-                location=flow.location,
-                schemas=lambda source: self.layout.schemas(flow.target, flow.name, source),
-                modes=modes,
-            )
+            with query_settings(self.spark, settings):
+                return analyser.analyse(
+                    flow.function,
+                    target,
+                    location=flow.location,
+                    schemas=lambda source: self.layout.schemas(flow.target, flow.name, source),
+                    modes=modes,
+                )
         except UpstreamFailed as upstream:
             reason = DefinitionError("UPSTREAM_FAILED", dataset=str(target.identifier), name=upstream.identifier)
             return FailedFlow(flow, reason, because_of=upstream.identifier)
         except PenstockError as error:
             return FailedFlow(flow, error)
+        except PySparkException as error:  # of a setting: what the query meets, the analyser translates
+            dataset = str(target.identifier)
+            return FailedFlow(flow, translate_analysis(error, known=(), location=flow.location, dataset=dataset))
 
     def _lookup(self, identifier: Identifier) -> Known | None:
         if identifier in self._failed:

@@ -19,6 +19,7 @@ from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import ObservedExpectations, count_output
 from penstock.spark.listener import ProgressListener
 from penstock.spark.plans import counts_twice
+from penstock.spark.query_settings import query_settings, spark_settings
 from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.sources.kafka import check_brokers
 from penstock.storage import StorageLayout
@@ -101,24 +102,12 @@ class FlowServices:
     @contextmanager
     def configured(self, flow: ResolvedFlow) -> Iterator[None]:
         """Sets the flow's `spark_conf` on the session; a query keeps what was set when it started."""
-        with self.evaluation:
-            conf = self.spark_conf(flow)
-            before = {key: self.spark.conf.get(key, None) for key in conf}
-            try:
-                for key, value in conf.items():
-                    self.spark.conf.set(key, value)
-                yield
-            finally:
-                for key, old in before.items():
-                    if old is None:
-                        self.spark.conf.unset(key)
-                    else:
-                        self.spark.conf.set(key, old)
+        with self.evaluation, query_settings(self.spark, self.spark_conf(flow)):
+            yield
 
     def spark_conf(self, flow: ResolvedFlow) -> dict[str, str]:
         """Returns the Spark settings of the flow and its table; `pipelines.*` are Penstock's, not Spark's."""
-        both = self.graph.flow_settings(flow)
-        return {key: str(value) for key, value in both.items() if not key.startswith("pipelines.")}
+        return spark_settings(self.graph.flow_settings(flow))
 
     def trigger_of(self, flow: ResolvedFlow) -> Trigger:
         """Returns the flow's trigger: its own mode or interval in a continuous run, else the pipeline's."""

@@ -127,7 +127,10 @@ def test_what_spark_finds_wrong_is_shown_at_its_place(project: PipelineProject) 
           CONSTRAINT ok EXPECT (id > 0),
           CONSTRAINT amount EXPECT (amout > 0)
         ) AS SELECT id FROM good;
-        CREATE STREAMING TABLE no_stream AS SELECT * FROM good;
+        SET spark.sql.ansi.enabled = false;
+        CREATE MATERIALIZED VIEW lenient AS SELECT CAST(id > 0 AS TIMESTAMP) AS x FROM good;
+        SET spark.sql.warehouse.dir = elsewhere;
+        CREATE MATERIALIZED VIEW fixed AS SELECT 1 AS x;
         """,
     )
     project.settings["configuration"] = "{name: unheard_of}"
@@ -139,6 +142,7 @@ def test_what_spark_finds_wrong_is_shown_at_its_place(project: PipelineProject) 
         ("QUERY_ANALYSIS_FAILED", "shop.no_function", "bad.sql:9:64"),
         ("DECLARED_SCHEMA_INVALID", "shop.no_type", "bad.sql:10:1"),
         ("EXPECTATION_NOT_RESOLVED", "shop.no_rule", "bad.sql:13:3"),
+        ("QUERY_ANALYSIS_FAILED", "shop.fixed", "bad.sql:18:1"),
     ]
 
 

@@ -116,16 +116,18 @@ class Cursor:
 
     def skip_group(self) -> None:
         """Moves over the `( … )` or, in a type, `< … >` that begins here, whatever is in it."""
-        place = self.location
-        opening = self.take().text
-        while not self.accept(_CLOSING[opening]):
+        opened: list[tuple[str, SourceLocation]] = []
+        while True:
             token = self.peek()
             if token is None:
-                raise self._unclosed(opening, place)
-            if token.text in {"(", opening}:
-                self.skip_group()
-            else:
-                self.take()
+                raise self._unclosed(*opened[-1])
+            if not opened or token.text in {"(", opened[-1][0]}:
+                opened.append((token.text, self.location))
+            elif token.text == _CLOSING[opened[-1][0]]:
+                opened.pop()
+            self.take()
+            if not opened:
+                return
 
     def skip_to(self, *ends: str) -> None:
         """Moves to the next of the symbols or keywords `ends` that stands outside of all parentheses."""
