@@ -35,8 +35,8 @@ def _render(result: dict[str, Any], name: str) -> str:
     run = f"**{result['benchmark']}**, {result['date']}, commit {result['commit']}, `{result['command']}` ({name})"
     machine = f"{host['processor']}, {host['cores']} cores, {host['memory_gb']} GB; Python {versions['python']}, "
     machine += f"Java {versions['java']}, PySpark {versions['pyspark']}, Delta {versions['delta-spark']}"
-    table = _orders_table(result["runs"]) if result["benchmark"] == "orders" else _startup_table(result["runs"])
-    return "\n\n".join([run, machine, table])
+    table = {"orders": _orders_table, "expectations": _ratio_table}.get(result["benchmark"], _startup_table)
+    return "\n\n".join([run, machine, table(result["runs"])])
 
 
 def _orders_table(runs: list[dict[str, Any]]) -> str:
@@ -78,6 +78,20 @@ def _startup_table(runs: list[dict[str, Any]]) -> str:
         for run in runs
     ]
     return _markdown(["what", "seconds", "goal", "met"], rows)
+
+
+def _ratio_table(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["what"],
+            f"{statistics.median(run['seconds']):.2f} ({min(run['seconds']):.2f} to {max(run['seconds']):.2f})",
+            "" if run["ratio"] is None else f"{run['ratio']:.2f} of {run['base']}",
+            "" if run["goal"] is None else f"{run['goal']:.2f}",
+            "" if run["goal"] is None else ("yes" if run["ratio"] <= run["goal"] else "no"),
+        ]
+        for run in runs
+    ]
+    return _markdown(["what", "seconds", "ratio", "goal", "met"], rows)
 
 
 def _median(runs: list[dict[str, Any]], key: str) -> float | None:

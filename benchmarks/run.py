@@ -12,7 +12,11 @@ import sys
 from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
-_QUICK = {"orders": ["--rows", "20000"], "startup": ["--repeat", "1"]}
+_QUICK = {
+    "orders": ["--rows", "20000"],
+    "startup": ["--repeat", "1"],
+    "expectations": ["--rows", "20000", "--repeat", "1"],
+}
 
 
 def main(words: list[str]) -> int:

@@ -41,7 +41,16 @@ ends with an error, the document is `{"errors": [{condition, message, fix, datas
 def reference() -> str:
     """Returns the page."""
     command: Any = typer.main.get_command(app)
-    return HEAD + "".join(_section(name, one) for name, one in command.commands.items())
+    return HEAD + "".join(_section(name, one) for name, one in commands(command).items())
+
+
+def commands(group: Any, prefix: str = "") -> dict[str, Any]:
+    """Returns every command by the words that call it, those of groups too."""
+    found: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        inner = commands(command, f"{prefix}{name} ") if hasattr(command, "commands") else {f"{prefix}{name}": command}
+        found.update(inner)
+    return found
 
 
 def _section(name: str, command: Any) -> str:

@@ -41,8 +41,11 @@ __all__ = [
     "expect_all",
     "expect_all_or_drop",
     "expect_all_or_fail",
+    "expect_all_or_quarantine",
     "expect_or_drop",
     "expect_or_fail",
+    "expect_or_quarantine",
+    "expect_unique",
     "foreach_batch_sink",
     "materialized_view",
     "on_event_hook",
@@ -58,8 +61,6 @@ __all__ = [
 _REFUSED = frozenset(
     {
         "enable_local_execution",
-        "expect_all_or_quarantine",
-        "expect_or_quarantine",
     }
 )
 

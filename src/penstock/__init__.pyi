@@ -7,8 +7,11 @@ from penstock.declare.expectations import expect as expect
 from penstock.declare.expectations import expect_all as expect_all
 from penstock.declare.expectations import expect_all_or_drop as expect_all_or_drop
 from penstock.declare.expectations import expect_all_or_fail as expect_all_or_fail
+from penstock.declare.expectations import expect_all_or_quarantine as expect_all_or_quarantine
 from penstock.declare.expectations import expect_or_drop as expect_or_drop
 from penstock.declare.expectations import expect_or_fail as expect_or_fail
+from penstock.declare.expectations import expect_or_quarantine as expect_or_quarantine
+from penstock.declare.expectations import expect_unique as expect_unique
 from penstock.declare.flows import append_flow as append_flow
 from penstock.declare.flows import update_flow as update_flow
 from penstock.declare.reads import read as read

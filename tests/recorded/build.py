@@ -314,6 +314,8 @@ def first_update(storage: str) -> None:
                 dataset="shop.hourly_revenue",
                 name="shop.hourly_revenue",
                 expectations="'revenue is positive'",
+                row='{"hour":"2026-03-01T08:00:00Z","revenue":-12.5}',
+                origin="",
             )
             update.status("hourly_revenue", FlowStatus.FAILED, error.message, error=error, after=0.9)
             update.status("revenue_report", FlowStatus.SKIPPED, "it reads hourly_revenue, which failed")

@@ -26,9 +26,14 @@ PIPELINES = [block for block in ALL_BLOCKS if block.kind in {"python", "sql"} an
 SHELL = [block for block in ALL_BLOCKS if block.kind in {"sh", "console"}]
 
 
-def commands() -> dict[str, Any]:
-    command: Any = typer.main.get_command(app)
-    return dict(command.commands)
+def commands(group: Any = None, prefix: str = "") -> dict[str, Any]:
+    """Returns every command by the words that call it, those of groups too."""
+    found: dict[str, Any] = {}
+    root: Any = typer.main.get_command(app) if group is None else group
+    for name, command in root.commands.items():
+        inner = hasattr(command, "commands")
+        found |= commands(command, f"{prefix}{name} ") if inner else {f"{prefix}{name}": command}
+    return found
 
 
 @pytest.mark.parametrize("block", PYTHON, ids=str)
@@ -63,8 +68,9 @@ def _penstock_calls(block: Block) -> list[list[str]]:
 def test_commands_and_flags_in_shell_blocks_exist(block: Block) -> None:
     known = commands()
     for words in _penstock_calls(block):
-        assert words[0] in known, words
-        flags = {flag for parameter in known[words[0]].params for flag in parameter.opts} | {"--help", "--debug"}
+        name = words[0] if words[0] in known else " ".join(words[:2])
+        assert name in known, words
+        flags = {flag for parameter in known[name].params for flag in parameter.opts} | {"--help", "--debug"}
         assert {word.partition("=")[0] for word in words[1:] if word.startswith("-")} <= flags, words
 
 

@@ -65,7 +65,12 @@ def test_a_broken_expectation_is_told_from_other_raised_errors(spark: SparkSessi
         broken.collect()
     error = translate_failure(failure.value, dataset="shop.target", flow="f")
     assert isinstance(error, DataError)
-    assert error.facts == {"name": 'shop.odd ":name', "expectations": f"'{name}', 'b'"}
+    assert error.facts == {
+        "name": 'shop.odd ":name',
+        "expectations": f"'{name}', 'b'",
+        "row": '{"id":0}',
+        "origin": "",
+    }
     with pytest.raises(Exception, match="mine") as raised:
         spark.range(1).select(sf.raise_error(sf.lit("mine"))).collect()
     assert user_raised(raised.value) == "mine"

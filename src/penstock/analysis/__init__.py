@@ -2,5 +2,6 @@
 
 from penstock.analysis.catalog import check_view_read
 from penstock.analysis.resolver import Resolver
+from penstock.analysis.view_quarantine import with_view_quarantines
 
-__all__ = ["Resolver", "check_view_read"]
+__all__ = ["Resolver", "check_view_read", "with_view_quarantines"]

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema, spark_schema
 from penstock.analysis.query import AnalysedQuery, QueryAnalyser
 from penstock.analysis.rules import check
+from penstock.analysis.view_quarantine import view_behind
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import (
@@ -203,7 +204,9 @@ class Resolver:
             reason = DefinitionError("UPSTREAM_FAILED", dataset=str(target.identifier), name=upstream.identifier)
             return FailedFlow(flow, reason, because_of=upstream.identifier)
         except PenstockError as error:
-            return FailedFlow(flow, error)
+            view = view_behind(self.graph, flow)
+            reported = view is not None and view.identifier in self._failed
+            return FailedFlow(flow, error, because_of=view.identifier if view is not None and reported else None)
         except PySparkException as error:  # of a setting: what the query meets, the analyser translates
             dataset = str(target.identifier)
             return FailedFlow(flow, translate_analysis(error, known=(), location=flow.location, dataset=dataset))

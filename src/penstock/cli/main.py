@@ -13,7 +13,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from penstock.cli import events, explain, graph, init, plan, run, setup, show, sql, status, stubs, ui, validate
+from penstock.cli import (
+    events,
+    explain,
+    graph,
+    init,
+    plan,
+    quarantine,
+    run,
+    setup,
+    show,
+    sql,
+    status,
+    stubs,
+    ui,
+    validate,
+)
 
 DEBUG_VARIABLE = "PENSTOCK_DEBUG"
 
@@ -75,7 +90,7 @@ def penstock(
     """Declarative streaming pipelines on Spark and Delta Lake, with every row accounted for."""
 
 
-START, RUN, LOOK = "Start", "Run a pipeline", "Look at a pipeline (no Spark, except sql)"
+START, RUN, LOOK = "Start", "Run a pipeline", "Look at a pipeline (no Spark, except sql and replay)"
 
 for panel, function in (
     (START, init.init),
@@ -93,6 +108,13 @@ for panel, function in (
     (START, explain.explain),
 ):
     app.command(cls=Command, rich_help_panel=panel)(function)
+
+quarantined = typer.Typer(
+    name="quarantine", help="Look at rows that break a rule, and send them through again.", no_args_is_help=True
+)
+quarantined.command(cls=Command)(quarantine.show)
+quarantined.command(cls=Command)(quarantine.replay)
+app.add_typer(quarantined, rich_help_panel=LOOK)
 
 
 def main() -> None:

@@ -215,9 +215,9 @@ def _batch(event: Event, details: Any) -> str:
     parts = [
         f"{count(metrics.get('num_input_rows') or 0)} rows in, {count(metrics.get('num_output_rows') or 0)} written"
     ]
-    dropped = (details.get("data_quality") or {}).get("dropped_records")
-    if dropped:
-        parts.append(f"{count(dropped)} dropped")
+    quality = details.get("data_quality") or {}
+    taken_out = {word: quality.get(f"{word}_records") for word in ("dropped", "quarantined")}
+    parts += [f"{count(rows)} {word}" for word, rows in taken_out.items() if rows]
     if metrics.get("processed_rows_per_second"):
         parts.append(rate(metrics["processed_rows_per_second"]))
     if metrics.get("batch_duration_ms") is not None:

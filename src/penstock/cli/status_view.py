@@ -24,15 +24,18 @@ def status_table(status: PipelineStatus, *, title: str = "") -> Any:
     built = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
     built.add_column("dataset", overflow="fold")
     built.add_column("status")
-    for heading in ("rows", "dropped", "in", "done", "batch", "passed"):
+    visible = _visible(status.datasets)
+    aside = any(dataset.has_quarantine or dataset.quarantined for dataset in visible)
+    for heading in ("rows", "dropped", *(("quarantined",) if aside else ()), "in", "done", "batch", "passed"):
         built.add_column(heading, justify="right")
-    for dataset in _visible(status.datasets):
+    for dataset in visible:
         word = "" if dataset.status is None else dataset.status.value
         built.add_row(
             Text(short_name(dataset.name, status.datasets)),
             Text(word.lower(), style=_STYLES.get(word, "")),
             count(dataset.rows),
             count(dataset.dropped),
+            *((count(dataset.quarantined),) if aside else ()),
             rate(dataset.input_rows_per_second),
             rate(dataset.processed_rows_per_second),
             duration_ms(dataset.last_batch_duration_ms),

@@ -32,6 +32,8 @@ class DatasetRow:
     status: Any
     rows: int | None
     dropped: int | None
+    quarantined: int | None
+    has_quarantine: bool
     input_rows_per_second: float | None
     processed_rows_per_second: float | None
     passed: int
@@ -53,6 +55,8 @@ class DatasetRow:
             status=dataset.status,
             rows=dataset.rows,
             dropped=dataset.dropped,
+            quarantined=dataset.quarantined,
+            has_quarantine=dataset.has_quarantine or bool(dataset.quarantined),
             input_rows_per_second=dataset.input_rows_per_second,
             processed_rows_per_second=dataset.processed_rows_per_second,
             passed=passed,
@@ -103,6 +107,8 @@ def totals(rows: Iterable[DatasetRow]) -> dict[str, Any]:
     return {
         "rows": sum(row.rows or 0 for row in every),
         "dropped": sum(row.dropped or 0 for row in every),
+        "quarantined": sum(row.quarantined or 0 for row in every),
+        "has_quarantine": any(row.has_quarantine for row in every),
         "passed": sum(row.passed for row in every),
         "checked": sum(row.checked for row in every),
         "last_batch_at": max((row.last_batch_at for row in every if row.last_batch_at), default=None),

@@ -1,4 +1,4 @@
-"""The six expectation decorators. They stack above or below a table or view decorator, in any order."""
+"""The expectation decorators. They stack above or below a table or view decorator, in any order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from penstock.declare.dataset_function import (
     known_about,
 )
 from penstock.declare.declaration import Declaration, declaring
-from penstock.declare.parameters import describe
-from penstock.graph.elements import Expectation, OnViolation
+from penstock.declare.parameters import ParameterType, describe
+from penstock.graph.elements import Expectation, OnViolation, UniqueKey
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -56,6 +56,17 @@ def expect_or_fail(call: Declaration, /, name: str, inv: str | Column) -> Callab
 
 
 @declaring
+def expect_or_quarantine(call: Declaration, /, name: str, inv: str | Column) -> Callable[[F], F]:
+    """Counts the rows for which `inv` is not TRUE (NULL counts), and writes them to `<table>__quarantine` instead.
+
+    A row that breaks a dropping expectation as well goes to quarantine, not lost. `name` names the
+    counts, may hold spaces, and is used once per dataset; `inv` is a SQL condition or a Column over
+    the dataset's columns.
+    """
+    return _expecting(call, {name: inv}, OnViolation.QUARANTINE)
+
+
+@declaring
 def expect_all(call: Declaration, /, expectations: Mapping[str, str | Column]) -> Callable[[F], F]:
     """`expect` for each entry of `expectations`, name to condition."""
     return _expecting(call, expectations, OnViolation.WARN)
@@ -71,6 +82,44 @@ def expect_all_or_drop(call: Declaration, /, expectations: Mapping[str, str | Co
 def expect_all_or_fail(call: Declaration, /, expectations: Mapping[str, str | Column]) -> Callable[[F], F]:
     """`expect_or_fail` for each entry of `expectations`."""
     return _expecting(call, expectations, OnViolation.FAIL)
+
+
+@declaring
+def expect_all_or_quarantine(call: Declaration, /, expectations: Mapping[str, str | Column]) -> Callable[[F], F]:
+    """`expect_or_quarantine` for each entry of `expectations`; a row that breaks several is quarantined once."""
+    return _expecting(call, expectations, OnViolation.QUARANTINE)
+
+
+def _expect_unique(
+    call: Declaration, /, keys: str | Sequence[str], name: str | None = None, action: str = OnViolation.WARN.value
+) -> Callable[[F], F]:
+    """Counts the rows of a table whose key another row has already, in the same batch or in the table.
+
+    `keys` is a column's name or a list of them; a row with a NULL in its key repeats no other. `name`
+    names the counts and defaults to `unique <keys>`. `action` says what happens to a row that repeats
+    a key: `warn` keeps it, `drop` leaves it out, `quarantine` puts it into `<table>__quarantine`,
+    `fail` stops the flow before the batch is committed.
+    """
+    columns = (keys,) if isinstance(keys, str) else tuple(keys)
+    return _expecting(call, {name or f"unique {', '.join(columns)}": UniqueKey(columns)}, OnViolation(action))
+
+
+def _is_key(value: object) -> bool:
+    names = (value,) if isinstance(value, str) else value
+    filled = isinstance(names, list | tuple) and all(isinstance(each, str) and each.strip() for each in names)
+    return filled and bool(names)
+
+
+expect_unique = declaring(
+    _expect_unique,
+    name="expect_unique",
+    types={
+        "keys": ParameterType("a column name (str) or a list of them", _is_key),
+        "action": ParameterType(
+            "'warn', 'drop', 'quarantine' or 'fail'", lambda value: value in [each.value for each in OnViolation]
+        ),
+    },
+)
 
 
 def expectations_of(

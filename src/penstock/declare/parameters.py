@@ -117,6 +117,7 @@ TYPES: Mapping[str, ParameterType] = {
     "expect_all": _CONSTRAINTS,
     "expect_all_or_drop": _CONSTRAINTS,
     "expect_all_or_fail": _CONSTRAINTS,
+    "expect_all_or_quarantine": _CONSTRAINTS,
     "source": ParameterType("the name of a dataset (str)", _is_filled_text),
     "keys": _COLUMNS,
     "sequence_by": _EXPRESSION,

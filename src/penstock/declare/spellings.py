@@ -16,8 +16,11 @@ from penstock.declare.expectations import (
     expect_all,
     expect_all_or_drop,
     expect_all_or_fail,
+    expect_all_or_quarantine,
     expect_or_drop,
     expect_or_fail,
+    expect_or_quarantine,
+    expect_unique,
 )
 from penstock.declare.flows import append_flow, update_flow
 from penstock.declare.reads import read, read_stream, readStream
@@ -50,8 +53,11 @@ _SHARED: dict[str, Callable[..., Any]] = {
     "expect_all": expect_all,
     "expect_all_or_drop": expect_all_or_drop,
     "expect_all_or_fail": expect_all_or_fail,
+    "expect_all_or_quarantine": expect_all_or_quarantine,
     "expect_or_drop": expect_or_drop,
     "expect_or_fail": expect_or_fail,
+    "expect_or_quarantine": expect_or_quarantine,
+    "expect_unique": expect_unique,
     "foreach_batch_sink": foreach_batch_sink,
     "materialized_view": materialized_view,
     "on_event_hook": on_event_hook,

@@ -31,6 +31,7 @@ class StreamingTableDeclaration(Protocol):
         expect_all: Mapping[str, str | Column] | None = None,
         expect_all_or_drop: Mapping[str, str | Column] | None = None,
         expect_all_or_fail: Mapping[str, str | Column] | None = None,
+        expect_all_or_quarantine: Mapping[str, str | Column] | None = None,
         cluster_by: Sequence[str] | None = None,
         row_filter: str | None = None,
         private: bool = False,
@@ -60,6 +61,7 @@ def _create(  # noqa: PLR0917 - the order of the `dlt` API
     temporary: bool = False,
     cluster_by_auto: bool = False,
     format: str | None = None,
+    expect_all_or_quarantine: Mapping[str, Any] | None = None,
 ) -> None:
     identifier = call.identifier(name)
     if identifier is None:
@@ -74,6 +76,7 @@ def _create(  # noqa: PLR0917 - the order of the `dlt` API
                 *expectations_of(call, expect_all, OnViolation.WARN),
                 *expectations_of(call, expect_all_or_drop, OnViolation.DROP),
                 *expectations_of(call, expect_all_or_fail, OnViolation.FAIL),
+                *expectations_of(call, expect_all_or_quarantine, OnViolation.QUARANTINE),
             ),
             schema=schema,
             table_properties=texts(table_properties),
@@ -101,7 +104,8 @@ create_streaming_table = _declaration(
         partition_cols: Columns that partition the table; not together with `cluster_by`.
         path: Where the table is stored; default: `<storage>/tables/<schema>/<name>`.
         schema: A DDL str or StructType; default: the flows' schema.
-        expect_all, expect_all_or_drop, expect_all_or_fail: Expectations on the rows of all flows.
+        expect_all, expect_all_or_drop, expect_all_or_fail, expect_all_or_quarantine: Expectations on
+            the rows of all flows.
         cluster_by: Columns of liquid clustering.
         temporary, private: Stored, but private to the pipeline.
         format: `delta`, the only format.

@@ -12,17 +12,11 @@ from penstock.declare.user_frames import caller_location
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
 
-_QUARANTINE = "this version cannot keep the rows that break a rule in a table of their own"
-_QUARANTINE_ALTERNATIVE = "Use expect_or_drop, and a second table whose query selects the rows that break the rule"
-
-_REFUSED: dict[str, tuple[str, str]] = {
-    "expect_or_quarantine": (_QUARANTINE, _QUARANTINE_ALTERNATIVE),
-    "expect_all_or_quarantine": (_QUARANTINE, _QUARANTINE_ALTERNATIVE),
-}
+_REFUSED: dict[str, tuple[str, str]] = {}
 
 
 # Those whose first argument names no dataset or sink.
-_NAMELESS = frozenset({"expect_or_quarantine", "expect_all_or_quarantine"})
+_NAMELESS: frozenset[str] = frozenset()
 
 
 def _refusing(name: str, reason: str, alternative: str) -> Callable[..., Any]:

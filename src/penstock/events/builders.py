@@ -245,6 +245,8 @@ def flow_batch(name: str, progress: BatchProgress, *, status: FlowStatus = FlowS
         message += f" in {_duration(progress.batch_duration_ms)}"
     if progress.dropped_records:
         message += f", {progress.dropped_records:,} dropped"
+    if progress.quarantined_records > 0:
+        message += f", {progress.quarantined_records:,} quarantined"
     if progress.late_rows:
         message += f", {progress.late_rows:,} late"
     kept = sum(count.failed_records for count in progress.expectations if count.action == "warn")
@@ -258,6 +260,7 @@ def flow_batch(name: str, progress: BatchProgress, *, status: FlowStatus = FlowS
             "metrics": metrics,
             "data_quality": {
                 "dropped_records": progress.dropped_records,
+                "quarantined_records": progress.quarantined_records,
                 "expectations": [
                     {
                         "name": count.name,

@@ -38,6 +38,7 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
             metrics.get("dropped_records"), quality.get("dropped_records") if isinstance(quality, Mapping) else None
         )
         or 0,
+        quarantined_records=_integer(metrics.get("quarantined_records")) or 0,
         input_rows_per_second=_number(metrics.get("input_rows_per_second")),
         processed_rows_per_second=_number(metrics.get("processed_rows_per_second")),
         batch_duration_ms=_integer(metrics.get("batch_duration_ms")),

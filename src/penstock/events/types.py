@@ -126,13 +126,15 @@ class BatchProgress:
     """What one micro-batch (or one batch refresh) did; the `metrics` of a `flow_progress` event.
 
     Rates are rows per second, durations milliseconds. `num_output_rows` is what was handed to the
-    target after dropping; `backlog_*` is what the source still has, None where it cannot tell.
+    target, without the rows that were dropped or quarantined; `backlog_*` is what the source still has,
+    None where it cannot tell.
     """
 
     batch_id: int
     num_input_rows: int
     num_output_rows: int
     dropped_records: int = 0
+    quarantined_records: int = 0
     input_rows_per_second: float | None = None
     processed_rows_per_second: float | None = None
     batch_duration_ms: int | None = None

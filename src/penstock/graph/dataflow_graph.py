@@ -64,6 +64,16 @@ class DataflowGraph:
             tuple(event_hooks),
         )
 
+    def extended(self, datasets: Iterable[Dataset], flows: Iterable[UnresolvedFlow]) -> DataflowGraph:
+        """Returns this graph with more datasets and flows, which come after those declared."""
+        return DataflowGraph.of(
+            [*self.declared, *datasets],
+            [*self.flows, *flows],
+            sinks=self.declared_sinks,
+            refused=self.refused,
+            incomplete=self.incomplete,
+        )
+
     @property
     def tables(self) -> tuple[Table, ...]:
         """The stored datasets, each name once, in the order of declaration."""

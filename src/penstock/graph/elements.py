@@ -34,10 +34,24 @@ class OnViolation(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class UniqueKey:
+    """The constraint that no two rows of a table have the same values in `columns`.
+
+    As in SQL, a NULL equals nothing: a row with one in its key repeats no other.
+    """
+
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"UNIQUE ({', '.join(self.columns)})"
+
+
+@dataclass(frozen=True, slots=True)
 class Expectation:
     """A named constraint on each row of a dataset.
 
-    `constraint` is a SQL boolean expression (str) or a Spark Column over the dataset's columns.
+    `constraint` is a SQL boolean expression (str) or a Spark Column over the dataset's columns, or,
+    for a table, a `UniqueKey`.
     """
 
     name: str
@@ -55,6 +69,11 @@ class Dataset:
     comment: str | None = None
     spark_conf: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     expectations: tuple[Expectation, ...] = ()
+
+
+def has_uniqueness(dataset: Dataset) -> bool:
+    """Whether an expectation asks that rows of the dataset be unique."""
+    return any(isinstance(expectation.constraint, UniqueKey) for expectation in dataset.expectations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

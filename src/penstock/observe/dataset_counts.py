@@ -28,6 +28,7 @@ class FlowCounts:
     status: FlowStatus | None = None
     rows: int = 0
     dropped: int = 0
+    quarantined: int = 0
     checks: dict[tuple[str, str], CheckCounts] = field(default_factory=dict)
     last: BatchProgress | None = None
     last_at: datetime | None = None
@@ -36,7 +37,7 @@ class FlowCounts:
 
     def reset(self) -> None:
         """Forgets all batches, as a full refresh does."""
-        self.rows = self.dropped = 0
+        self.rows = self.dropped = self.quarantined = 0
         self.checks.clear()
         self.last = self.current = self.last_at = None
 
@@ -44,6 +45,7 @@ class FlowCounts:
         """Adds a batch's numbers, or with `sign=-1` takes them back."""
         self.rows += sign * progress.num_output_rows
         self.dropped += sign * progress.dropped_records
+        self.quarantined += sign * progress.quarantined_records
         for count in progress.expectations:
             key = flow_key(count.dataset, count.name)
             check = self.checks.setdefault(key, CheckCounts(count.name, count.action))
@@ -141,7 +143,7 @@ class DatasetCounts:
         if fact.progress is None:
             return
         if fact.replaces:
-            flow.rows = flow.dropped = 0
+            flow.rows = flow.dropped = flow.quarantined = 0
             flow.checks.clear()
         elif fact.repeats and flow.last is not None:
             flow.add(flow.last, sign=-1)

@@ -42,6 +42,7 @@ class DatasetStatus:
         rows: rows written by all updates since the last full refresh; for a materialized view and
             a complete flow, those of the last refresh. None for a view.
         dropped: rows that expectations kept out, over the same batches.
+        quarantined: rows that expectations put aside, over the same batches.
         input_rows_per_second: arrival rate at the last batch of this update; 0 when idle.
         processed_rows_per_second: processing rate of that batch; 0 when idle.
         watermark: the earliest watermark of its flows, ISO 8601 in UTC.
@@ -59,6 +60,7 @@ class DatasetStatus:
     status: FlowStatus | None
     rows: int | None
     dropped: int | None
+    quarantined: int | None = None
     input_rows_per_second: float | None = None
     processed_rows_per_second: float | None = None
     watermark: str | None = None
@@ -69,6 +71,11 @@ class DatasetStatus:
     error: Mapping[str, Any] | None = None
     expectations: tuple[ExpectationStatus, ...] = ()
 
+    @property
+    def has_quarantine(self) -> bool:
+        """Whether an expectation puts rows aside."""
+        return any(expectation.action == "quarantine" for expectation in self.expectations)
+
     def to_json(self) -> dict[str, Any]:
         """Returns one element of `datasets` of `status --json`."""
         return {
@@ -77,6 +84,7 @@ class DatasetStatus:
             "status": None if self.status is None else self.status.value,
             "rows": self.rows,
             "dropped": self.dropped,
+            "quarantined": self.quarantined,
             "input_rows_per_second": self.input_rows_per_second,
             "processed_rows_per_second": self.processed_rows_per_second,
             "watermark": self.watermark,
@@ -156,6 +164,7 @@ class StatusProjection:
             status=_most_telling(flows, over=over),
             rows=sum(flow.rows for flow in flows) if stored else None,
             dropped=sum(flow.dropped for flow in flows) if stored else None,
+            quarantined=sum(flow.quarantined for flow in flows) if stored else None,
             input_rows_per_second=_rate(flows, "input_rows_per_second"),
             processed_rows_per_second=_rate(flows, "processed_rows_per_second"),
             watermark=min((batch.watermark for batch in batches if batch.watermark is not None), default=None),

@@ -10,6 +10,7 @@ from penstock.graph.elements import AnySink, MaterializedView, StreamingTable, T
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
+from penstock.plan.quarantine_stages import quarantine_stages
 from penstock.plan.selection import ResolvedSelection
 from penstock.plan.stages import (
     AlterTable,
@@ -67,6 +68,7 @@ class _Planner:
             anew = identifier in reset
             generation = self._generation(identifier, existing, reset=anew)
             yield from self._table_stages(table, existing, generation, reset=anew)
+            yield from quarantine_stages(table, self.graph, self.state, generation=generation)
             for flow in self.graph.flows_to(identifier):
                 yield from self._flow_stages(table, flow, generation, reset=anew)
         for sink in self.graph.sinks.values():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from penstock.errors import PenstockError
 from penstock.events import FlowStatus, Level
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow
 from penstock.runtime.retry import Stopped, run_with_retries
-from penstock.runtime.services import FlowServices
+from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.state import once_transaction
+from penstock.spark.checking_writer import Counters
 from penstock.spark.progress import refresh_progress
 from penstock.spark.translate import translate_failure
 from penstock.spark.writes import append_rows, replace_rows
@@ -49,24 +51,28 @@ class BatchFlow:
             if isinstance(self._stage, RunOnceFlow):
                 target = self._stage.dataset
                 app_id = once_transaction(services.pipeline, target, self._flow.flow.name, self._stage.generation)
-                counters = append_rows(
-                    query.frame, query.observed, path=self._stage.path, transaction=(app_id, 0), conf=conf
-                )
+                counters = self._append(query, (app_id, 0), conf)
             else:
-                counters = replace_rows(
-                    query.frame,
-                    query.observed,
-                    path=self._stage.path,
-                    partition_columns=services.graph.tables[self._stage.dataset].partition_columns,
-                    conf=conf,
-                )
+                counters = self._replace(query, conf)
         except Exception as error:
             raise translate_failure(error, dataset=str(self._stage.dataset), flow=self._flow.flow.name) from error
         seconds = time.monotonic() - started
-        progress = refresh_progress(counters, query.observed, batch_id=self._refreshes, seconds=seconds)
+        progress = refresh_progress(counters, query.counted, batch_id=self._refreshes, seconds=seconds)
         self._refreshes += 1
         services.board.table(self._stage.dataset).committed()
         services.reporter.batch(self._flow, progress)
+
+    def _append(self, query: FlowQuery, transaction: tuple[str, int], conf: Mapping[str, str]) -> Counters:
+        if query.checking is not None:
+            return query.checking.append(query.frame, query.observed, transaction=transaction, conf=conf)
+        return append_rows(query.frame, query.observed, path=self._stage.path, transaction=transaction, conf=conf)
+
+    def _replace(self, query: FlowQuery, conf: Mapping[str, str]) -> Counters:
+        columns = self._services.graph.tables[self._stage.dataset].partition_columns
+        if query.checking is not None:
+            return query.checking.replace(query.frame, query.observed, partition_columns=columns, conf=conf)
+        path = self._stage.path
+        return replace_rows(query.frame, query.observed, path=path, partition_columns=columns, conf=conf)
 
     def _say_retry(self, error: PenstockError, pause: float) -> None:
         reason = f"tries again in {pause:g} s: {error.message}"

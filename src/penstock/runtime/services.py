@@ -10,16 +10,20 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.config import RetrySettings, Trigger, TriggerKind
+from penstock.graph.elements import Table, has_uniqueness
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
+from penstock.graph.quarantine import has_quarantine
+from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
 from penstock.runtime.reporter import Reporter
+from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import ObservedExpectations, count_output
 from penstock.spark.listener import ProgressListener
 from penstock.spark.plans import counts_twice
 from penstock.spark.query_settings import query_settings, spark_settings
+from penstock.spark.quarantine import with_source
 from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.sources.kafka import check_brokers
 from penstock.storage import StorageLayout
@@ -31,11 +35,21 @@ _AS_FAST_AS_POSSIBLE = Trigger(TriggerKind.PROCESSING_TIME)
 
 @dataclass(frozen=True, slots=True)
 class FlowQuery:
-    """A flow's query, ready to be written: expectations applied, counters in place."""
+    """A flow's query, ready to be written: expectations applied, counters in place.
+
+    With `checking`, the target's expectations are not applied yet, but by this writer; its counters come
+    in addition to those of `observed`.
+    """
 
     frame: DataFrame
     observed: tuple[ObservedExpectations, ...]
     auto_loader_sources: tuple[AutoLoaderSource, ...]
+    checking: CheckingWriter | None = None
+
+    @property
+    def counted(self) -> tuple[ObservedExpectations, ...]:
+        """How to read all counters of a batch, the target's own last."""
+        return self.observed if self.checking is None else (*self.observed, self.checking.observed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +87,7 @@ class FlowServices:
             Exception: what the user's function or Spark raises.
         """
         target = flow.flow.target
+        checking: CheckingWriter | None = None
         with self.configured(flow):
             evaluation = self._evaluation_of(flow)
             frame = evaluation.call(flow.flow.function)
@@ -80,13 +95,22 @@ class FlowServices:
                 evaluation = self._evaluation_of(flow, count_once=True)
                 frame = evaluation.call(flow.flow.function)
             table = self.graph.tables.get(target)
-            if table is not None and table.expectations:
+            if table is not None and (has_quarantine(table) or has_uniqueness(table)):
+                frame = with_source(frame)
+                checking = self._checking_writer(flow, table)
+            elif table is not None and table.expectations:
                 frame = evaluation.expect(table, frame)
             else:
                 frame, counted = count_output(frame, target)
                 evaluation.observed.append(counted)
         check_brokers(evaluation.brokers)
-        return FlowQuery(frame, tuple(evaluation.observed), tuple(evaluation.auto_loader_sources))
+        sources = tuple(evaluation.auto_loader_sources)
+        return FlowQuery(frame, tuple(evaluation.observed), sources, checking)
+
+    def _checking_writer(self, flow: ResolvedFlow, table: Table) -> CheckingWriter:
+        target, name = flow.flow.target, flow.flow.name
+        checkpoints = self.layout.checkpoints(target, name)
+        return CheckingWriter(table, name, self.paths[target], checkpoints, flow.type is FlowType.COMPLETE)
 
     def _evaluation_of(self, flow: ResolvedFlow, *, count_once: bool = False) -> Evaluation:
         target = flow.flow.target

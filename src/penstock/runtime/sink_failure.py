@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 from penstock.declare import failure_location, one_line
 from penstock.errors import ExternalError, PenstockError
 from penstock.graph.resolved import ResolvedFlow
-from penstock.spark.function_sink import BatchFailure
 from penstock.spark.translate import translate_failure
+from penstock.spark.writes import BatchFailure
 
 # The same call would fail in the same way; anything else may be the other side's fault, and pass.
 _PROGRAMMING_ERRORS = (

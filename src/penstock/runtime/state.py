@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 from penstock.errors import DefinitionError
 from penstock.graph.elements import Table, UnresolvedFlow
 from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
 from penstock.graph.resolved import FlowType, ResolvedGraph
 from penstock.graph.schema import Schema
 from penstock.plan.state import PRIVATE, StateSnapshot, TableState
@@ -37,12 +38,12 @@ def snapshot(
         flows = graph.flows_to(identifier)
         highest[identifier] = max((_newest_checkpoint(storage, layout, flow.flow) for flow in flows), default=-1)
     for identifier, path in paths.items():
+        if has_quarantine(graph.tables[identifier]) and DeltaTable.is_deltatable(quarantine_path(path)):
+            tables[quarantine_of(identifier)] = _state(DeltaTable(quarantine_path(path)), quarantine_path(path))
         if not DeltaTable.is_deltatable(path):
             continue
         stored = DeltaTable(path)
-        metadata = stored.metadata()
-        state = TableState(path, Schema(stored.schema().to_json()), stored.version(), dict(metadata.configuration))
-        tables[identifier] = state
+        tables[identifier] = state = _state(stored, path)
         for flow in graph.flows_to(identifier):
             if flow.type is FlowType.APPEND_ONCE:
                 app_id = once_transaction(pipeline, identifier, flow.flow.name, state.generation)
@@ -59,6 +60,10 @@ def is_private(path: str) -> bool:
 def once_transaction(pipeline: str, target: Identifier, flow: str, generation: int) -> str:
     """Returns the Delta transaction id under which a once-flow writes; a full refresh changes it."""
     return f"{pipeline}/{target}/{flow}/{generation}"
+
+
+def _state(stored: DeltaTable, path: str) -> TableState:
+    return TableState(path, Schema(stored.schema().to_json()), stored.version(), dict(stored.metadata().configuration))
 
 
 def _path(table: Table, layout: StorageLayout, settings: EvaluationSettings) -> str:

@@ -16,6 +16,7 @@ from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
 from penstock.runtime.targets import stream_writer
+from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.progress import batch_progress
 from penstock.spark.sources.auto_loader import describe_failure
@@ -83,19 +84,19 @@ class StreamingFlow:
             services.reporter.flow(self._flow, FlowStatus.STARTING)
             built = services.query(self._flow)
             follows = self._follows()
-            writer = stream_writer(self._stage, services)
+            writer = stream_writer(self._stage, services, built)
             query = self._start(built, writer, follows=follows)
             run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             self._await_end(query, follows=follows)
         except Exception as error:
-            failure = writer.failure if isinstance(writer, FunctionWriter) else None
+            failure = writer.failure if isinstance(writer, FunctionWriter | CheckingWriter) else None
             cause = error if failure is None else failure.cause
             if built is not None and self._evolves(built, cause):
                 raise _Restart from error
-            if failure is not None:
+            if failure is not None and isinstance(writer, FunctionWriter):
                 raise sink_failure(failure, self._flow, services.settings.directory) from error
-            raise self._translated(error) from error
+            raise self._translated(cause) from error
         finally:
             if run_id is not None:
                 services.listener.await_end(run_id, _LISTENER_SECONDS)
@@ -148,7 +149,10 @@ class StreamingFlow:
         if "addBatch" not in (progress.get("durationMs") or {}):
             return
         self._services.board.table(self._stage.dataset).committed()
-        self._services.reporter.batch(self._flow, batch_progress(progress, built.observed))
+        if built.checking is not None:
+            counters = built.checking.take_counters(int(progress["batchId"]))
+            progress["observedMetrics"] = {**(progress.get("observedMetrics") or {}), **counters}
+        self._services.reporter.batch(self._flow, batch_progress(progress, built.counted))
 
     def _evolves(self, built: FlowQuery, error: BaseException) -> bool:
         """Whether the failure only says that the input has new columns, which the next start reads."""
@@ -164,7 +168,7 @@ class StreamingFlow:
                 return True
         return False
 
-    def _translated(self, error: Exception) -> PenstockError:
+    def _translated(self, error: BaseException) -> PenstockError:
         dataset = str(self._stage.dataset)
         return describe_failure(error, dataset=dataset) or translate_failure(
             error, dataset=dataset, flow=self._flow.flow.name

@@ -14,7 +14,7 @@ from penstock.graph.resolved import FlowType
 from penstock.graph.rules.file_sink_shared import FILE_FORMATS
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.catalog import stored_table
-from penstock.runtime.services import FlowServices
+from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.spark.evaluation import Evaluation, map_path
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.sinks import SinkWriter, holds_batches_of_another_query
@@ -23,14 +23,16 @@ from penstock.spark.writes import DeltaWriter, StreamWriter
 from penstock.storage import Storage
 
 
-def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowServices) -> StreamWriter:
-    """Returns the writer of a streaming flow's batches; called for each start of its query.
+def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowServices, query: FlowQuery) -> StreamWriter:
+    """Returns the writer of a streaming flow's batches; called for each start of its `query`.
 
     Raises:
         StateError: SINK_FOLDER_IN_USE.
         ExternalError: KAFKA_UNREACHABLE.
     """
     match stage:
+        case RunStreamingFlow() if query.checking is not None:
+            return query.checking
         case RunStreamingFlow():
             return DeltaWriter(stage.path, complete=stage.flow.type is FlowType.COMPLETE)
         case RunSinkFlow():

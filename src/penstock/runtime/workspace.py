@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from penstock.analysis import Resolver
+from penstock.analysis import Resolver, with_view_quarantines
 from penstock.config import PipelineConfig
 from penstock.declare import load_pipeline
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
@@ -114,7 +114,7 @@ class Workspace:
         errors = [*registry.errors, *check(graph)]
         resolver = Resolver(
             spark=self.spark,
-            graph=graph,
+            graph=with_view_quarantines(graph),
             layout=self.layout,
             settings=self.settings(persist=persist),
             default_schema=config.schema,

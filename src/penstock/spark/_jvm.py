@@ -142,6 +142,11 @@ def on_cloned_session(frame: DataFrame, conf: Mapping[str, str]) -> DataFrame:
     return DataFrame(dataset, SparkSession(spark.sparkContext, clone))
 
 
+def release(checkpointed: DataFrame) -> None:
+    """Frees the rows that `checkpointed`, the result of `localCheckpoint`, holds on the executors."""
+    analyzed_plan(checkpointed).rdd().unpersist(False)
+
+
 def dataset_id(frame: DataFrame) -> int:
     """Returns the id under which Spark files the observed metrics of `frame.observe(name, …)`."""
     return int(frame._jdf.id())

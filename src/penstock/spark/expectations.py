@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.events.types import ExpectationCount
-from penstock.graph.elements import Expectation, OnViolation
+from penstock.graph.elements import Expectation, OnViolation, UniqueKey
 from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import SOURCE
 from penstock.spark import _jvm
+from penstock.spark.row_origin import row_origin
 
 FAILURE_MARK = "PENSTOCK_EXPECTATION_FAILED"
-"""What `raise_error` says before the JSON list of broken expectations; `translate` looks for it."""
+"""What `raise_error` says before a JSON document; `translate` looks for it.
 
-_TOTAL, _DROPPED = "total", "dropped"
+Its keys: `dataset`, `rules` (names), `row` (JSON as text, cut), and `origin` where it is known.
+"""
+
+_LONGEST_ROW = 500
+
+REPEATS = "_penstock_repeats_"
+"""Begins the names of the columns that say of a row whether it repeats a key; its place in the list follows."""
+
+_TOTAL, _DROPPED, _QUARANTINED = "total", "dropped", "quarantined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,10 @@ class ObservedExpectations:
         """Returns how many rows the dropping expectations took out, each row counted once."""
         return values.get(_DROPPED, 0)
 
+    def quarantined(self, values: Mapping[str, int]) -> int:
+        """Returns how many rows went to quarantine; a row that breaks a dropping rule too counts here only."""
+        return values.get(_QUARANTINED, 0)
+
 
 def condition(expectation: Expectation) -> Column:
     """Returns TRUE for a row that meets the expectation, FALSE else; NULL is a failure."""
@@ -64,35 +78,81 @@ def observe_expectations(
 ) -> tuple[DataFrame, ObservedExpectations]:
     """Counts, drops and fails in one pass over `frame`, which keeps its schema.
 
+    Rows for the quarantine are taken out as well; `broken_rules` tells whoever writes the quarantine which
+    they are. Whether rows are unique is not looked at, because that takes more than one pass.
     `occurrence` tells apart two uses of the same view in one query. A row that breaks an
     expectation of kind FAIL raises inside the task, so the batch commits nothing.
 
     Raises:
         AnalysisException: a constraint does not resolve against the columns of `frame`.
     """
+    for each in expectations:
+        if isinstance(each.constraint, UniqueKey):
+            keys = [sf.col(quoted(column)) for column in each.constraint.columns]
+            frame.select(*(key.eqNullSafe(key) for key in keys))  # refuses what is not there, or cannot be compared
+    expectations = [each for each in expectations if not isinstance(each.constraint, UniqueKey)]
     conditions = [condition(expectation) for expectation in expectations]
-    kept = _all(conditions, expectations, OnViolation.DROP)
+    trusted = _all(conditions, expectations, OnViolation.QUARANTINE)
+    kept = trusted & _all(conditions, expectations, OnViolation.DROP)
     metric = f"penstock:{dataset}:{occurrence}"
     observed = ObservedExpectations(metric, dataset, tuple(expectations), _jvm.dataset_id(frame))
     counters = [
         sf.count(sf.lit(1)).alias(_TOTAL),
-        sf.count_if(~kept).alias(_DROPPED),
+        sf.count_if(trusted & ~kept).alias(_DROPPED),
+        sf.count_if(~trusted).alias(_QUARANTINED),
         *(sf.count_if(~each).alias(f"failed_{index}") for index, each in enumerate(conditions)),
     ]
     frame = frame.observe(metric, *counters)
-    if any(each.on_violation is OnViolation.FAIL for each in expectations):
-        kept = sf.when(_all(conditions, expectations, OnViolation.FAIL), kept).otherwise(
-            sf.raise_error(_failure(conditions, expectations, dataset)).cast("boolean")
-        )
-    if any(each.on_violation in {OnViolation.DROP, OnViolation.FAIL} for each in expectations):
+    kept = _or_fail(kept, frame, conditions, expectations, dataset)
+    if any(each.on_violation is not OnViolation.WARN for each in expectations):
         frame = frame.where(kept)
     return frame, observed
+
+
+def broken_rules(frame: DataFrame, expectations: Sequence[Expectation], *, dataset: Identifier) -> Column:
+    """Returns what keeps a row of `frame` out of its table: NULL for a row that goes in, else an array of rules' names.
+
+    The array is empty for a row that is dropped; for one that goes to quarantine it holds the
+    quarantining and dropping rules that the row breaks. A row that breaks a rule of kind FAIL raises.
+    For rules of uniqueness `frame` has the columns of `penstock.spark.uniqueness.mark_repeats`.
+    """
+    conditions = _conditions(expectations)
+    trusted = _all(conditions, expectations, OnViolation.QUARANTINE)
+    kept = trusted & _all(conditions, expectations, OnViolation.DROP)
+    names = [
+        sf.when(~each, sf.lit(expectation.name))
+        for each, expectation in zip(conditions, expectations, strict=True)
+        if expectation.on_violation in {OnViolation.DROP, OnViolation.QUARANTINE}
+    ]
+    broken = sf.filter(sf.array(*names), lambda name: name.isNotNull())
+    nothing = sf.lit(None).cast("array<string>")
+    outcome = sf.when(kept, nothing).when(trusted, sf.array().cast("array<string>")).otherwise(broken)
+    return _or_fail(outcome, frame, conditions, expectations, dataset)
+
+
+def count_broken(frame: DataFrame, expectations: Sequence[Expectation], outcome: str) -> dict[str, int]:
+    """Counts in one job over a batch frame whose column `outcome` holds `broken_rules`; see `ObservedExpectations`."""
+    conditions = _conditions(expectations)
+    counters = [
+        sf.count(sf.lit(1)).alias(_TOTAL),
+        sf.count_if(sf.size(outcome) == 0).alias(_DROPPED),
+        sf.count_if(sf.size(outcome) > 0).alias(_QUARANTINED),
+        *(sf.count_if(~each).alias(f"failed_{index}") for index, each in enumerate(conditions)),
+    ]
+    return {name: int(value) for name, value in frame.agg(*counters).collect()[0].asDict().items()}
 
 
 def count_output(frame: DataFrame, target: Identifier) -> tuple[DataFrame, ObservedExpectations]:
     """Counts the rows handed to a target that has no expectations of its own."""
     observed = ObservedExpectations(f"penstock:{target}:output", target, (), _jvm.dataset_id(frame))
     return frame.observe(observed.metric, sf.count(sf.lit(1)).alias(_TOTAL)), observed
+
+
+def _conditions(expectations: Sequence[Expectation]) -> list[Column]:
+    return [
+        ~sf.col(f"{REPEATS}{position}") if isinstance(each.constraint, UniqueKey) else condition(each)
+        for position, each in enumerate(expectations)
+    ]
 
 
 def _all(conditions: Sequence[Column], expectations: Sequence[Expectation], action: OnViolation) -> Column:
@@ -102,11 +162,51 @@ def _all(conditions: Sequence[Column], expectations: Sequence[Expectation], acti
     return functools.reduce(lambda left, right: left & right, wanted, sf.lit(True))
 
 
-def _failure(conditions: Sequence[Column], expectations: Sequence[Expectation], dataset: Identifier) -> Column:
+def _or_fail(
+    outcome: Column,
+    frame: DataFrame,
+    conditions: Sequence[Column],
+    expectations: Sequence[Expectation],
+    dataset: Identifier,
+) -> Column:
+    """Returns `outcome`, except that a row which breaks an expectation of kind FAIL raises."""
+    if all(each.on_violation is not OnViolation.FAIL for each in expectations):
+        return outcome
     broken = [
         sf.when(~each, sf.lit(expectation.name))
         for each, expectation in zip(conditions, expectations, strict=True)
         if expectation.on_violation is OnViolation.FAIL
     ]
-    names = sf.to_json(sf.filter(sf.array(*broken), lambda name: name.isNotNull()))
-    return sf.concat(sf.lit(f"{FAILURE_MARK}{json.dumps(str(dataset))}:"), names)
+    rules = sf.filter(sf.array(*broken), lambda name: name.isNotNull())
+    failure = sf.raise_error(failure_message(frame, rules, dataset))
+    return sf.when(_all(conditions, expectations, OnViolation.FAIL), outcome).otherwise(failure)
+
+
+def failure_message(frame: DataFrame, rules: Column, dataset: Identifier) -> Column:
+    """Returns what `raise_error` says of a row of `frame` that breaks `rules`, an array of names."""
+    origin = sf.col(SOURCE) if SOURCE in frame.columns else row_origin(frame)
+    parts = {
+        "dataset": sf.lit(str(dataset)),
+        "rules": rules,
+        "row": sf.substring(_as_text(frame), 1, _LONGEST_ROW),
+        **({} if origin is None else {"origin": origin}),
+    }
+    document = sf.struct(*(part.alias(name) for name, part in parts.items()))
+    return sf.concat(sf.lit(FAILURE_MARK), sf.to_json(document))
+
+
+def _as_text(frame: DataFrame) -> Column:
+    """Returns a row's values as JSON, or as Spark prints them when a type has no JSON."""
+    names = [name for name in frame.columns if name != SOURCE and not name.startswith(REPEATS)]
+    row = sf.struct(*(sf.col(quoted(name)) for name in names))
+    text = sf.to_json(row, {"ignoreNullFields": "false"})
+    try:
+        frame.select(text)
+    except AnalysisException:
+        return row.cast("string")
+    return text
+
+
+def quoted(name: str) -> str:
+    """Returns a column's name as SQL writes it, whatever it holds."""
+    return "`" + name.replace("`", "``") + "`"

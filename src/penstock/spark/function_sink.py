@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -11,14 +10,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.graph.elements import FunctionSink
 from penstock.spark.read_hooks import ReadHandler, handling_reads
-
-
-@dataclass(frozen=True, slots=True)
-class BatchFailure:
-    """What the function raised, and on which batch."""
-
-    batch_id: int
-    cause: BaseException
+from penstock.spark.writes import BatchFailure
 
 
 class FunctionWriter:

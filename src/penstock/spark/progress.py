@@ -16,7 +16,7 @@ def batch_progress(progress: Mapping[str, Any], observed: Sequence[ObservedExpec
     `observed` lists the flow's counters, the target's own last: it gives the rows written.
     """
     counters = progress.get("observedMetrics") or {}
-    written, dropped, expectations = summed(counters, observed)
+    written, dropped, quarantined, expectations = summed(counters, observed)
     states = progress.get("stateOperators") or []
     sources = progress.get("sources") or []
     phases = {name: int(value) for name, value in (progress.get("durationMs") or {}).items()}
@@ -25,6 +25,7 @@ def batch_progress(progress: Mapping[str, Any], observed: Sequence[ObservedExpec
         num_input_rows=int(progress.get("numInputRows") or 0),
         num_output_rows=written,
         dropped_records=dropped,
+        quarantined_records=quarantined,
         input_rows_per_second=_number(progress.get("inputRowsPerSecond")),
         processed_rows_per_second=_number(progress.get("processedRowsPerSecond")),
         batch_duration_ms=phases.pop("triggerExecution", None),
@@ -48,13 +49,14 @@ def refresh_progress(
     seconds: float,
 ) -> BatchProgress:
     """Returns what one batch refresh did; its input rows are those that the query returned."""
-    written, dropped, expectations = summed(counters, observed)
-    rows = written + dropped
+    written, dropped, quarantined, expectations = summed(counters, observed)
+    rows = written + dropped + quarantined
     return BatchProgress(
         batch_id=batch_id,
         num_input_rows=rows,
         num_output_rows=written,
         dropped_records=dropped,
+        quarantined_records=quarantined,
         processed_rows_per_second=rows / seconds if seconds > 0 else None,
         batch_duration_ms=round(seconds * 1000),
         expectations=expectations,
@@ -63,20 +65,21 @@ def refresh_progress(
 
 def summed(
     counters: Mapping[str, Mapping[str, int]], observed: Sequence[ObservedExpectations]
-) -> tuple[int, int, tuple[ExpectationCount, ...]]:
-    """Returns the rows written and dropped, and all expectation counts.
+) -> tuple[int, int, int, tuple[ExpectationCount, ...]]:
+    """Returns the rows written, dropped and quarantined, and all expectation counts.
 
-    Dropped rows are counted where they are dropped, in an inlined view or in the target itself.
+    Rows are counted where they are taken out, in an inlined view or in the target itself.
     """
-    written, dropped = 0, 0
+    written, dropped, quarantined = 0, 0, 0
     expectations: list[ExpectationCount] = []
     for each in observed:
         values = counters.get(each.metric) or {}
-        lost = each.dropped(values)
-        written = values.get("total", 0) - lost
+        lost, aside = each.dropped(values), each.quarantined(values)
+        written = values.get("total", 0) - lost - aside
         dropped += lost
+        quarantined += aside
         expectations.extend(each.counts(values))
-    return written, dropped, tuple(expectations)
+    return written, dropped, quarantined, tuple(expectations)
 
 
 def _watermark(progress: Mapping[str, Any]) -> str | None:

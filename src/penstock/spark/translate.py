@@ -200,15 +200,24 @@ def _known_failure(cause: _Cause, dataset: str, flow: str) -> PenstockError | No
 
 
 def _expectation_failure(payload: str, dataset: str) -> DataError:
-    decoder = json.JSONDecoder()
-    broken_dataset, end = decoder.raw_decode(payload)
-    names, _ = decoder.raw_decode(payload[end:].lstrip(":"))
+    told, _ = json.JSONDecoder().raw_decode(payload)
     return DataError(
         "EXPECTATION_FAILED",
         dataset=dataset,
-        expectations=", ".join(f"'{name}'" for name in names),
-        name=broken_dataset,
+        expectations=", ".join(f"'{name}'" for name in told["rules"]),
+        name=told["dataset"],
+        row=told["row"],
+        origin=_origin(told.get("origin") or {}),
     )
+
+
+def _origin(origin: dict[str, Any]) -> str:
+    """Words for a row's origin; a struct of nulls says that nothing is known of this one."""
+    path = re.sub("^file:/+", "/", origin.get("file_path") or "")  # as people write it
+    words = [f"file {path}"] if path else []
+    if origin.get("topic") is not None:
+        words.append(f"topic {origin['topic']}, partition {origin.get('partition')}, offset {origin.get('offset')}")
+    return f" of {', '.join(words)}" if words else ""
 
 
 def _causes(error: BaseException) -> Iterator[_Cause]:

@@ -45,6 +45,14 @@ class DeltaWriter:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchFailure:
+    """What a batch of `foreachBatch` failed with; Spark itself only keeps the text of a Python exception."""
+
+    batch_id: int
+    cause: BaseException
+
+
+@dataclass(frozen=True, slots=True)
 class BatchWriter:
     """Hands each batch to `write(rows, batch_id)`, which may see a batch again after a crash.
 
@@ -66,9 +74,18 @@ def transaction_of(rows: DataFrame, target: str) -> str:
     It holds the query's id, which lives and dies with the checkpoint: with a constant id, the rows
     after a lost checkpoint would be taken for repetitions, and dropped.
     """
+    return f"{sink_transaction_of(rows)}/{target}"
+
+
+def sink_transaction_of(rows: DataFrame) -> str:
+    """Returns the Delta transaction id that Delta's own streaming sink would use for the running batch.
+
+    For a flow's one and only write to its table, so that the flow may change between `DeltaWriter` and
+    a `BatchWriter`: a batch that one of them committed just before a crash is not repeated by the other.
+    """
     query_id = rows.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     assert query_id, "called outside of a streaming batch"
-    return f"{query_id}/{target}"
+    return str(query_id)
 
 
 def start_stream(
@@ -105,12 +122,12 @@ def replace_rows(
 
     Returns the observed counters by metric name.
     """
-    frame, observations = _observed(frame, observed, conf)
+    frame, observations = on_own_session(frame, observed, conf)
     writer = frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     writer.save(path)
-    return _await_counters(observations)
+    return await_counters(observations)
 
 
 def append_rows(
@@ -125,23 +142,29 @@ def append_rows(
 
     Returns the observed counters by metric name.
     """
-    frame, observations = _observed(frame, observed, conf)
+    frame, observations = on_own_session(frame, observed, conf)
     app_id, version = transaction
     writer = frame.write.format("delta").mode("append").option("mergeSchema", "true")
     writer.option("txnAppId", app_id).option("txnVersion", version).save(path)
-    return _await_counters(observations)
+    return await_counters(observations)
 
 
-def _observed(
+def on_own_session(
     frame: DataFrame, observed: Sequence[ObservedExpectations], conf: Mapping[str, str]
 ) -> tuple[DataFrame, dict[str, object]]:
-    """Binds the query to a session of its own, whose settings and counters no other flow shares."""
+    """Binds a batch query to a session of its own, whose settings and counters no other flow shares.
+
+    Returns the query and what `await_counters` needs when it was written.
+    """
     own = _jvm.on_cloned_session(frame, conf)
     return own, {each.metric: _jvm.observation(own, each.metric, each.dataset_id) for each in observed}
 
 
-def _await_counters(observations: Mapping[str, object]) -> dict[str, Mapping[str, int]]:
-    """Spark reports the counters a moment after the write; a write without a job never does."""
+def await_counters(observations: Mapping[str, object]) -> dict[str, Mapping[str, int]]:
+    """Returns the observed counters by metric name.
+
+    Spark reports them a moment after the write; a write without a job never does.
+    """
     deadline = time.monotonic() + _METRICS_SECONDS
     counters: dict[str, Mapping[str, int]] = {}
     for name, observation in observations.items():

@@ -134,8 +134,10 @@ def test_an_expectation_that_must_not_fail_commits_nothing(project: PipelineProj
     found = {error.dataset: error for error in failed.errors}
     assert {type(error) for error in failed.errors} == {DataError}
     assert found["shop.strict"].condition == "EXPECTATION_FAILED"
-    assert found["shop.strict"].facts == {"name": "shop.strict", "expectations": "'positive', 'odd'"}
-    assert found["shop.strict_view"].facts == {"name": "shop.strict_view", "expectations": "'positive'"}
+    file = f" of file {project.directory / 'in' / '2.json'}"
+    common = {"row": '{"id":-2}', "origin": file}
+    assert found["shop.strict"].facts == common | {"name": "shop.strict", "expectations": "'positive', 'odd'"}
+    assert found["shop.strict_view"].facts == common | {"name": "shop.strict_view", "expectations": "'positive'"}
     assert project.rows("strict", "id") == project.rows("strict_view", "id") == project.rows("behind", "id") == [1, 3]
     assert project.statuses(failed, "strict").count("RUNNING") == 1, "no use in trying again"
     assert project.statuses(failed, "behind")[-1] == "SKIPPED"
@@ -144,6 +146,7 @@ def test_an_expectation_that_must_not_fail_commits_nothing(project: PipelineProj
     assert [error.facts["expectations"] for error in failed.errors if error.dataset == "shop.strict"] == [
         "'it's \"known\"; ✓', 'positive', 'odd'"
     ]
+    assert '{"id":null}' in failed.errors[0].message
     (project.directory / "in" / "2.json").write_text('{"id": 7}\n')
     assert project.run().errors == ()
     assert project.rows("strict", "id") == [1, 3, 7]

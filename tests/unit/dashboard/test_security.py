@@ -107,7 +107,7 @@ def hostile(storage: str) -> TestClient:
             },
             dataset=HOSTILE,
             flow=HOSTILE,
-            error=DataError("EXPECTATION_FAILED", name=HOSTILE, expectations=HOSTILE),
+            error=DataError("EXPECTATION_FAILED", name=HOSTILE, expectations=HOSTILE, row=HOSTILE, origin=""),
         )
     return client_of(storage)
 

@@ -10,7 +10,15 @@ import pytest
 from tests.unit.declare.conftest import Load
 
 from penstock.declare import SPELLINGS
-from penstock.graph.elements import MaterializedView, OnViolation, StreamingTable, Table, TemporaryView, UndecidedTable
+from penstock.graph.elements import (
+    MaterializedView,
+    OnViolation,
+    StreamingTable,
+    Table,
+    TemporaryView,
+    UndecidedTable,
+    UniqueKey,
+)
 
 IMPORTS = MappingProxyType(
     {
@@ -54,18 +62,17 @@ EXPECTATIONS = {
     "expect_all": OnViolation.WARN,
     "expect_all_or_drop": OnViolation.DROP,
     "expect_all_or_fail": OnViolation.FAIL,
+    "expect_or_quarantine": OnViolation.QUARANTINE,
+    "expect_all_or_quarantine": OnViolation.QUARANTINE,
 }
-REFUSED = (
-    "expect_or_quarantine",
-    "expect_all_or_quarantine",
-)
+REFUSED: tuple[str, ...] = ()
 
 
 def test_the_tables_below_cover_every_name() -> None:
     covered = {name for _, name in TABLE_KINDS} | {*VIEWS, *TARGETS, *EXPECTATIONS, *REFUSED}
     covered |= {"apply_changes", "create_auto_cdc_flow"}
     covered |= {"apply_changes_from_snapshot", "create_auto_cdc_from_snapshot_flow"}
-    covered |= {"append_flow", "update_flow", "create_sink", "foreach_batch_sink", "on_event_hook"}
+    covered |= {"append_flow", "update_flow", "create_sink", "foreach_batch_sink", "on_event_hook", "expect_unique"}
     covered |= {"read", "read_stream", "readStream", "enable_local_execution"}
     for names in SPELLINGS.values():
         assert set(names) == covered
@@ -152,6 +159,26 @@ def test_append_flow(load: Load, spelling: str, written: str, name: str, once: b
     assert (flow.comment, dict(flow.spark_conf)) == (("c", {"a": "1"}) if once else (None, {}))
     assert flow.function() == 5
     assert registry.datasets == ()
+
+
+@pytest.mark.parametrize("spelling", IMPORTS)
+@pytest.mark.parametrize(
+    ("written", "name", "columns", "action"),
+    [
+        ("'id'", "unique id", ("id",), OnViolation.WARN),
+        ("['id', 'line'], action='drop'", "unique id, line", ("id", "line"), OnViolation.DROP),
+        ("keys=('id',), name='once', action='quarantine'", "once", ("id",), OnViolation.QUARANTINE),
+        ("'id', 'once', 'fail'", "once", ("id",), OnViolation.FAIL),
+    ],
+)
+def test_uniqueness(
+    load: Load, spelling: str, written: str, name: str, columns: tuple[str, ...], action: OnViolation
+) -> None:
+    registry = load(f"{IMPORTS[spelling]}\n@api.expect_unique({written})\n@api.table\ndef f(): ...\n")
+    assert registry.errors == ()
+    (expectation,) = registry.datasets[0].expectations
+    assert (expectation.name, expectation.on_violation) == (name, action)
+    assert expectation.constraint == UniqueKey(columns)
 
 
 @pytest.mark.parametrize("spelling", IMPORTS)
@@ -253,6 +280,12 @@ def test_wrong_types_of_table_parameters(load: Load, name: str, parameter: str) 
         ("expect(None, 'a')", "name", "NoneType"),
         ("expect_all('a > 1')", "expectations", "str"),
         ("expect_or_drop('n', '')", "inv", "an empty str"),
+        ("expect_unique([])", "keys", "empty list"),
+        ("expect_unique(['id', ''])", "keys", "list of str"),
+        ("expect_unique(3)", "keys", "int"),
+        ("expect_unique('id', action='keep')", "action", "str"),
+        ("expect_unique('id', action=['warn'])", "action", "list of str"),
+        ("expect_all_or_quarantine({'a': None})", "expectations", "dict of str to NoneType"),
         (
             "table(None, 't', None, None, None, None, None, None, False, None, None, False, False, None, None, 1)",
             "positional argument",

@@ -21,9 +21,10 @@ from penstock.storage import Storage
 
 PROGRESS = BatchProgress(
     batch_id=3,
-    num_input_rows=1216,
+    num_input_rows=1218,
     num_output_rows=1204,
     dropped_records=12,
+    quarantined_records=2,
     input_rows_per_second=1500.5,
     processed_rows_per_second=1505.0,
     batch_duration_ms=800,
@@ -46,6 +47,7 @@ batches = st.builds(
     num_input_rows=st.integers(0, 10**12),
     num_output_rows=st.integers(0, 10**12),
     dropped_records=st.integers(0, 10**6),
+    quarantined_records=st.integers(0, 10**6),
     input_rows_per_second=st.none() | st.floats(0, 1e9),
     processed_rows_per_second=st.none() | st.floats(0, 1e9),
     batch_duration_ms=st.none() | st.integers(0, 10**9),
@@ -82,7 +84,7 @@ def test_a_batch_survives_the_log(progress: BatchProgress) -> None:
 
 def test_a_batch_as_monitoring_queries_expect_it() -> None:
     message, details = builders.flow_batch("silver_orders", PROGRESS)
-    assert message == "silver_orders: batch 3 wrote 1,204 rows in 0.8 s, 12 dropped, 1 warning"
+    assert message == "silver_orders: batch 3 wrote 1,204 rows in 0.8 s, 12 dropped, 2 quarantined, 1 warning"
     progress = details["flow_progress"]
     assert progress["status"] == "RUNNING"
     assert progress["metrics"]["num_output_rows"] == 1204
@@ -90,6 +92,7 @@ def test_a_batch_as_monitoring_queries_expect_it() -> None:
     assert "expectations" not in progress["metrics"]
     assert progress["data_quality"] == {
         "dropped_records": 12,
+        "quarantined_records": 2,
         "expectations": [
             {
                 "name": "positive amount",

@@ -214,7 +214,13 @@ def test_a_closed_log_takes_nothing(tmp_path: Path) -> None:
 
 def test_the_level_follows_from_the_content(tmp_path: Path) -> None:
     error = DataError(
-        "EXPECTATION_FAILED", location=SourceLocation("a.py", 3), dataset="shop.t", name="shop.t", expectations="'x'"
+        "EXPECTATION_FAILED",
+        location=SourceLocation("a.py", 3),
+        dataset="shop.t",
+        name="shop.t",
+        expectations="'x'",
+        row="{}",
+        origin="",
     )
     with open_log(tmp_path) as log:
         failed = log.append(
@@ -224,7 +230,10 @@ def test_the_level_follows_from_the_content(tmp_path: Path) -> None:
         numbers = log.append(EventType.FLOW_PROGRESS, "", {"flow_progress": {"metrics": {"batch_id": 1}}})
         assert say(log).level is Level.INFO
     assert (failed.level, warned.level, numbers.level) == (Level.ERROR, Level.WARN, Level.METRICS)
-    assert failed.error == {**error.to_json(), "facts": {"name": "shop.t", "expectations": "'x'"}}
+    assert failed.error == {
+        **error.to_json(),
+        "facts": {"name": "shop.t", "expectations": "'x'", "row": "{}", "origin": ""},
+    }
     assert failed.error["line"] == 3
     assert next(read_events(str(tmp_path))) == failed
 

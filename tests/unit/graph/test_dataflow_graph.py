@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.errors import SourceLocation
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.elements import Dataset, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.elements import Dataset, FormatSink, StreamingTable, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.rules import check
 
@@ -80,3 +80,17 @@ def test_an_incomplete_graph_proves_no_absence() -> None:
 
 def test_empty_pipeline() -> None:
     assert _facts([], []) == [("RUN_EMPTY_PIPELINE", {})]
+
+
+def test_an_extended_graph_keeps_what_was_declared() -> None:
+    sink = FormatSink(identifier=Identifier("shop", "out"), location=_place(3), format="kafka", options={})
+    first = _table("a", 1)
+    graph = DataflowGraph.of(
+        [first], [_flow("a", "a")], sinks=[sink], refused=[Identifier("shop", "b")], incomplete=True
+    )
+    more = graph.extended([_table("c", 2), _table("A", 3)], [_flow("c", "c")])
+    assert [dataset.identifier.name for dataset in more.declared] == ["a", "c", "A"]
+    assert more.get(Identifier("shop", "a")) is first
+    assert [flow.name for flow in more.flows] == ["a", "c"]
+    assert (more.sinks, more.refused, more.incomplete) == (graph.sinks, graph.refused, True)
+    assert list(more.sinks.values()) == [sink]

@@ -52,6 +52,7 @@ def test_the_document_has_the_agreed_keys() -> None:
             "status",
             "rows",
             "dropped",
+            "quarantined",
             "input_rows_per_second",
             "processed_rows_per_second",
             "watermark",
@@ -64,7 +65,7 @@ def test_the_document_has_the_agreed_keys() -> None:
         ]
     silver = document["datasets"][2]
     assert list(silver["expectations"][0]) == ["name", "passed", "failed", "action"]
-    assert silver["rows"] + silver["dropped"] == document["datasets"][0]["rows"]
+    assert silver["rows"] + silver["dropped"] + silver["quarantined"] == document["datasets"][0]["rows"]
 
 
 def test_no_run_yet(tmp_path: Path) -> None:

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 import pytest
 
 from penstock.errors import SourceLocation
-from penstock.graph.elements import FormatSink, MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.elements import (
+    Expectation,
+    FormatSink,
+    MaterializedView,
+    OnViolation,
+    StreamingTable,
+    TemporaryView,
+    UnresolvedFlow,
+)
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, Input, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
@@ -50,10 +58,16 @@ class Pipeline:
         watermark: tuple[str, str] | None = None,
         complete: bool = False,
         private: bool = False,
+        quarantines: bool = False,
     ) -> Pipeline:
         """Declares a streaming table with the flow of its own name; without reads, it reads Kafka."""
+        rule = Expectation("positive", "id > 0", OnViolation.QUARANTINE, _PLACE)
         table = StreamingTable(
-            identifier=_id(name), location=_PLACE, table_properties=properties or {}, temporary=private
+            identifier=_id(name),
+            location=_PLACE,
+            table_properties=properties or {},
+            expectations=(rule,) if quarantines else (),
+            temporary=private,
         )
         self.tables[table.identifier] = table
         kind = FlowType.COMPLETE if complete else FlowType.APPEND

@@ -15,6 +15,7 @@ from penstock.analysis.rules.complete_flow_shares_table import complete_flow_sha
 from penstock.analysis.rules.declared_schema_misses_column import declared_schema_misses_column
 from penstock.analysis.rules.kafka_sink_columns import kafka_sink_columns
 from penstock.analysis.rules.layout_column_unknown import layout_column_unknown
+from penstock.analysis.rules.quarantine_column_reserved import quarantine_column_reserved
 from penstock.analysis.rules.query_type import query_type
 from penstock.analysis.rules.real_time_mode import real_time_mode
 from penstock.analysis.rules.streaming_aggregation_without_watermark import streaming_aggregation_without_watermark
@@ -34,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     kafka_sink_columns,
     real_time_mode,
     trigger_interval,
+    quarantine_column_reserved,
 )
 WARNINGS: tuple[Rule, ...] = (streaming_aggregation_without_watermark,)
 

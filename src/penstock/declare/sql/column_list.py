@@ -80,8 +80,6 @@ def _on_violation(cursor: Cursor) -> OnViolation:
         raise cursor.error("VIOLATION", known=("VIOLATION",))
     for word, action in _ACTIONS.items():
         if cursor.at(word):
-            if action is OnViolation.QUARANTINE:
-                refuse_clause(cursor.location, "ON VIOLATION QUARANTINE")
             cursor.take()
             if not cursor.accept("ROW"):
                 cursor.accept("UPDATE")

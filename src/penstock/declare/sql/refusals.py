@@ -29,10 +29,6 @@ REFUSED_CLAUSES: dict[str, RefusedClause] = {
     ),
     "DEFAULT COLLATION": RefusedClause("Delta tables store text without a collation", "Remove DEFAULT COLLATION"),
     "MASK": RefusedClause(REFUSALS["row_filter"].reason, "Compute the masked value in the query of a second table"),
-    "ON VIOLATION QUARANTINE": RefusedClause(
-        "this version cannot keep the rows that break a rule in a table of their own",
-        "Use ON VIOLATION DROP ROW, and a second table whose query selects the rows that break the rule",
-    ),
     "OPTIONS": RefusedClause("they belong to formats other than Delta", "Put options into TBLPROPERTIES"),
     "REFRESH POLICY": RefusedClause(REFUSALS["refresh_policy"].reason, "Use REFRESH POLICY AUTO or FULL"),
     "SCHEDULE": RefusedClause(

@@ -23,7 +23,9 @@ from penstock.graph.rules.file_sink_shared import file_sink_shared
 from penstock.graph.rules.flow_into_sink import flow_into_sink
 from penstock.graph.rules.flow_target import flow_target
 from penstock.graph.rules.once_flow_trigger import once_flow_trigger
+from penstock.graph.rules.quarantine_name_taken import quarantine_name_taken
 from penstock.graph.rules.sink_options import sink_options
+from penstock.graph.rules.uniqueness_on_view import uniqueness_on_view
 
 Rule = Callable[[DataflowGraph], Iterator[PenstockError]]
 
@@ -38,6 +40,8 @@ RULES: tuple[Rule, ...] = (
     change_flows_agree,
     duplicate_expectation,
     duplicate_path,
+    quarantine_name_taken,
+    uniqueness_on_view,
     cluster_by_with_partitions,
     sink_options,
     file_sink_shared,

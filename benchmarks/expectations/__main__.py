@@ -1,0 +1,98 @@
+"""Times what expectations cost: `python -m benchmarks.expectations [--rows N] [--repeat N]`.
+
+All variants run in one session, in turn, round after round, so that a slow moment of the machine meets all of them. The
+time of a run is that of the flow's one batch, as the event log tells it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.compare import render
+from benchmarks.expectations.variants import VARIANTS, Variant, check_totals, write_input, write_project
+from benchmarks.orders.systems import ROOT
+from benchmarks.results import FOLDER, write_result
+
+
+def main() -> int:
+    given = _arguments()
+    with tempfile.TemporaryDirectory(prefix="expectations-", dir=given.work) as folder:
+        seconds = _measure(Path(folder), given.rows, given.repeat)
+    runs = [_result(variant, seconds) for variant in VARIANTS]
+    path = write_result("expectations", {"rows": given.rows, "repeat": given.repeat}, runs, given.results)
+    print(render([path]))
+    print(f"written to {path}")
+    return 0
+
+
+def _measure(folder: Path, rows: int, repeat: int) -> dict[str, list[float]]:
+    from penstock.spark.session import SessionConfig, start_session, stop_session
+
+    source = folder / "input"
+    bad = write_input(source, rows)
+    seconds: dict[str, list[float]] = {variant.what: [] for variant in VARIANTS}
+    spark = start_session(SessionConfig("expectations", python_roots=(folder,)))
+    for turn in range(repeat + 1):
+        for variant in VARIANTS:
+            project = folder / f"{turn}-{VARIANTS.index(variant)}"
+            write_project(project, variant, source)
+            took = _seconds(project, spark, variant, rows, bad)
+            shutil.rmtree(project)
+            if turn:  # the first round warms the compiler up
+                seconds[variant.what].append(took)
+            print(f"{turn}: {variant.what}: {took:.2f} s", flush=True)
+    stop_session(spark)
+    return seconds
+
+
+def _seconds(project: Path, spark: Any, variant: Variant, rows: int, bad: int) -> float:
+    from penstock.config import load_project
+    from penstock.events import read_events
+    from penstock.plan.selection import RefreshSelection
+    from penstock.runtime import run_update
+
+    config = replace(load_project(project), storage=str(project / ".penstock"))
+    outcome = run_update(config, RefreshSelection(), spark=spark)
+    if outcome.errors:
+        raise SystemExit(str(outcome.errors[0]))
+    total: Counter[str] = Counter()
+    for event in read_events(config.storage):
+        metrics = event.details.get("flow_progress", {}).get("metrics")
+        keys = ("num_output_rows", "dropped_records", "quarantined_records", "batch_duration_ms")
+        total.update({key: metrics[key] for key in keys} if metrics else {})
+    check_totals(variant.what, total, rows, bad)
+    return total["batch_duration_ms"] / 1000
+
+
+def _result(variant: Variant, seconds: dict[str, list[float]]) -> dict[str, Any]:
+    base = None if variant.base is None else statistics.median(seconds[variant.base])
+    own = seconds[variant.what]
+    return {
+        "what": variant.what,
+        "seconds": [round(each, 3) for each in own],
+        "base": variant.base,
+        "ratio": None if base is None else round(statistics.median(own) / base, 3),
+        "goal": variant.goal,
+    }
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.expectations", description=__doc__)
+    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--work", type=Path, default=ROOT / ".bench")
+    parser.add_argument("--results", type=Path, default=FOLDER)
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    return given
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

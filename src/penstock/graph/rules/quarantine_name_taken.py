@@ -1,0 +1,23 @@
+"""A quarantine is a table of its own, whose name nothing else may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.errors import DefinitionError, PenstockError
+from penstock.graph.dataflow_graph import DataflowGraph
+from penstock.graph.quarantine import has_quarantine, quarantine_of
+
+
+def quarantine_name_taken(graph: DataflowGraph) -> Iterator[PenstockError]:
+    """Reports each dataset that is called as the quarantine of another."""
+    for dataset in graph.datasets.values():
+        taken = graph.get(quarantine_of(dataset.identifier)) if has_quarantine(dataset) else None
+        if taken is not None:
+            yield DefinitionError(
+                "QUARANTINE_NAME_TAKEN",
+                location=taken.location,
+                dataset=str(taken.identifier),
+                name=taken.identifier,
+                owner=dataset.identifier,
+            )

@@ -1,0 +1,79 @@
+"""Reading the quarantine of a table without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.errors import ConfigError, StateError
+from penstock.events.types import Event
+from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import RULES, TIME, quarantine_of, quarantine_path
+from penstock.observe.tables import StoredTable, TableRows, list_tables, read_table
+from penstock.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineSummary:
+    """How many rows a quarantine holds, and how many of them break each rule, the most frequent first."""
+
+    rows: int
+    by_rule: tuple[tuple[str, int], ...]
+
+
+def find_quarantine(storage_uri: str, table: str, *, default_schema: str, events: Iterable[Event] = ()) -> StoredTable:
+    """Returns the quarantine of the table or view called `table`; the quarantine's own name is understood too.
+
+    Raises:
+        DefinitionError: INVALID_DATASET_NAME.
+        ConfigError: QUARANTINE_NOT_FOUND, with the quarantines that there are.
+    """
+    wanted = Identifier.parse(table, default_schema=default_schema)
+    found: dict[Identifier, StoredTable] = {}
+    storage = Storage(storage_uri)
+    for stored in list_tables(storage_uri, events):
+        found[stored.identifier] = stored
+        aside = StoredTable(quarantine_of(stored.identifier), quarantine_path(stored.uri))
+        if storage.exists(f"{aside.uri}/_delta_log"):
+            found.setdefault(aside.identifier, aside)
+    if quarantine_of(wanted) in found:
+        return found[quarantine_of(wanted)]
+    suffix = quarantine_of(Identifier("", "")).name
+    if wanted in found and wanted.name.casefold().endswith(suffix):
+        return found[wanted]
+    known = sorted(str(each)[: -len(suffix)] for each in found if each.name.casefold().endswith(suffix))
+    hint = f"These have one: {', '.join(known)}." if known else "No table of this storage has one yet."
+    raise ConfigError("QUARANTINE_NOT_FOUND", name=table, hint=hint)
+
+
+def newest_rows(quarantine: StoredTable, *, limit: int) -> TableRows:
+    """Returns up to `limit` rows, those that were put aside last first, in the columns of the quarantine.
+
+    Raises:
+        StateError: TABLE_NOT_READABLE.
+    """
+    return read_table(quarantine, limit=limit, sort=TIME, descending=True)
+
+
+def summarize(quarantine: StoredTable) -> QuarantineSummary:
+    """Counts the rows of a quarantine by the rules that they break; a row that breaks two counts for both.
+
+    Raises:
+        StateError: TABLE_NOT_READABLE.
+    """
+    import pyarrow as pa
+    from deltalake import DeltaTable, QueryBuilder
+    from deltalake.exceptions import DeltaError
+
+    try:
+        query = QueryBuilder().register("rows", DeltaTable(quarantine.uri))
+        rules = pa.table(query.execute(f"SELECT {RULES} AS rules FROM rows").read_all()).column("rules")  # noqa: S608 - a constant
+    except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
+        name = str(quarantine.identifier)
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=reason) from error
+    counts: dict[str, int] = {}
+    for names in rules.to_pylist():
+        for name in names or ():
+            counts[name] = counts.get(name, 0) + 1
+    return QuarantineSummary(len(rules), tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))

@@ -1,0 +1,114 @@
+"""One replay of a quarantine: from the lock to the event that tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from penstock.config import PipelineConfig
+from penstock.errors import ConfigError, PenstockError
+from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, builders, new_update_id, read_events
+from penstock.graph.elements import MaterializedView, StreamingTable, Table
+from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import has_quarantine, quarantine_path
+from penstock.graph.resolved import FlowType, ResolvedGraph
+from penstock.runtime.workspace import Workspace
+from penstock.spark.replay import QuarantineReplay
+from penstock.spark.translate import translate_failure
+from penstock.storage import LockOwner, StorageLock
+
+REPLAY_FLOW = "quarantine replay"
+"""The name under which the event log counts replayed rows; no flow of a pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOutcome:
+    """How many rows moved into the table, and how many its quarantine still holds."""
+
+    table: Identifier
+    replayed: int
+    remaining: int
+
+
+def replay_quarantine(
+    config: PipelineConfig,
+    name: str,
+    *,
+    where: str | None = None,
+    progress: Callable[[str], None],
+    spark: SparkSession | None = None,
+) -> ReplayOutcome:
+    """Sends the rows that a streaming table put aside through its expectations, as the pipeline declares them now.
+
+    Rows that break none which would keep them out move into the table; `where` is a SQL condition on the
+    quarantine's columns that chooses rows. The storage is locked meanwhile. A replay that died is
+    finished first. `spark` is a session to run on; without one Spark is started.
+
+    Raises:
+        ConfigError: QUARANTINE_NOT_FOUND, QUARANTINE_NOT_REPLAYABLE, REPLAY_CONDITION_INVALID.
+        StateError: another run holds the storage.
+        PenstockError: the pipeline does not load, or a write failed; repeating the replay is safe.
+    """
+    with StorageLock(config.storage, LockOwner.current()):
+        workspace = Workspace.open(config, progress, spark=spark, short=True)
+        graph = workspace.resolve(progress, persist=False)
+        table = _replayable(graph, Identifier.parse(name, default_schema=config.schema))
+        path = workspace.paths(graph)[table.identifier]
+        if not DeltaTable.is_deltatable(quarantine_path(path)):
+            raise ConfigError("QUARANTINE_NOT_FOUND", name=name, hint="Nothing has run since it was declared.")
+        with EventLog.open(config.storage, pipeline_name=config.name, update_id=_newest_update(config)) as log:
+            log.append(
+                EventType.USER_ACTION,
+                *builders.user_action("REPLAY_QUARANTINE", arguments={"table": str(table.identifier), "where": where}),
+                dataset=str(table.identifier),
+            )
+            progress(f"Checking the rows that {table.identifier} put aside")
+            replay = QuarantineReplay(
+                workspace.spark, table, path, lambda number, rows: _tell(log, table.identifier, number, rows)
+            )
+            try:
+                moved = replay.run(where)
+            except PenstockError:
+                raise
+            except Exception as error:
+                raise translate_failure(error, dataset=str(table.identifier), flow=REPLAY_FLOW) from error
+        return ReplayOutcome(table.identifier, moved, DeltaTable(quarantine_path(path)).count())
+
+
+def _replayable(graph: ResolvedGraph, identifier: Identifier) -> Table:
+    dataset = graph.tables.get(identifier)
+    view = graph.views.get(identifier)
+    if view is not None and has_quarantine(view.view):
+        raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason="a view stores no rows")
+    if dataset is None or not has_quarantine(dataset):
+        known = ", ".join(str(each) for each, table in graph.tables.items() if has_quarantine(table))
+        hint = f"These have one: {known}." if known else "No table of the pipeline has one."
+        raise ConfigError("QUARANTINE_NOT_FOUND", name=identifier, hint=hint)
+    rewritten = any(flow.type is FlowType.COMPLETE for flow in graph.flows_to(identifier))
+    if isinstance(dataset, MaterializedView) or rewritten:
+        reason = "its rows are computed anew, with the quarantine"
+        raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
+    assert isinstance(dataset, StreamingTable)
+    return dataset
+
+
+def _newest_update(config: PipelineConfig) -> str:
+    """A replay belongs to the update whose tables it changes: it begins no other."""
+    newest = None
+    for event in read_events(config.storage):
+        newest = event.origin.update_id
+    return newest or new_update_id()
+
+
+def _tell(log: EventLog, table: Identifier, number: int, rows: int) -> None:
+    moved = BatchProgress(batch_id=number, num_input_rows=rows, num_output_rows=rows, quarantined_records=-rows)
+    log.append(
+        EventType.FLOW_PROGRESS,
+        *builders.flow_batch(REPLAY_FLOW, moved, status=FlowStatus.COMPLETED),
+        dataset=str(table),
+        flow=REPLAY_FLOW,
+        batch_id=number,
+    )

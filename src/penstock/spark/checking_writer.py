@@ -1,0 +1,192 @@
+"""Writes batches whose rows are judged before one of them is written: into a table, and its quarantine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from penstock.graph import quarantine
+from penstock.graph.elements import Table, has_uniqueness
+from penstock.spark import _jvm
+from penstock.spark.expectations import ObservedExpectations, broken_rules, count_broken
+from penstock.spark.quarantine import data_columns, quarantined
+from penstock.spark.read_hooks import handling_reads
+from penstock.spark.uniqueness import PinnedVersion, mark_repeats
+from penstock.spark.writes import BatchFailure, await_counters, on_own_session, sink_transaction_of, transaction_of
+
+Counters = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckingWriter:
+    """Writes the rows of one start of a flow into `table`, which has a quarantine or unique keys.
+
+    It is the writer of a streaming flow, and has `append` and `replace` for batch flows. A streaming batch
+    has up to two commits, to the table and to its quarantine. Each carries the query's id and the
+    batch's, so a batch that runs again after a crash between them writes only what is missing.
+    `overwrite` replaces the rows of both in each batch, as complete output asks for. `checkpoints` is the
+    folder of the flow's checkpoints.
+    """
+
+    table: Table
+    flow: str
+    path: str
+    checkpoints: str
+    overwrite: bool = False
+    _counters: dict[int, Counters] = field(default_factory=dict)
+    _failures: list[BatchFailure] = field(default_factory=list)
+
+    @property
+    def observed(self) -> ObservedExpectations:
+        """How to read the counters that this writer takes; they come from no query of Spark's."""
+        identifier = self.table.identifier
+        return ObservedExpectations(f"penstock:{identifier}:written", identifier, self.table.expectations, -1)
+
+    @property
+    def failure(self) -> BatchFailure | None:
+        """Why the query ended, if a batch failed."""
+        return self._failures[-1] if self._failures else None
+
+    def start(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Starts the query."""
+        mode = "complete" if self.overwrite else "append"
+        return writer.outputMode(mode).foreachBatch(self._write_batch).start()
+
+    def take_counters(self, batch_id: int) -> Counters:
+        """Returns the counters of a batch once, by metric; nothing when it was not written by this process."""
+        return self._counters.pop(batch_id, {})
+
+    def append(
+        self,
+        frame: DataFrame,
+        observed: Sequence[ObservedExpectations],
+        *,
+        transaction: tuple[str, int],
+        conf: Mapping[str, str],
+    ) -> Counters:
+        """Appends a batch query's rows once per `transaction`; see `penstock.spark.writes.append_rows`.
+
+        The commit of the table ends the work, so the quarantine comes first; what an attempt that
+        ended in between left there is replaced.
+        """
+        own, observations = on_own_session(frame, observed, conf)
+        with self._alone(), self._judged(own, self._stored(own, None), eager=True) as rows:
+            counters = self._counted(rows)
+            if self._has_quarantine:
+                flow = self.flow.replace("\\", "\\\\").replace("'", "\\'")
+                aside = self._aside(rows, transaction[1]).write.format("delta").mode("overwrite")
+                aside.option("replaceWhere", f"{quarantine.FLOW} = '{flow}'").save(self._quarantine)
+            _append(self._good(rows), self.path, transaction)
+        return {**await_counters(observations), self.observed.metric: counters}
+
+    def replace(
+        self,
+        frame: DataFrame,
+        observed: Sequence[ObservedExpectations],
+        *,
+        partition_columns: Sequence[str],
+        conf: Mapping[str, str],
+    ) -> Counters:
+        """Replaces table and quarantine by a batch query's rows; see `penstock.spark.writes.replace_rows`.
+
+        The commit of the table ends the refresh, so the quarantine comes first.
+        """
+        own, observations = on_own_session(frame, observed, conf)
+        with self._judged(own, None, eager=True) as rows:
+            counters = self._counted(rows)
+            if self._has_quarantine:
+                _replace(self._aside(rows, None), self._quarantine, ())
+            _replace(self._good(rows), self.path, partition_columns)
+        return {**await_counters(observations), self.observed.metric: counters}
+
+    def _write_batch(self, rows: DataFrame, batch_id: int) -> None:
+        try:
+            with self._alone(), self._judged(rows, self._stored(rows, batch_id), eager=False) as judged:
+                counters = self._counted(judged)
+                mode = "overwrite" if self.overwrite else "append"
+                _append(self._good(judged), self.path, (sink_transaction_of(rows), batch_id), mode)
+                if self._has_quarantine and (self.overwrite or self.observed.quarantined(counters)):
+                    name = str(quarantine.quarantine_of(self.table.identifier))
+                    _append(
+                        self._aside(judged, batch_id), self._quarantine, (transaction_of(rows, name), batch_id), mode
+                    )
+        except Exception as error:
+            self._failures.append(BatchFailure(batch_id, error))
+            raise
+        self._counters[batch_id] = {self.observed.metric: counters}
+
+    @property
+    def _has_quarantine(self) -> bool:
+        return quarantine.has_quarantine(self.table)
+
+    @property
+    def _quarantine(self) -> str:
+        return quarantine.quarantine_path(self.path)
+
+    def _alone(self) -> threading.Lock | nullcontext[None]:
+        """Keeps the table's other flows from adding a key between this one's look and its commit."""
+        return _lock_of(self.path) if has_uniqueness(self.table) else nullcontext()
+
+    def _stored(self, frame: DataFrame, batch_id: int | None) -> DataFrame | None:
+        """Returns the rows with which keys are compared; None when there are none that stay."""
+        if not has_uniqueness(self.table) or self.overwrite:
+            return None
+        with handling_reads(None):
+            reader = frame.sparkSession.read.format("delta")
+            if batch_id is not None:
+                pinned = PinnedVersion(self.path, self.checkpoints)
+                reader = reader.option("versionAsOf", pinned.of(sink_transaction_of(frame), batch_id))
+            return reader.load(self.path)
+
+    @contextmanager
+    def _judged(self, frame: DataFrame, stored: DataFrame | None, *, eager: bool) -> Iterator[DataFrame]:
+        """Adds what keeps each row out, and holds the rows, so that the sources are read and counted once.
+
+        `eager` because counters observed below are reported for a job of the frame itself only.
+        """
+        expectations, held = self.table.expectations, []
+        marked = frame
+        try:
+            if has_uniqueness(self.table):
+                held.append(frame.localCheckpoint(eager))
+                marked = mark_repeats(held[0], expectations, stored)
+            outcome = broken_rules(marked, expectations, dataset=self.table.identifier)
+            held.append(marked.withColumn(quarantine.RULES, outcome).localCheckpoint(eager))
+            yield held[-1]
+        finally:
+            for rows in held:
+                _jvm.release(rows)
+
+    def _counted(self, rows: DataFrame) -> dict[str, int]:
+        return count_broken(rows, self.table.expectations, quarantine.RULES)
+
+    def _good(self, rows: DataFrame) -> DataFrame:
+        return rows.where(sf.col(quarantine.RULES).isNull()).select(*data_columns(rows))
+
+    def _aside(self, rows: DataFrame, batch_id: int | None) -> DataFrame:
+        return quarantined(rows, flow=self.flow, batch_id=batch_id)
+
+
+_locks: dict[str, threading.Lock] = {}
+
+
+def _lock_of(path: str) -> threading.Lock:
+    return _locks.setdefault(path, threading.Lock())
+
+
+def _append(rows: DataFrame, path: str, transaction: tuple[str, int], mode: str = "append") -> None:
+    app_id, version = transaction
+    writer = rows.write.format("delta").mode(mode).option("mergeSchema", "true")
+    writer.option("txnAppId", app_id).option("txnVersion", version).save(path)
+
+
+def _replace(rows: DataFrame, path: str, partition_columns: Sequence[str]) -> None:
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    (writer.partitionBy(*partition_columns) if partition_columns else writer).save(path)

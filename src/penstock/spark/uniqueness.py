@@ -1,0 +1,106 @@
+"""Which rows of a batch repeat the key of another row, of the batch or of the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deltalake import DeltaTable
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+
+from penstock.graph.elements import Expectation, OnViolation, UniqueKey
+from penstock.spark.expectations import REPEATS, condition, quoted
+from penstock.storage import Storage
+
+_KEEPING_OUT = {OnViolation.DROP, OnViolation.QUARANTINE}
+_BROADCAST_ROWS = 200_000
+_NOT_HASHABLE = ("map", "variant")
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedVersion:
+    """The version of a table that a batch is compared with, kept beside the flow's checkpoints.
+
+    A batch that runs again after a crash may have committed its rows already: compared with them, each
+    row would repeat itself. So the version is written down before the first commit, and read again.
+    """
+
+    path: str
+    checkpoints: str
+
+    def of(self, query: str, batch_id: int) -> int:
+        """Returns the version for a query's batch, always the same for the same batch."""
+        storage, file = Storage(self.checkpoints), "compared_with.json"
+        if storage.exists(file):
+            pinned = json.loads(storage.read_text(file))
+            if (pinned["query"], pinned["batch"]) == (query, batch_id):
+                return int(pinned["version"])
+        version = DeltaTable(self.path).version()
+        storage.write_text_atomic(file, json.dumps({"query": query, "batch": batch_id, "version": version}))
+        return version
+
+
+def mark_repeats(rows: DataFrame, expectations: Sequence[Expectation], stored: DataFrame | None) -> DataFrame:
+    """Adds a boolean column per expectation of uniqueness: `_penstock_repeats_<position>`.
+
+    Of the rows with one key, one is kept: none if the key is in `stored` (None: the table is replaced),
+    else one that breaks no rule which keeps it out, so that a wrong row takes nobody's place. Which
+    one depends on the rows' values alone, so it is the same when the batch runs again. `rows` is
+    executed several times.
+    """
+    kept = sf.lit(True)
+    for expectation in expectations:
+        if expectation.on_violation in _KEEPING_OUT and not isinstance(expectation.constraint, UniqueKey):
+            kept = kept & condition(expectation)
+    few = stored is not None and rows.count() <= _BROADCAST_ROWS
+    marked = rows
+    for position, expectation in enumerate(expectations):
+        if not isinstance(expectation.constraint, UniqueKey):
+            continue
+        columns = expectation.constraint.columns
+        known = None if stored is None else _known_keys(rows, stored, columns, few=few)
+        name = f"{REPEATS}{position}"
+        marked = _with_repeats(marked, name, columns, known, kept, values=rows)
+        if expectation.on_violation in _KEEPING_OUT:
+            kept = kept & ~sf.col(name)
+    return marked
+
+
+def _with_repeats(
+    marked: DataFrame, name: str, columns: Sequence[str], known: DataFrame | None, kept: Column, *, values: DataFrame
+) -> DataFrame:
+    keys = [sf.col(quoted(column)) for column in columns]
+    complete = sf.lit(True)
+    for key in keys:
+        complete = complete & key.isNotNull()
+    order = Window.partitionBy(*keys).orderBy(kept.desc(), _fingerprint(values))
+    repeats = sf.row_number().over(order) > 1
+    if known is not None:
+        same = [key == sf.col(f"{REPEATS}key_{index}") for index, key in enumerate(keys)]
+        both = same[0]
+        for each in same[1:]:
+            both = both & each
+        marked = marked.join(known, both, "left")
+        repeats = repeats | sf.col(f"{REPEATS}key_0").isNotNull()
+    marked = marked.withColumn(name, complete & repeats)
+    return marked.drop(*(f"{REPEATS}key_{index}" for index in range(len(keys))))
+
+
+def _known_keys(rows: DataFrame, stored: DataFrame, columns: Sequence[str], *, few: bool) -> DataFrame:
+    """Returns the keys of `rows` that the table has, each once."""
+    wanted = rows.select(*(sf.col(quoted(column)).alias(f"w{index}") for index, column in enumerate(columns)))
+    wanted = wanted.distinct()
+    names = [f"{REPEATS}key_{index}" for index in range(len(columns))]
+    keys = stored.select(*(sf.col(quoted(c)).alias(name) for name, c in zip(names, columns, strict=True)))
+    same = [sf.col(name) == sf.col(f"w{index}") for index, name in enumerate(names)]
+    return keys.join(sf.broadcast(wanted) if few else wanted, same, "left_semi").distinct()
+
+
+def _fingerprint(rows: DataFrame) -> Column:
+    columns = []
+    for name, kind in rows.dtypes:
+        column = sf.col(quoted(name))
+        columns.append(sf.to_json(sf.struct(column)) if any(word in kind for word in _NOT_HASHABLE) else column)
+    return sf.xxhash64(*columns)
