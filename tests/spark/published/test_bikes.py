@@ -29,6 +29,19 @@ def test_python_notebooks(published: Published) -> None:
     assert Counter(row["source_file"] for row in pipeline.rows("rides_raw")) == {"april-a.csv": 16, "april-b.csv": 14}
 
 
+def test_sql_notebook(published: Published) -> None:
+    pipeline = published("sql_bike_rides")
+    pipeline.csv("weather.csv", [{"date": day, "temperature": value} for day, value in _WEATHER.items()])
+    rides = _rides(30)
+    pipeline.csv("rides/april-a.csv", rides)
+    pipeline.run()
+
+    clean = _clean(rides)
+    pipeline.check("rides_clean", clean)
+    pipeline.check("bikes_to_check", _busiest(clean))
+    assert len(pipeline.rows("rides_raw")) == 30
+
+
 def _rides(count: int) -> list[Row]:
     chance = random.Random(8)
     rows = []
