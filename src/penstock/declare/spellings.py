@@ -28,7 +28,6 @@ from penstock.declare.sinks import create_sink, foreach_batch_sink
 from penstock.declare.snapshot_flows import apply_changes_from_snapshot, create_auto_cdc_from_snapshot_flow
 from penstock.declare.streaming_tables import create_streaming_live_table, create_streaming_table, create_target_table
 from penstock.declare.tables import create_table, materialized_view, streaming_only_table, table
-from penstock.declare.unsupported import REFUSED_DECLARATIONS
 from penstock.declare.views import create_view, temporary_view, view
 
 
@@ -68,7 +67,6 @@ _SHARED: dict[str, Callable[..., Any]] = {
     "temporary_view": temporary_view,
     "update_flow": update_flow,
     "view": view,
-    **REFUSED_DECLARATIONS,
 }
 
 SPELLINGS: Mapping[str, Mapping[str, Callable[..., Any]]] = MappingProxyType(

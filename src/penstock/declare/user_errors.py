@@ -9,7 +9,6 @@ from types import ModuleType
 
 from penstock.config import explain_missing_file
 from penstock.declare.spellings import SPELLINGS
-from penstock.declare.unsupported import REFUSED_DECLARATIONS
 from penstock.declare.user_frames import failure_location, is_user_file, shown_path
 from penstock.errors import DefinitionError, PenstockError, SourceLocation, did_you_mean
 
@@ -65,12 +64,11 @@ def _missing_name(failure: BaseException, location: SourceLocation) -> Definitio
 
 def _unknown(module: str, name: str, location: SourceLocation) -> DefinitionError:
     known = sorted(SPELLINGS[module])
-    supported = [candidate for candidate in known if candidate not in REFUSED_DECLARATIONS]
     return DefinitionError(
         "UNKNOWN_DECLARATION",
         location=location,
         module=module,
         name=name,
         suggestion=did_you_mean(name, known),
-        known=", ".join(supported),
+        known=", ".join(known),
     )

@@ -22,8 +22,8 @@ from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import ObservedExpectations, count_output
 from penstock.spark.listener import ProgressListener
 from penstock.spark.plans import counts_twice
-from penstock.spark.query_settings import query_settings, spark_settings
 from penstock.spark.quarantine import with_source
+from penstock.spark.query_settings import query_settings, spark_settings
 from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.sources.kafka import check_brokers
 from penstock.storage import StorageLayout

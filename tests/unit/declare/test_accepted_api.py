@@ -65,11 +65,10 @@ EXPECTATIONS = {
     "expect_or_quarantine": OnViolation.QUARANTINE,
     "expect_all_or_quarantine": OnViolation.QUARANTINE,
 }
-REFUSED: tuple[str, ...] = ()
 
 
 def test_the_tables_below_cover_every_name() -> None:
-    covered = {name for _, name in TABLE_KINDS} | {*VIEWS, *TARGETS, *EXPECTATIONS, *REFUSED}
+    covered = {name for _, name in TABLE_KINDS} | {*VIEWS, *TARGETS, *EXPECTATIONS}
     covered |= {"apply_changes", "create_auto_cdc_flow"}
     covered |= {"apply_changes_from_snapshot", "create_auto_cdc_from_snapshot_flow"}
     covered |= {"append_flow", "update_flow", "create_sink", "foreach_batch_sink", "on_event_hook", "expect_unique"}
@@ -132,13 +131,15 @@ def test_streaming_table_parameters(load: Load, spelling: str, name: str, parame
 def test_streaming_table_expectations(load: Load, spelling: str) -> None:
     registry = load(
         f"{IMPORTS[spelling]}\napi.create_streaming_table(name='t', expect_all={{'w 1': 'a > 1'}},"
-        " expect_all_or_drop={'d': 'b > 1'}, expect_all_or_fail={'f': 'c > 1'})\n"
+        " expect_all_or_drop={'d': 'b > 1'}, expect_all_or_fail={'f': 'c > 1'},"
+        " expect_all_or_quarantine={'q': 'd > 1'})\n"
     )
     assert registry.errors == ()
     assert [(e.name, e.constraint, e.on_violation) for e in registry.datasets[0].expectations] == [
         ("w 1", "a > 1", OnViolation.WARN),
         ("d", "b > 1", OnViolation.DROP),
         ("f", "c > 1", OnViolation.FAIL),
+        ("q", "d > 1", OnViolation.QUARANTINE),
     ]
 
 
@@ -194,22 +195,6 @@ def test_expectations_above_and_below(load: Load, spelling: str, name: str, abov
     assert (expectation.name, expectation.constraint) == ("a name", "x > 0")
     assert expectation.on_violation is EXPECTATIONS[name]
     assert str(expectation.location) == f"pipeline.py:{2 if above else 3}"
-
-
-@pytest.mark.parametrize("spelling", IMPORTS)
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize(
-    "used", ["api.{name}('t', 'x', keys=['k'])", "@api.{name}\ndef f(): ...", "@api.{name}(name='n')\ndef f(): ..."]
-)
-def test_refused_declarations(load: Load, spelling: str, name: str, used: str) -> None:
-    registry = load(f"{IMPORTS[spelling]}\n{used.format(name=name)}\nafter = 1\n")
-    (error,) = registry.errors
-    assert error.condition == "UNSUPPORTED_DECLARATION"
-    assert error.facts["name"] == name
-    assert error.facts["reason"]
-    assert error.facts["alternative"]
-    assert str(error.location) == "pipeline.py:2"
-    assert not registry.incomplete
 
 
 @pytest.mark.parametrize(
