@@ -72,6 +72,7 @@ class DataflowGraph:
             sinks=self.declared_sinks,
             refused=self.refused,
             incomplete=self.incomplete,
+            event_hooks=self.event_hooks,
         )
 
     @property

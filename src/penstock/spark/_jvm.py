@@ -167,6 +167,11 @@ def observed_values(java_observation: Any) -> dict[str, int] | None:
     return {str(name): int(value) for name, value in java_observation.getAsJava().items()}
 
 
+def drop_view(spark: SparkSession, name: str) -> None:
+    """Forgets a temporary view; PySpark's `dropTempView` would also forget what is cached of the rows behind it."""
+    java_session(spark).sessionState().catalog().dropTempView(name)
+
+
 def is_temporary_view(spark: SparkSession, name: str) -> bool:
     """Tells whether `name` is a temporary view of the session; False for what cannot be one."""
     state = java_session(spark).sessionState()

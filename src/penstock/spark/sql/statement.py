@@ -158,7 +158,7 @@ class _Run:
     def forget(self) -> None:
         """Drops the names that this statement made."""
         for view in self._views:
-            self._spark.catalog.dropTempView(view)
+            _jvm.drop_view(self._spark, view)
         for function in self._functions:
             _jvm.drop_relation(self._spark, function)
 
