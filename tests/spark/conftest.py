@@ -9,19 +9,22 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
+from penstock.spark._jvm import jvm
 from penstock.spark.session import SessionConfig, start_session, stop_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A local session with Delta and Kafka, 1 GB of heap and two shuffle partitions."""
-    conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+    """A local session with Delta and Kafka, 2 GB of heap and two shuffle partitions."""
+    conf = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
     session = start_session(SessionConfig(name="tests", master="local[2]", spark_conf=conf))
     yield session
     stop_session(session)
 
 
 @pytest.fixture
-def project(spark: SparkSession, tmp_path: Path) -> PipelineProject:
+def project(spark: SparkSession, tmp_path: Path) -> Iterator[PipelineProject]:
     """An empty pipeline project in a folder of its own."""
-    return PipelineProject(tmp_path, spark)
+    yield PipelineProject(tmp_path, spark)
+    # Delta keeps the state of each table that it has seen for an hour: hundreds, and no heap left for the last tests.
+    jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()

@@ -15,7 +15,7 @@ from penstock.spark.session import SessionConfig, driver_log, jvm_exit_code, sta
 
 
 def test_every_default_is_in_force(spark: SparkSession) -> None:
-    chosen = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+    chosen = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
     in_force = dict(spark.sparkContext.getConf().getAll())
     for key, value in session_conf(Machine.of("local[2]"), chosen).items():
         assert in_force[key].endswith(value)  # Spark puts options of its own before the driver's Java options
