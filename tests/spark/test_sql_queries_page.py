@@ -21,7 +21,7 @@ def test_the_queries_of_the_page(project: PipelineProject) -> None:
     assert report.errors == ()
     assert report.graph is not None
     assert {str(report.graph.stored_schemas[Identifier("shop", "query_0")])} == {
-        "id bigint, amount decimal(10,2), _rescued_data string, file_name string"
+        "amount decimal(10,2), id bigint, _rescued_data string, file_name string"
     }
     reads = {
         name.name: [each.name for flow in report.graph.flows_to(name) for each in flow.inputs]
