@@ -43,7 +43,8 @@ def _timings(folder: Path, tables: int) -> list[Timing]:
     write_pipeline(large, tables)
     recorded = folder / "recorded"
     _do([*_PENSTOCK, "init", str(recorded)])
-    _do([*_PENSTOCK, "run", str(recorded)])  # also makes the class archive, so that what follows is warm
+    _do([*_PENSTOCK, "setup"])  # makes the class archive, so that what follows is warm
+    _do([*_PENSTOCK, "run", str(recorded)])
     return [
         Timing("penstock --help", 0.5, lambda: _do([*_PENSTOCK, "--help"])),
         Timing("penstock status", 0.5, lambda: _do([*_PENSTOCK, "status", str(recorded), "--json"])),

@@ -58,16 +58,12 @@ __all__ = [
     "view",
 ]
 
-_REFUSED = frozenset(
-    {
-        "enable_local_execution",
-    }
-)
+_UNLISTED = "enable_local_execution"  # does nothing here; not for `from penstock import *`
 
 
 def __getattr__(name: str) -> Any:
     # The names are listed, so that `from penstock import cli` does not load the declarations.
-    if name in __all__ or name in _REFUSED:
+    if name in __all__ or name == _UNLISTED:
         # By name, not by statement: whoever imports `penstock` does not depend on the declarations.
         return importlib.import_module("penstock.declare.spellings").SPELLINGS[__name__][name]
     message = f"module {__name__!r} has no attribute {name!r}"

@@ -18,6 +18,7 @@ _JVM_GONE_SECONDS = 10.0
 @pytest.fixture
 def project(tmp_path: Path) -> OrdersProject:
     made = orders_project(tmp_path / "orders", files=_FILES)
+    made.add_settings("master: local[4]")  # flows overlap as on a larger machine: silver follows bronze
     one_file_a_batch(made)
     return made
 
@@ -79,7 +80,6 @@ def test_the_jvm_is_killed(project: OrdersProject, dataset: str, batches: int) -
 
 @pytest.mark.timeout(1200)
 def test_both_are_killed_and_the_status_says_so(project: OrdersProject) -> None:
-    project.add_settings("master: local[4]")  # silver follows bronze while both are killed
     with running("run", project.directory) as command:
         _wait_for_batches(command, project, "silver_orders", 1)
         assert _batches(project, "bronze_orders") < _FILES

@@ -116,13 +116,32 @@ def default_name(call: Declaration, query: Callable[..., Any]) -> str | None:
     return None
 
 
-def _why_not_a_query(query: Callable[..., Any]) -> str | None:
-    if inspect.iscoroutinefunction(query) or inspect.isasyncgenfunction(query):
+def why_not_called_with(function: Callable[..., Any], *arguments: object, described: str) -> str | None:
+    """Returns why a function cannot be called with such `arguments` for what it does; None when it can."""
+    reason = _why_not_plain(function, "it yields, so that nothing in it would run")
+    if reason is not None:
+        return reason
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return f"it cannot be called with {described}"
+    except ValueError:  # a builtin without a signature
+        return None
+    return None
+
+
+def _why_not_plain(function: Callable[..., Any], yields: str) -> str | None:
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return "it is async"
-    if inspect.isgeneratorfunction(query):
-        return "it yields instead of returning"
-    if inspect.isclass(query):
-        return "it is a class"
+    if inspect.isgeneratorfunction(function):
+        return yields
+    return "it is a class" if inspect.isclass(function) else None
+
+
+def _why_not_a_query(query: Callable[..., Any]) -> str | None:
+    reason = _why_not_plain(query, "it yields instead of returning")
+    if reason is not None:
+        return reason
     try:
         parameters = inspect.signature(query).parameters.values()
     except (TypeError, ValueError):

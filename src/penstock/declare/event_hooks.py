@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, cast, overload
 
-from penstock.declare.dataset_function import function_name, innermost
+from penstock.declare.dataset_function import function_name, innermost, why_not_called_with
 from penstock.declare.declaration import Declaration, declaring
 from penstock.graph.elements import EventHook
 
@@ -30,7 +29,7 @@ def _on_event_hook(
 ) -> Any:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         hook = innermost(function)
-        reason = _why_not_a_hook(hook)
+        reason = why_not_called_with(hook, {}, described="one argument, the event")
         if reason is not None:
             call.error("INVALID_EVENT_HOOK", function=function_name(hook), reason=reason)
         else:
@@ -45,22 +44,6 @@ def _on_event_hook(
         return function
 
     return decorate if user_event_hook_fn is None else decorate(user_event_hook_fn)
-
-
-def _why_not_a_hook(function: Callable[..., Any]) -> str | None:
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        return "it is async"
-    if inspect.isgeneratorfunction(function):
-        return "it yields, so that nothing in it would run"
-    if inspect.isclass(function):
-        return "it is a class"
-    try:
-        inspect.signature(function).bind({})
-    except TypeError:
-        return "it cannot be called with one argument, the event"
-    except ValueError:  # a builtin without a signature
-        return None
-    return None
 
 
 on_event_hook: EventHookDecorator = cast(

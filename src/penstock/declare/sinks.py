@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar, cast, overload
 
@@ -14,6 +13,7 @@ from penstock.declare.dataset_function import (
     function_name,
     innermost,
     known_about,
+    why_not_called_with,
 )
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.expectations import refuse_on_sink
@@ -90,7 +90,7 @@ def _declare_function_sink(call: Declaration, function: Callable[..., Any], name
     if identifier is None:
         return refused
     refuse_on_sink(call, pending, str(identifier))
-    reason = _why_not_a_sink(write)
+    reason = why_not_called_with(write, None, 0, described="the two arguments (df, batch_id)")
     if reason is not None:
         call.error("INVALID_SINK_FUNCTION", function=function_name(write), reason=reason)
         call.registry.refuse(identifier)
@@ -99,22 +99,6 @@ def _declare_function_sink(call: Declaration, function: Callable[..., Any], name
         FunctionSink(identifier=identifier, location=call.location, function=call.registry.bound(write))
     )
     return DatasetFunction(write, declared=DeclaredSink(str(identifier)))
-
-
-def _why_not_a_sink(function: Callable[..., Any]) -> str | None:
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        return "it is async"
-    if inspect.isgeneratorfunction(function):
-        return "it yields, so that nothing in it would run"
-    if inspect.isclass(function):
-        return "it is a class"
-    try:
-        inspect.signature(function).bind(None, 0)
-    except TypeError:
-        return "it cannot be called with the two arguments (df, batch_id)"
-    except ValueError:  # a builtin without a signature
-        return None
-    return None
 
 
 foreach_batch_sink: SinkDecorator = cast(

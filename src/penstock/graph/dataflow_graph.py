@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TypeVar
 
 from penstock.graph.elements import AnySink, Dataset, EventHook, Table, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
+
+N = TypeVar("N", Dataset, AnySink)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,35 +48,22 @@ class DataflowGraph:
         incomplete: bool = False,
     ) -> DataflowGraph:
         """Builds the graph; never fails, because `penstock.graph.rules.check` reports what is wrong with it."""
-        declared = tuple(datasets)
-        by_name: dict[Identifier, Dataset] = {}
-        for dataset in declared:
-            by_name.setdefault(dataset.identifier, dataset)
-        declared_sinks = tuple(sinks)
-        sinks_by_name: dict[Identifier, AnySink] = {}
-        for sink in declared_sinks:
-            sinks_by_name.setdefault(sink.identifier, sink)
+        declared, declared_sinks = tuple(datasets), tuple(sinks)
         return cls(
             declared,
             tuple(flows),
-            MappingProxyType(by_name),
+            _first_by_name(declared),
             frozenset(refused),
             incomplete,
             declared_sinks,
-            MappingProxyType(sinks_by_name),
+            _first_by_name(declared_sinks),
             tuple(event_hooks),
         )
 
     def extended(self, datasets: Iterable[Dataset], flows: Iterable[UnresolvedFlow]) -> DataflowGraph:
         """Returns this graph with more datasets and flows, which come after those declared."""
-        return DataflowGraph.of(
-            [*self.declared, *datasets],
-            [*self.flows, *flows],
-            sinks=self.declared_sinks,
-            refused=self.refused,
-            incomplete=self.incomplete,
-            event_hooks=self.event_hooks,
-        )
+        declared = (*self.declared, *datasets)
+        return replace(self, declared=declared, flows=(*self.flows, *flows), datasets=_first_by_name(declared))
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -104,3 +94,10 @@ class DataflowGraph:
     def names(self) -> tuple[str, ...]:
         """Returns each dataset's short and full name, for a "did you mean"."""
         return tuple(text for identifier in self.datasets for text in (identifier.name, str(identifier)))
+
+
+def _first_by_name(declared: Iterable[N]) -> Mapping[Identifier, N]:
+    found: dict[Identifier, N] = {}
+    for each in declared:
+        found.setdefault(each.identifier, each)
+    return MappingProxyType(found)

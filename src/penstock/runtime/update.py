@@ -29,13 +29,11 @@ from penstock.runtime.event_hooks import EventHooks
 from penstock.runtime.reporter import Reporter
 from penstock.runtime.schedule import run_flows
 from penstock.runtime.services import FlowServices
-from penstock.runtime.workspace import Workspace
+from penstock.runtime.workspace import Progress, Workspace, say_nothing
 from penstock.spark.listener import ProgressListener
 from penstock.spark.tables import alter_table, create_table, reset_table
 from penstock.spark.translate import translate_set_up
 from penstock.storage import LockOwner, StorageLock
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def run_update(
         ConfigError, DefinitionError, StateError: before anything was written to a table.
         ExternalError: Spark did not start or ended.
     """
-    say = progress or _say_nothing
+    say = progress or say_nothing
     stopping = _Stopping(stop or threading.Event(), threading.Event())
     update_id = new_update_id()
     with (
@@ -196,7 +194,3 @@ def _final_state(board: UpdateBoard, stop: threading.Event) -> UpdateState:
     if board.errors:
         return UpdateState.FAILED
     return UpdateState.CANCELED if stop.is_set() else UpdateState.COMPLETED
-
-
-def _say_nothing(_: str) -> None:
-    """The default progress."""

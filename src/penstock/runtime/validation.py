@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,7 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import UpdatePlan
-from penstock.runtime.workspace import Workspace
-
-Progress = Callable[[str], None]
+from penstock.runtime.workspace import Progress, Workspace, say_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def validate(
     Raises:
         ConfigError, ExternalError: the files cannot be found, or Spark does not start.
     """
-    say = progress or _say_nothing
+    say = progress or say_nothing
     workspace = Workspace.open(config, say, spark=spark, short=True)
     try:
         graph = workspace.resolve(say, persist=False)
@@ -74,7 +72,7 @@ def plan_update(
     Raises:
         PenstockError: whatever would keep the update from running.
     """
-    say = progress or _say_nothing
+    say = progress or say_nothing
     workspace = Workspace.open(config, say, spark=spark, short=True)
     graph = workspace.resolve(say, persist=False)
     return PlannedUpdate(workspace.plan(graph, selection), graph)
@@ -99,7 +97,3 @@ def _dataset(graph: ResolvedGraph, identifier: Identifier) -> dict[str, Any]:
         ],
         "inputs": list(dict.fromkeys(names)),
     }
-
-
-def _say_nothing(_: str) -> None:
-    """The default progress."""

@@ -29,6 +29,11 @@ from penstock.storage import StorageLayout
 
 Progress = Callable[[str], None]
 
+
+def say_nothing(_: str) -> None:
+    """The progress of a caller that wants none."""
+
+
 # Fewer are busy with one flow: a second beside it makes both slower (docs/decisions/overlap-only-stateless-flows.md).
 _CORES_TO_OVERLAP = 3
 

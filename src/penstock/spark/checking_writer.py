@@ -19,7 +19,15 @@ from penstock.spark.expectations import ObservedExpectations, broken_rules, coun
 from penstock.spark.quarantine import data_columns, quarantined
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.uniqueness import PinnedVersion, mark_repeats
-from penstock.spark.writes import BatchFailure, await_counters, on_own_session, sink_transaction_of, transaction_of
+from penstock.spark.writes import (
+    BatchFailure,
+    append_to_table,
+    await_counters,
+    on_own_session,
+    replace_table,
+    sink_transaction_of,
+    transaction_of,
+)
 
 Counters = Mapping[str, Mapping[str, int]]
 
@@ -83,7 +91,7 @@ class CheckingWriter:
                 flow = self.flow.replace("\\", "\\\\").replace("'", "\\'")
                 aside = self._aside(rows, transaction[1]).write.format("delta").mode("overwrite")
                 aside.option("replaceWhere", f"{quarantine.FLOW} = '{flow}'").save(self._quarantine)
-            _append(self._good(rows), self.path, transaction)
+            append_to_table(self._good(rows), self.path, transaction)
         return {**await_counters(observations), self.observed.metric: counters}
 
     def replace(
@@ -102,8 +110,8 @@ class CheckingWriter:
         with self._judged(own, None, eager=True) as rows:
             counters = self._counted(rows)
             if self._has_quarantine:
-                _replace(self._aside(rows, None), self._quarantine, ())
-            _replace(self._good(rows), self.path, partition_columns)
+                replace_table(self._aside(rows, None), self._quarantine)
+            replace_table(self._good(rows), self.path, partition_columns)
         return {**await_counters(observations), self.observed.metric: counters}
 
     def _write_batch(self, rows: DataFrame, batch_id: int) -> None:
@@ -111,12 +119,11 @@ class CheckingWriter:
             with self._alone(), self._judged(rows, self._stored(rows, batch_id), eager=False) as judged:
                 counters = self._counted(judged)
                 mode = "overwrite" if self.overwrite else "append"
-                _append(self._good(judged), self.path, (sink_transaction_of(rows), batch_id), mode)
+                append_to_table(self._good(judged), self.path, (sink_transaction_of(rows), batch_id), mode=mode)
                 if self._has_quarantine and (self.overwrite or self.observed.quarantined(counters)):
                     name = str(quarantine.quarantine_of(self.table.identifier))
-                    _append(
-                        self._aside(judged, batch_id), self._quarantine, (transaction_of(rows, name), batch_id), mode
-                    )
+                    transaction = (transaction_of(rows, name), batch_id)
+                    append_to_table(self._aside(judged, batch_id), self._quarantine, transaction, mode=mode)
         except Exception as error:
             self._failures.append(BatchFailure(batch_id, error))
             raise
@@ -179,14 +186,3 @@ _locks: dict[str, threading.Lock] = {}
 
 def _lock_of(path: str) -> threading.Lock:
     return _locks.setdefault(path, threading.Lock())
-
-
-def _append(rows: DataFrame, path: str, transaction: tuple[str, int], mode: str = "append") -> None:
-    app_id, version = transaction
-    writer = rows.write.format("delta").mode(mode).option("mergeSchema", "true")
-    writer.option("txnAppId", app_id).option("txnVersion", version).save(path)
-
-
-def _replace(rows: DataFrame, path: str, partition_columns: Sequence[str]) -> None:
-    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    (writer.partitionBy(*partition_columns) if partition_columns else writer).save(path)

@@ -26,6 +26,7 @@ from penstock.spark import _jvm
 from penstock.spark.expectations import broken_rules, quoted
 from penstock.spark.translate import reason_of
 from penstock.spark.uniqueness import mark_repeats
+from penstock.spark.writes import append_to_table
 
 _ROW, _RULES = "row", "rules"
 
@@ -107,8 +108,7 @@ class QuarantineReplay:
             return 0
         data = [sf.col(quoted(name)) for name in rows.columns if not name.startswith(quarantine.RESERVED_PREFIX)]
         app_id = f"quarantine replay {aside.detail().collect()[0]['id']}"
-        writer = rows.select(*data).write.format("delta").mode("append").option("mergeSchema", "true")
-        writer.option("txnAppId", app_id).option("txnVersion", number).save(self.path)
+        append_to_table(rows.select(*data), self.path, (app_id, number))
         self.on_moved(number, count)
         aside.delete(marked)
         return count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,22 +52,6 @@ class BatchFailure:
     cause: BaseException
 
 
-@dataclass(frozen=True, slots=True)
-class BatchWriter:
-    """Hands each batch to `write(rows, batch_id)`, which may see a batch again after a crash.
-
-    What it writes to Delta it must write under `transaction_of(rows, …)` and the batch's id; then a
-    batch that is replayed writes nothing twice. `rows` must be executed once, or be persisted, because
-    each execution reads the sources and adds to the observed counters.
-    """
-
-    write: Callable[[DataFrame, int], None]
-
-    def start(self, writer: DataStreamWriter) -> StreamingQuery:
-        """Starts the query."""
-        return writer.foreachBatch(self.write).start()
-
-
 def transaction_of(rows: DataFrame, target: str) -> str:
     """Returns the Delta transaction id for what the running batch writes to `target`.
 
@@ -80,8 +64,8 @@ def transaction_of(rows: DataFrame, target: str) -> str:
 def sink_transaction_of(rows: DataFrame) -> str:
     """Returns the Delta transaction id that Delta's own streaming sink would use for the running batch.
 
-    For a flow's one and only write to its table, so that the flow may change between `DeltaWriter` and
-    a `BatchWriter`: a batch that one of them committed just before a crash is not repeated by the other.
+    For a flow's one and only write to its table, so that the flow may change between `DeltaWriter` and a
+    writer of `foreachBatch`: a batch that one of them committed just before a crash is not repeated by the other.
     """
     query_id = rows.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     assert query_id, "called outside of a streaming batch"
@@ -123,10 +107,7 @@ def replace_rows(
     Returns the observed counters by metric name.
     """
     frame, observations = on_own_session(frame, observed, conf)
-    writer = frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    if partition_columns:
-        writer = writer.partitionBy(*partition_columns)
-    writer.save(path)
+    replace_table(frame, path, partition_columns)
     return await_counters(observations)
 
 
@@ -143,10 +124,21 @@ def append_rows(
     Returns the observed counters by metric name.
     """
     frame, observations = on_own_session(frame, observed, conf)
-    app_id, version = transaction
-    writer = frame.write.format("delta").mode("append").option("mergeSchema", "true")
-    writer.option("txnAppId", app_id).option("txnVersion", version).save(path)
+    append_to_table(frame, path, transaction)
     return await_counters(observations)
+
+
+def replace_table(rows: DataFrame, path: str, partition_columns: Sequence[str] = ()) -> None:
+    """Replaces rows and schema of the table at `path`, in one commit."""
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    (writer.partitionBy(*partition_columns) if partition_columns else writer).save(path)
+
+
+def append_to_table(rows: DataFrame, path: str, transaction: tuple[str, int], *, mode: str = "append") -> None:
+    """Writes once per `transaction` (app id, version); new columns are added. `mode` can be `overwrite`."""
+    app_id, version = transaction
+    writer = rows.write.format("delta").mode(mode).option("mergeSchema", "true")
+    writer.option("txnAppId", app_id).option("txnVersion", version).save(path)
 
 
 def on_own_session(

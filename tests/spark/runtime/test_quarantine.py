@@ -12,7 +12,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import UpdateState
 from penstock.runtime import UpdateOutcome
-from penstock.spark import checking_writer as writes
+from penstock.spark.writes import append_to_table
 
 Row = dict[str, Any]
 _ROWS: list[Row] = [
@@ -188,23 +188,22 @@ def test_a_crash_between_the_two_writes_loses_and_doubles_nothing(
         """
     )
     project.arrive("1", [*_ROWS, {"id": 22, "amount": 5}, {"id": 22, "amount": 6}, {"id": 7, "amount": 7}])
-    append = writes._append
     commits = 0
 
-    def crashing(*arguments: Any) -> None:
+    def crashing(*arguments: Any, **options: Any) -> None:
         nonlocal commits
         if commits < committed:
-            append(*arguments)
+            append_to_table(*arguments, **options)
             commits += 1
         if commits in {committed, 2}:
             raise SystemError("the process dies here")
 
-    monkeypatch.setattr(writes, "_append", crashing)
     project.retries = type(project.retries)(max_flow_retries=0, first_delay=0.01, longest_delay=0.01)
-    failed = project.run()
+    with monkeypatch.context() as patched:
+        patched.setattr("penstock.spark.checking_writer.append_to_table", crashing)
+        failed = project.run()
     assert failed.state is UpdateState.FAILED
     assert commits == committed
-    monkeypatch.setattr(writes, "_append", append)
     project.arrive("2", [{"id": 100, "amount": 1}, {"id": 101, "amount": -1}, {"id": 24, "amount": 1}])
     assert project.run().errors == ()
     good = {row["id"] for row in _ROWS if _amount(row) > 0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.errors import SourceLocation
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.elements import Dataset, FormatSink, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.elements import Dataset, EventHook, FormatSink, StreamingTable, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.rules import check
 
@@ -85,8 +85,14 @@ def test_empty_pipeline() -> None:
 def test_an_extended_graph_keeps_what_was_declared() -> None:
     sink = FormatSink(identifier=Identifier("shop", "out"), location=_place(3), format="kafka", options={})
     first = _table("a", 1)
+    hook = EventHook("tell", lambda event: None, _place(4))
     graph = DataflowGraph.of(
-        [first], [_flow("a", "a")], sinks=[sink], refused=[Identifier("shop", "b")], incomplete=True
+        [first],
+        [_flow("a", "a")],
+        sinks=[sink],
+        refused=[Identifier("shop", "b")],
+        incomplete=True,
+        event_hooks=[hook],
     )
     more = graph.extended([_table("c", 2), _table("A", 3)], [_flow("c", "c")])
     assert [dataset.identifier.name for dataset in more.declared] == ["a", "c", "A"]
@@ -94,3 +100,4 @@ def test_an_extended_graph_keeps_what_was_declared() -> None:
     assert [flow.name for flow in more.flows] == ["a", "c"]
     assert (more.sinks, more.refused, more.incomplete) == (graph.sinks, graph.refused, True)
     assert list(more.sinks.values()) == [sink]
+    assert more.event_hooks == (hook,)

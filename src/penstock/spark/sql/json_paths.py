@@ -97,14 +97,16 @@ def _implicit_aliases(node: Any) -> Iterator[tuple[int, tuple[int, str]]]:
         case _:
             return
     for item in _jvm.scala_seq(items):
-        inner = item
-        while inner.getClass().getSimpleName() in {"UnresolvedAlias", "Cast"}:
+        # The extent of an UnresolvedAlias is that of the whole query.
+        written = item.child() if item.getClass().getSimpleName() == "UnresolvedAlias" else item
+        inner = written
+        while inner.getClass().getSimpleName() == "Cast":
             inner = inner.child()
         if inner.getClass().getSimpleName() != "Alias":
             continue
         extract = inner.child()
         if extract.getClass().getSimpleName() == "SemiStructuredExtract" and _extent(inner) == _extent(extract):
-            yield _extent(extract)[1], (_extent(item)[1], str(inner.name()))
+            yield _extent(extract)[1], (_extent(written)[1], str(inner.name()))
 
 
 def _walk(expressions: Sequence[Any]) -> Iterator[Any]:
