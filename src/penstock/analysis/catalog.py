@@ -15,6 +15,7 @@ from penstock.graph.elements import TemporaryView
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input
 from penstock.graph.schema import Schema
+from penstock.spark.definition import marked_source
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.plans import empty_relation
 
@@ -102,7 +103,10 @@ class AnalysisCatalog:
         evaluation.inputs.append(Input("delta", str(identifier), streaming, dataset=identifier, name=name))
         if streaming and known.rewritten and not _accepts_rewrites(options):
             raise DefinitionError("STREAMING_READ_OF_REWRITTEN_TABLE", name=identifier)
-        return empty_relation(evaluation.spark, spark_schema(known.schema), streaming=streaming)
+        schema = readable_schema(known.schema)
+        if not streaming:
+            schema = marked_source(schema, str(identifier).casefold(), options)
+        return empty_relation(evaluation.spark, schema, streaming=streaming)
 
 
 def check_view_read(identifier: Identifier, *, view_streaming: bool, read_streaming: bool) -> None:
@@ -125,6 +129,15 @@ def check_view_read(identifier: Identifier, *, view_streaming: bool, read_stream
 def spark_schema(schema: Schema) -> StructType:
     """Returns the StructType of a schema."""
     return StructType.fromJson(json.loads(schema.json))
+
+
+def readable_schema(schema: Schema) -> StructType:
+    """Returns the columns as a reader of the table gets them: how Delta generates one is the table's affair."""
+    document = json.loads(schema.json)
+    for field in document["fields"]:
+        own = field.get("metadata", {})
+        field["metadata"] = {key: value for key, value in own.items() if not key.startswith("delta.")}
+    return StructType.fromJson(document)
 
 
 def plain_schema(schema: StructType) -> Schema:

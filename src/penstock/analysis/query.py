@@ -12,9 +12,10 @@ from penstock.analysis.catalog import AnalysisCatalog, NotYetResolved, UpstreamF
 from penstock.declare.user_frames import failure_location
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, SourceLocation, did_you_mean
 from penstock.graph.elements import Dataset, FlowFunction, Sink
-from penstock.graph.resolved import Input
+from penstock.graph.resolved import Input, QueryDefinition
 from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
+from penstock.spark.definition import query_definition
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import observe_expectations
 from penstock.spark.plans import OutputMode, stateful_operators, supported_output_mode, watermark
@@ -31,6 +32,7 @@ class AnalysedQuery:
     output_mode: OutputMode
     stateful: tuple[str, ...]
     watermark: tuple[str, str] | None
+    definition: QueryDefinition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,12 @@ class QueryAnalyser:
         location: SourceLocation,
         schemas: Callable[[str], str],
         modes: Sequence[OutputMode],
+        around: object = None,
     ) -> AnalysedQuery:
         """Calls `function` once and analyses what it returns.
 
         `modes` are the output modes that the target takes, the best one first; empty for a view.
+        `around` is JSON-ready data on which the result depends beside the query: see `query_definition`.
 
         Raises:
             PenstockError: whatever is wrong with it, with its place; PipelineInvalid for several.
@@ -83,6 +87,7 @@ class QueryAnalyser:
             output_mode=mode,
             stateful=stateful_operators(frame),
             watermark=None if mark is None else (mark.column, mark.delay),
+            definition=None if frame.isStreaming or not modes else query_definition(frame, around=around),
         )
 
     @staticmethod

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema, spark_schema
+from penstock.analysis.protection import check_protection
 from penstock.analysis.query import AnalysedQuery, QueryAnalyser
 from penstock.analysis.rules import check
 from penstock.analysis.view_quarantine import view_behind
@@ -26,12 +27,14 @@ from penstock.graph.elements import (
     StreamingTable,
     Table,
     TemporaryView,
+    UniqueKey,
     UnresolvedFlow,
 )
 from penstock.graph.identifier import Identifier
 from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
+from penstock.spark.column_definitions import parse_columns
 from penstock.spark.evaluation import EvaluationSettings
 from penstock.spark.plans import OutputMode
 from penstock.spark.query_settings import query_settings, spark_settings
@@ -40,6 +43,8 @@ from penstock.spark.translate import reason_of, translate_analysis
 from penstock.storage import StorageLayout
 
 Progress = Callable[[str], None]
+
+_RESULT_SETTINGS = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive")
 
 
 @dataclass(slots=True)
@@ -141,7 +146,9 @@ class Resolver:
             else:
                 resolved.append(_resolved_flow(flow, query))
         try:
-            declared = None if table.schema is None else declared_schema(table)
+            declared = None if table.schema is None else declared_schema(self.spark, table)
+            if resolved:
+                check_protection(self.spark, table, declared or _merged(flow.schema for flow in resolved))
         except DefinitionError as error:
             failed.insert(0, _failed_target(table, error))
         if failed or not resolved:
@@ -199,6 +206,7 @@ class Resolver:
                     location=flow.location,
                     schemas=lambda source: self.layout.schemas(flow.target, flow.name, source),
                     modes=modes,
+                    around=self._around(flow, target),
                 )
         except UpstreamFailed as upstream:
             reason = DefinitionError("UPSTREAM_FAILED", dataset=str(target.identifier), name=upstream.identifier)
@@ -210,6 +218,23 @@ class Resolver:
         except PySparkException as error:  # of a setting: what the query meets, the analyser translates
             dataset = str(target.identifier)
             return FailedFlow(flow, translate_analysis(error, known=(), location=flow.location, dataset=dataset))
+
+    def _around(self, flow: UnresolvedFlow, dataset: Table | TemporaryView | AnySink) -> object:
+        """What the stored rows of a batch query depend on, besides the query and its inputs.
+
+        The rules of uniqueness, and what becomes of the rows that break one, are not in the query's plan.
+        """
+        layout: list[object] = []
+        if isinstance(dataset, Table):
+            schema = dataset.schema.json() if isinstance(dataset.schema, StructType) else dataset.schema
+            layout = [schema, dataset.partition_columns, dataset.cluster_by]
+        rules = [
+            (each.name, each.on_violation.value, str(each.constraint) if isinstance(each.constraint, UniqueKey) else "")
+            for each in (dataset.expectations if isinstance(dataset, Dataset) else ())
+        ]
+        own = dataset.spark_conf if isinstance(dataset, (Table, TemporaryView)) else {}
+        session = {key: self.spark.conf.get(key, None) for key in _RESULT_SETTINGS}
+        return [self.spark.version, {**session, **own, **flow.spark_conf}, layout, rules]
 
     def _lookup(self, identifier: Identifier) -> Known | None:
         if identifier in self._failed:
@@ -236,7 +261,7 @@ def _failed_target(target: Dataset | Sink, error: PenstockError, *, because_of: 
     return FailedFlow(flow, error, because_of)
 
 
-def declared_schema(table: Table) -> Schema:
+def declared_schema(spark: SparkSession, table: Table) -> Schema:
     """Returns a table's declared `schema=` (StructType or DDL) as plain data.
 
     Raises:
@@ -245,14 +270,14 @@ def declared_schema(table: Table) -> Schema:
     if isinstance(table.schema, StructType):
         return Schema(table.schema.json())
     try:
-        return Schema(StructType.fromDDL(str(table.schema)).json())
-    except PySparkException as error:
+        return Schema(parse_columns(spark, str(table.schema)).json())
+    except (PySparkException, ValueError) as error:
         raise DefinitionError(
             "DECLARED_SCHEMA_INVALID",
             location=table.location,
             dataset=str(table.identifier),
             name=table.identifier,
-            reason=reason_of(error),
+            reason=reason_of(error) if isinstance(error, PySparkException) else error,
         ) from None
 
 
@@ -277,7 +302,9 @@ def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
         kind = FlowType.COMPLETE
     else:
         kind = FlowType.APPEND
-    return ResolvedFlow(flow, kind, query.schema, query.streaming, query.inputs, query.stateful, query.watermark)
+    return ResolvedFlow(
+        flow, kind, query.schema, query.streaming, query.inputs, query.stateful, query.watermark, query.definition
+    )
 
 
 def _decide(table: Table, flows: list[ResolvedFlow]) -> StreamingTable | MaterializedView:

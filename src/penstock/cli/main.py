@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from penstock.cli import (
+    drop,
     events,
     explain,
     graph,
@@ -99,6 +100,7 @@ for panel, function in (
     (RUN, validate.validate),
     (RUN, plan.plan),
     (RUN, run.run),
+    (RUN, drop.drop),
     (LOOK, status.status),
     (LOOK, events.events),
     (LOOK, show.show),

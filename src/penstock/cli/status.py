@@ -41,5 +41,7 @@ def status(
     quality = quality_table(current)
     if quality is not None:
         out.print(quality)
+    for name in current.undeclared:
+        say(f"{name} is no longer declared; its table stays. 'penstock drop {name}' removes it.")
     for line in error_lines(current):
         say(line)

@@ -142,18 +142,13 @@ REFUSALS: Mapping[str, Refusal] = {
         "Use ignore_null_updates_column_list=[...], which leaves a column as it is where the event has NULL",
         lambda value: False,
     ),
-    "row_filter": Refusal(
-        "Delta tables outside of a catalog with access control have no row filters",
-        "Remove row_filter and filter the rows in a view for the readers",
-        lambda value: False,
-    ),
     "cluster_by_auto": Refusal(
         "clustering columns are not chosen automatically",
         "Name the columns with cluster_by=[...]",
         lambda value: value is False,
     ),
     "refresh_policy": Refusal(
-        "a materialized view is computed in full at each refresh",
+        "a materialized view is computed in full when what it reads has changed, never in part",
         "Use refresh_policy='auto', or make it a streaming table to process only new rows",
         lambda value: str(value).strip().casefold() in {"auto", "full"},
     ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.expectations import expectations_of
 from penstock.declare.parameters import texts
+from penstock.declare.protection import masks_of, row_filter_of
 from penstock.graph.elements import OnViolation, StreamingTable
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def _create(  # noqa: PLR0917 - the order of the `dlt` API
     identifier = call.identifier(name)
     if identifier is None:
         return
+    columns, masks = masks_of(call, schema)
     call.registry.add_dataset(
         StreamingTable(
             identifier=identifier,
@@ -78,7 +80,9 @@ def _create(  # noqa: PLR0917 - the order of the `dlt` API
                 *expectations_of(call, expect_all_or_fail, OnViolation.FAIL),
                 *expectations_of(call, expect_all_or_quarantine, OnViolation.QUARANTINE),
             ),
-            schema=schema,
+            schema=columns,
+            masks=masks,
+            row_filter=row_filter_of(call, row_filter),
             table_properties=texts(table_properties),
             partition_columns=tuple(partition_cols or ()),
             cluster_by=tuple(cluster_by or ()),
@@ -109,7 +113,8 @@ create_streaming_table = _declaration(
         cluster_by: Columns of liquid clustering.
         temporary, private: Stored, but private to the pipeline.
         format: `delta`, the only format.
-        row_filter, cluster_by_auto: Refused, with the reason.
+        row_filter: `ROW FILTER function ON (columns)`: the rows that readers outside of the pipeline get.
+        cluster_by_auto: Refused, with the reason.
     """,
 )
 create_target_table = _declaration("create_target_table", """An old name of `create_streaming_table`.""")

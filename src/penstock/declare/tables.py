@@ -15,6 +15,7 @@ from penstock.declare.dataset_function import (
 )
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.parameters import texts
+from penstock.declare.protection import masks_of, row_filter_of
 from penstock.graph.elements import MaterializedView, StreamingTable, Table, UndecidedTable, UnresolvedFlow
 
 if TYPE_CHECKING:
@@ -36,8 +37,10 @@ _ARGUMENTS = """
         private: As `temporary`.
         cluster_by: Columns of liquid clustering.
         format: `delta`, the only format.
-        refresh_policy: `auto` or `full`.
-        row_filter, cluster_by_auto: Refused, with the reason.
+        refresh_policy: `auto`: a materialized view is computed again when a table that it reads or its
+            definition has changed; `full`: at each refresh.
+        row_filter: `ROW FILTER function ON (columns)`: the rows that readers outside of the pipeline get.
+        cluster_by_auto: Refused, with the reason.
 
     The function takes no arguments, returns a DataFrame, and is called more than once.
 """
@@ -89,6 +92,7 @@ def _table_decorator(name: str, kind: type[Table], meaning: str) -> TableDecorat
         refresh_policy: str | None = None,
         format: str | None = None,
     ) -> Any:
+        columns, masks = masks_of(call, schema)
         options = {
             "comment": comment,
             "spark_conf": texts(spark_conf),
@@ -96,8 +100,11 @@ def _table_decorator(name: str, kind: type[Table], meaning: str) -> TableDecorat
             "partition_columns": tuple(partition_cols or ()),
             "cluster_by": tuple(cluster_by or ()),
             "path": path,
-            "schema": schema,
+            "schema": columns,
+            "masks": masks,
+            "row_filter": row_filter_of(call, row_filter),
             "temporary": temporary or private,
+            "always_refreshed": refresh_policy is not None and refresh_policy.strip().casefold() == "full",
         }
 
         def decorate(function: Callable[..., Any]) -> DatasetFunction:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from penstock.errors import SourceLocation
 from penstock.graph.identifier import Identifier
+from penstock.graph.protection import ColumnMask, FunctionCall
 
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
@@ -90,6 +91,8 @@ class Table(Dataset):
     `schema` is a Spark StructType or a DDL string, or None for the query's own schema.
     `path` is a user-chosen location; None means `<storage>/tables/<schema>/<name>`.
     `temporary` tables are stored, and cannot be read by other pipelines on the same storage.
+    `always_refreshed` asks that a materialized view is computed again even when nothing that it reads
+    has changed. `row_filter` and `masks` say what readers outside of the pipeline get to see.
     """
 
     schema: Any = None
@@ -99,6 +102,9 @@ class Table(Dataset):
     path: str | None = None
     format: str = "delta"
     temporary: bool = False
+    always_refreshed: bool = False
+    row_filter: FunctionCall | None = None
+    masks: tuple[ColumnMask, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

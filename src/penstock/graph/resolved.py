@@ -31,6 +31,10 @@ class FlowType(Enum):
     VIEW = "view"
 
 
+ROWS_AS_QUERIED = frozenset({FlowType.APPEND, FlowType.COMPLETE, FlowType.APPEND_ONCE, FlowType.MATERIALIZED_VIEW})
+"""The flows that store the rows of their query, in its columns or those declared, and nothing else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """One read of a flow.
@@ -48,12 +52,29 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryDefinition:
+    """What the result of a batch query depends on, besides the pipeline's own tables.
+
+    `fingerprint` changes with the query, in whatever process it is analysed. `outside` are the paths
+    of the Delta tables that the pipeline does not declare. `always` says why the result can differ
+    although definition and tables are the same, None when it cannot; `moving` that it can do so
+    while the process runs.
+    """
+
+    fingerprint: str
+    outside: tuple[str, ...] = ()
+    always: str | None = None
+    moving: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedFlow:
     """A flow whose query was analysed.
 
     `schema` is what the query returns, before the target's own schema is applied. `stateful` names
     the stateful operators, outermost first (`aggregate`, `deduplicate`, `stream-stream join`, …).
     `watermark` is the event-time column and delay, e.g. `("order_time", "1 hour")`.
+    `definition` is that of a batch query, None for a streaming one.
     """
 
     flow: UnresolvedFlow
@@ -63,6 +84,7 @@ class ResolvedFlow:
     inputs: tuple[Input, ...]
     stateful: tuple[str, ...] = ()
     watermark: tuple[str, str] | None = None
+    definition: QueryDefinition | None = None
 
     @property
     def upstream(self) -> tuple[Identifier, ...]:

@@ -6,15 +6,27 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+GENERATION_EXPRESSION = "delta.generationExpression"
+IDENTITY = "delta.identity."
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One top-level column. `type` is Spark's simple string, e.g. `struct<a:int,b:string>`."""
+    """One top-level column. `type` is Spark's simple string, e.g. `struct<a:int,b:string>`.
+
+    `generated` says how Delta computes it: the expression, `identity`, or None.
+    """
 
     name: str
     type: str
     nullable: bool = True
     comment: str | None = None
+    generated: str | None = None
+
+    @property
+    def constrained(self) -> bool:
+        """Whether Delta refuses or computes values, so that a table must be created with the column."""
+        return not self.nullable or self.generated is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +34,11 @@ class Schema:
     """An ordered list of columns, kept as the JSON document of a Spark `StructType`."""
 
     json: str
+
+    @property
+    def fields(self) -> tuple[dict[str, Any], ...]:
+        """The top-level columns as Spark's JSON document has them."""
+        return tuple(json.loads(self.json)["fields"])
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -32,9 +49,15 @@ class Schema:
                 type=_simple(field["type"]),
                 nullable=field.get("nullable", True),
                 comment=field.get("metadata", {}).get("comment"),
+                generated=_generated(field.get("metadata", {})),
             )
-            for field in json.loads(self.json)["fields"]
+            for field in self.fields
         )
+
+    @property
+    def constrained(self) -> bool:
+        """Whether a column is NOT NULL or generated, at the top level."""
+        return any(column.constrained for column in self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,6 +66,12 @@ class Schema:
 
     def __str__(self) -> str:
         return ", ".join(f"{column.name} {column.type}" for column in self.columns)
+
+
+def _generated(metadata: dict[str, Any]) -> str | None:
+    if any(name.startswith(IDENTITY) for name in metadata):
+        return "identity"
+    return metadata.get(GENERATION_EXPRESSION)
 
 
 def _simple(data_type: str | dict[str, Any]) -> str:

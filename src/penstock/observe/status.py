@@ -12,6 +12,7 @@ from penstock.events.codec import format_timestamp
 from penstock.observe.dataset_counts import DatasetCounts, FlowCounts
 from penstock.observe.flow_facts import FlowFacts
 from penstock.observe.lag import Lag
+from penstock.observe.undeclared import UndeclaredDatasets
 from penstock.observe.updates import UpdateHistory, UpdateStatus
 
 
@@ -103,6 +104,8 @@ class PipelineStatus:
 
     update: UpdateStatus | None
     datasets: tuple[DatasetStatus, ...]
+    undeclared: tuple[str, ...] = ()
+    """Stored tables that the newest update found no longer declared."""
 
     def dataset(self, name: str) -> DatasetStatus | None:
         """Returns the dataset called `name` (`schema.name`, any case), or None."""
@@ -113,6 +116,7 @@ class PipelineStatus:
         return {
             "update": None if self.update is None else self.update.to_json(),
             "datasets": [dataset.to_json() for dataset in self.datasets],
+            "undeclared": list(self.undeclared),
         }
 
 
@@ -127,6 +131,7 @@ class StatusProjection:
         self._facts = FlowFacts()
         self._history = UpdateHistory()
         self._counts = DatasetCounts()
+        self._undeclared = UndeclaredDatasets()
 
     @property
     def history(self) -> UpdateHistory:
@@ -138,6 +143,7 @@ class StatusProjection:
         fact = self._facts.apply(event)
         self._history.apply(event, fact)
         self._counts.apply(event, fact)
+        self._undeclared.apply(event)
 
     def status(self, *, writer_alive: bool | None = None) -> PipelineStatus:
         """Returns the status as of the last event.
@@ -149,7 +155,8 @@ class StatusProjection:
         if update is not None and writer_alive is False:
             update = update.interrupted()
         over = update is not None and update.state.terminal
-        return PipelineStatus(update, tuple(self._dataset(name, over=over) for name in self._counts.shown()))
+        datasets = tuple(self._dataset(name, over=over) for name in self._counts.shown())
+        return PipelineStatus(update, datasets, self._undeclared.names)
 
     def _dataset(self, name: str, *, over: bool) -> DatasetStatus:
         definition = self._counts.definition(name)

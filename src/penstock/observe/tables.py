@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from penstock.errors import ConfigError, StateError, did_you_mean
 from penstock.events.types import Event, EventType
 from penstock.graph.identifier import Identifier
+from penstock.graph.protection import stored_protection
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.layout import decode_part
 
@@ -109,7 +110,7 @@ def read_table(
 
     Raises:
         ConfigError: COLUMN_NOT_FOUND for `sort`.
-        StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE.
+        StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE, TABLE_IS_PROTECTED by a row filter or masks.
     """
     import pyarrow as pa
     from deltalake import DeltaTable, QueryBuilder
@@ -120,6 +121,7 @@ def read_table(
         delta = DeltaTable(table.uri)
     except (DeltaError, OSError) as error:
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=_first_line(error)) from error
+    _check_open(table, delta.metadata().configuration)
     asked = version if version is not None else timestamp
     if asked is not None:
         newest = delta.version()
@@ -145,6 +147,17 @@ def read_table(
         version=int(delta.version()),
         truncated=content.num_rows > limit,
     )
+
+
+def _check_open(table: StoredTable, properties: Mapping[str, str]) -> None:
+    """Refuses a table whose rows or values are not for every reader: what decides is a function of Spark."""
+    name = str(table.identifier)
+    try:
+        protection = stored_protection(properties)
+    except ValueError as error:
+        raise StateError("TABLE_PROTECTION_FAILED", dataset=name, name=name, reason=error) from error
+    if protection is not None:
+        raise StateError("TABLE_IS_PROTECTED", dataset=name, name=name)
 
 
 def _order_by(table: StoredTable, columns: list[str], sort: str | None, *, descending: bool) -> str:

@@ -23,5 +23,5 @@ def render_plan(plan: UpdatePlan) -> str:
     verb_width = max((len(row[0]) for row in rows), default=0)
     name_width = max((len(row[1]) for row in rows), default=0)
     lines = [f"{verb:<{verb_width}}  {name:<{name_width}}  {why}".rstrip() for verb, name, why in rows]
-    warnings = [f"warning: {render(warning)}" for warning in plan.graph.warnings]
+    warnings = [f"warning: {render(warning)}" for warning in plan.warnings]
     return "\n".join([*lines, *([""] if warnings else []), *warnings])

@@ -41,7 +41,7 @@ class FullRefreshCheck:
         for identifier in self.graph.order:
             if identifier not in reset or not isinstance(self.graph.tables[identifier], StreamingTable):
                 continue
-            left_out = [reader for reader in self._streaming_readers(identifier) if reader not in reset]
+            left_out = [reader for reader in self.streaming_readers(identifier) if reader not in reset]
             if left_out:
                 raise StateError(
                     "FULL_REFRESH_BREAKS_READERS",
@@ -49,10 +49,10 @@ class FullRefreshCheck:
                     dataset=str(identifier),
                     name=identifier,
                     readers=", ".join(map(str, left_out)),
-                    command=self._safe_command(reset),
+                    command=self.safe_command(reset),
                 )
 
-    def _streaming_readers(self, identifier: Identifier) -> Iterator[Identifier]:
+    def streaming_readers(self, identifier: Identifier) -> Iterator[Identifier]:
         """The existing tables and sinks with a flow that reads `identifier` as a stream, also through views."""
         for target in (*self.graph.order, *self.graph.sinks):
             if target in self.graph.views or target == identifier or not self.exists(target):
@@ -61,7 +61,7 @@ class FullRefreshCheck:
             if any(read.streaming and read.dataset == identifier for read in inputs):
                 yield target
 
-    def _safe_command(self, wanted: Iterable[Identifier]) -> str:
+    def safe_command(self, wanted: Iterable[Identifier]) -> str:
         """The full refresh of `wanted` and of all that streams from it, without what must not be emptied."""
         chosen: set[Identifier] = set()
         for identifier in wanted:
@@ -78,5 +78,5 @@ class FullRefreshCheck:
             current = open_.pop()
             if current not in found:
                 found.add(current)
-                open_.extend(self._streaming_readers(current))
+                open_.extend(self.streaming_readers(current))
         return found

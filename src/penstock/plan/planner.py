@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from penstock.errors import StateError
+from penstock.errors import DefinitionError, PenstockError, StateError
 from penstock.graph.elements import AnySink, MaterializedView, StreamingTable, Table
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.schema import Schema
+from penstock.plan.changes import TableComparison
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
+from penstock.plan.protection import protection_changes
 from penstock.plan.quarantine_stages import quarantine_stages
+from penstock.plan.refresh import decide_refresh, recorded_inputs
 from penstock.plan.selection import ResolvedSelection
 from penstock.plan.stages import (
     AlterTable,
@@ -26,7 +32,7 @@ from penstock.plan.stages import (
     UpdatePlan,
     describe,
 )
-from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE, StateSnapshot, TableState
+from penstock.plan.state import CLUSTER_BY, DATASET_TYPE, GENERATION, PIPELINE, PRIVATE, StateSnapshot, TableState
 
 _TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
 
@@ -39,9 +45,12 @@ def plan_update(
     With `overlap`, flows that may start before the tables that they read are complete do so.
 
     Raises:
-        StateError: RESET_NOT_ALLOWED, FULL_REFRESH_BREAKS_READERS, DATASET_TYPE_CHANGED; nothing was written.
+        StateError: RESET_NOT_ALLOWED, FULL_REFRESH_BREAKS_READERS, DATASET_TYPE_CHANGED, COLUMN_TYPE_CHANGED,
+            COLUMN_CONSTRAINT_CHANGED, PARTITIONING_CHANGED; nothing was written.
     """
-    return UpdatePlan(graph, tuple(_Planner(graph, state, selection, overlap).stages()))
+    planner = _Planner(graph, state, selection, overlap)
+    stages = tuple(planner.stages())
+    return UpdatePlan(graph, stages, (*planner.notices, *_undeclared(state)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +59,15 @@ class _Planner:
     state: StateSnapshot
     selection: ResolvedSelection
     overlap: bool
+    notices: list[PenstockError] = field(default_factory=list)
+    emptied: set[Identifier] = field(default_factory=set)
+    unchanged: set[Identifier] = field(default_factory=set)
+    """The materialized views that this update leaves as they are; the graph's order has them before their readers."""
 
     def stages(self) -> Iterator[Stage]:
         reset = frozenset(table.identifier for table in self.graph.tables.values() if self._resets(table))
         reset |= {sink for sink in self.graph.sinks if sink in self.selection.full_refreshed}
-        FullRefreshCheck(self.graph, self._exists).check(reset | self._recreated())
+        self._full_refresh.check(reset | self._recreated())
         for identifier in self.graph.order:
             table = self.graph.tables.get(identifier)
             if table is None:
@@ -68,7 +81,8 @@ class _Planner:
             anew = identifier in reset
             generation = self._generation(identifier, existing, reset=anew)
             yield from self._table_stages(table, existing, generation, reset=anew)
-            yield from quarantine_stages(table, self.graph, self.state, generation=generation)
+            command = self._full_refresh.safe_command([identifier])
+            yield from quarantine_stages(table, self.graph, self.state, generation=generation, command=command)
             for flow in self.graph.flows_to(identifier):
                 yield from self._flow_stages(table, flow, generation, reset=anew)
         for sink in self.graph.sinks.values():
@@ -98,6 +112,10 @@ class _Planner:
                 generation=generation,
                 overlap=self._can_overlap(flow),
             )
+
+    @property
+    def _full_refresh(self) -> FullRefreshCheck:
+        return FullRefreshCheck(self.graph, self._exists)
 
     def _check_type(self, table: StreamingTable | MaterializedView, existing: TableState) -> None:
         wanted = _TYPES[type(table)]
@@ -150,30 +168,70 @@ class _Planner:
             DATASET_TYPE: _TYPES[type(table)],
             GENERATION: str(generation),
             **_privacy(table, existing),
+            **({PIPELINE: self.state.pipeline} if self.state.pipeline else {}),
+            **protection_changes(table, existing),
         }
         schema = self.graph.stored_schemas[table.identifier]
         if existing is None:
             why = "does not exist yet"
             yield CreateTable(
-                dataset=table.identifier, explanation=why, table=table, schema=schema, path=path, properties=properties
-            )
-        elif reset and isinstance(table, StreamingTable):
-            yield ResetTable(
                 dataset=table.identifier,
-                explanation=f"full refresh: emptied, then computed again from its sources (generation {generation})",
+                explanation=why,
                 table=table,
                 schema=schema,
                 path=path,
-                properties=properties,
+                properties=properties | _layout_note(table),
             )
-        elif changed := _changed(properties, existing.properties):
-            yield AlterTable(
+            return
+        comparison = self._comparison(table, existing, schema, properties)
+        emptied = comparison.needs_new_table() if isinstance(table, MaterializedView) else None
+        if emptied:
+            self.emptied.add(table.identifier)
+        if emptied or (reset and isinstance(table, StreamingTable)):
+            why = f"emptied, because {emptied}" if emptied else ""
+            yield ResetTable(
                 dataset=table.identifier,
-                explanation=f"changed properties: {', '.join(changed)}",
+                explanation=why
+                or f"full refresh: emptied, then computed again from its sources (generation {generation})",
                 table=table,
+                schema=schema,
                 path=path,
-                properties={name: properties[name] for name in changed},
+                properties=properties | _layout_note(table),
             )
+            return
+        if changes := comparison.changes():
+            yield AlterTable(
+                dataset=table.identifier, explanation=changes.describe(), table=table, path=path, changes=changes
+            )
+        if unfilled := comparison.unfilled():
+            self.notices.append(
+                DefinitionError(
+                    "COLUMN_NO_LONGER_FILLED",
+                    location=table.location,
+                    dataset=str(table.identifier),
+                    name=table.identifier,
+                    columns=", ".join(unfilled),
+                    command=comparison.command(),
+                )
+            )
+
+    def _comparison(
+        self,
+        table: StreamingTable | MaterializedView,
+        existing: TableState,
+        schema: Schema,
+        properties: Mapping[str, str],
+    ) -> TableComparison:
+        identifier = table.identifier
+        appended = all(flow.type in ROWS_AS_QUERIED for flow in self.graph.flows_to(identifier))
+        return TableComparison(
+            table,
+            existing,
+            schema if appended else existing.schema,
+            properties,
+            readers=lambda: tuple(map(str, self._full_refresh.streaming_readers(identifier))),
+            command=lambda: self._full_refresh.safe_command([identifier]),
+        )
 
     def _flow_stages(
         self, table: StreamingTable | MaterializedView, flow: ResolvedFlow, generation: int, *, reset: bool
@@ -195,12 +253,27 @@ class _Planner:
                     generation=generation,
                 )
             case FlowType.MATERIALIZED_VIEW:
+                assert isinstance(table, MaterializedView)
+                inputs = recorded_inputs(self.graph, flow, self.state.paths)
+                decision = decide_refresh(
+                    table,
+                    flow,
+                    self.state,
+                    inputs=inputs,
+                    changing=[each for each in after if each not in self.unchanged],
+                    reset=reset or identifier in self.selection.full_refreshed or identifier in self.emptied,
+                )
+                if decision.unchanged:
+                    self.unchanged.add(identifier)
                 yield RefreshMaterializedView(
                     dataset=identifier,
-                    explanation="recomputed and replaced in one commit",
+                    explanation=decision.reason,
                     flow=flow,
                     path=path,
                     after=after,
+                    inputs=inputs,
+                    last=decision.last,
+                    keeps_schema=self.graph.stored_schemas[identifier].constrained,
                 )
             case _:
                 yield RunStreamingFlow(
@@ -257,8 +330,15 @@ def _streaming_explanation(flow: ResolvedFlow) -> str:
     return f"{describe(flow)}: reads {reads}{state}{mark}"
 
 
-def _changed(wanted: Mapping[str, str], existing: Mapping[str, str]) -> list[str]:
-    return sorted(name for name, value in wanted.items() if existing.get(name) != value)
+def _layout_note(table: StreamingTable | MaterializedView) -> dict[str, str]:
+    return {CLUSTER_BY: json.dumps(table.cluster_by)} if table.cluster_by else {}
+
+
+def _undeclared(state: StateSnapshot) -> Iterator[PenstockError]:
+    for identifier in state.undeclared:
+        yield DefinitionError(
+            "DATASET_NOT_DECLARED", dataset=str(identifier), name=identifier, word=shlex.quote(str(identifier))
+        )
 
 
 def _words(dataset_type: str) -> str:

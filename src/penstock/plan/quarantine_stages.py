@@ -1,13 +1,15 @@
-"""The quarantine of a table is set up, and emptied, with the table."""
+"""The quarantine of a table is set up, altered and emptied with the table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.graph.elements import StreamingTable, Table
+from penstock.graph.elements import MaterializedView, StreamingTable, Table
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantine_schema
 from penstock.graph.resolved import ResolvedGraph
-from penstock.plan.stages import CreateTable, ResetTable
+from penstock.plan.changes import WIDENING, TableComparison
+from penstock.plan.protection import protection_changes
+from penstock.plan.stages import AlterTable, CreateTable, ResetTable
 from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot
 
 QUARANTINE = "QUARANTINE"
@@ -15,27 +17,36 @@ QUARANTINE = "QUARANTINE"
 
 
 def quarantine_stages(
-    table: Table, graph: ResolvedGraph, state: StateSnapshot, *, generation: int
-) -> Iterator[CreateTable | ResetTable]:
-    """Yields what brings the table's quarantine to the table's generation; nothing for a table without one.
+    table: Table, graph: ResolvedGraph, state: StateSnapshot, *, generation: int, command: str
+) -> Iterator[CreateTable | ResetTable | AlterTable]:
+    """Yields what brings the table's quarantine to the table's declaration; nothing for a table without one.
 
     The generation stands in the quarantine too: when a crash separates the two commits of a full
-    refresh, the next update empties what is left.
+    refresh, the next update empties what is left. Readers get no more of its rows than of the table's.
+    `command` is the full refresh of the table.
+
+    Raises:
+        StateError: COLUMN_TYPE_CHANGED.
     """
     if not has_quarantine(table):
         return
     identifier = quarantine_of(table.identifier)
     path = quarantine_path(state.paths[table.identifier])
     existing = state.tables.get(identifier)
-    if existing is not None and existing.generation == generation:
-        return
-    aside = StreamingTable(
+    kind = MaterializedView if isinstance(table, MaterializedView) else StreamingTable
+    aside = kind(
         identifier=identifier,
         location=table.location,
         comment=f"Rows that break an expectation of {table.identifier}",
+        table_properties={name: value for name, value in table.table_properties.items() if name == WIDENING},
     )
     schema = quarantine_schema(flow.schema for flow in graph.flows_to(table.identifier))
-    properties = {DATASET_TYPE: QUARANTINE, GENERATION: str(generation)}
+    properties = {
+        **aside.table_properties,
+        DATASET_TYPE: QUARANTINE,
+        GENERATION: str(generation),
+        **protection_changes(table, existing),
+    }
     if existing is None:
         yield CreateTable(
             dataset=identifier,
@@ -45,7 +56,7 @@ def quarantine_stages(
             path=path,
             properties=properties,
         )
-    else:
+    elif existing.generation != generation:
         yield ResetTable(
             dataset=identifier,
             explanation=f"emptied, as {table.identifier} is computed again",
@@ -54,3 +65,9 @@ def quarantine_stages(
             path=path,
             properties=properties,
         )
+    else:
+        comparison = TableComparison(aside, existing, schema, properties, readers=lambda: (), command=lambda: command)
+        if changes := comparison.changes():
+            yield AlterTable(
+                dataset=identifier, explanation=changes.describe(), table=aside, path=path, changes=changes
+            )

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
+from penstock.errors import PenstockError
 from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
+from penstock.plan.changes import TableChanges
+from penstock.plan.state import RefreshRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +51,9 @@ class CreateTable(Stage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetTable(Stage):
-    """Empties a table and moves it to the next generation of checkpoints, in one commit."""
+    """Empties a table, with a new layout and the next generation of checkpoints, in one commit."""
 
-    table: StreamingTable
+    table: StreamingTable | MaterializedView
     schema: Schema
     path: str
     properties: Mapping[str, str]
@@ -59,11 +62,11 @@ class ResetTable(Stage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterTable(Stage):
-    """Brings comment and properties of an existing table up to date; no rows are touched."""
+    """Brings an existing table up to date with its declaration; no rows are touched."""
 
     table: StreamingTable | MaterializedView
     path: str
-    properties: Mapping[str, str]
+    changes: TableChanges
     kind: ClassVar[str] = "alter_table"
 
 
@@ -118,9 +121,18 @@ class RunOnceFlow(FlowStage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshMaterializedView(FlowStage):
-    """Replaces a materialized view by its query's result, in one commit."""
+    """Replaces a materialized view by its query's result, in one commit.
+
+    `inputs` are the Delta tables whose versions the commit records: their names, as in a
+    `RefreshRecord`, and paths. With `last`, the record of the present rows, the refresh is left out
+    when all inputs still have those versions; without it the view is computed in any case.
+    `keeps_schema` tells that the table enforces or computes columns, which its rows must fit.
+    """
 
     path: str
+    inputs: Mapping[str, str]
+    last: RefreshRecord | None
+    keeps_schema: bool
     kind: ClassVar[str] = "refresh_materialized_view"
 
 
@@ -136,10 +148,19 @@ StageT = TypeVar("StageT", bound=Stage)
 
 @dataclass(frozen=True, slots=True)
 class UpdatePlan:
-    """All steps of one update in an order in which they could run one by one."""
+    """All steps of one update in an order in which they could run one by one.
+
+    `notices` are conditions of the storage that do not stop the update.
+    """
 
     graph: ResolvedGraph
     stages: tuple[Stage, ...]
+    notices: tuple[PenstockError, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[PenstockError, ...]:
+        """What analysis and planning found that does not stop the update."""
+        return (*self.graph.warnings, *self.notices)
 
     def of_type(self, kind: type[StageT]) -> tuple[StageT, ...]:
         """Returns the stages of one type, in order."""
@@ -149,7 +170,7 @@ class UpdatePlan:
         """Returns `{stages: [{stage, dataset, flow, explanation}], warnings}`."""
         return {
             "stages": [stage.to_json() for stage in self.stages],
-            "warnings": [warning.to_json() for warning in self.graph.warnings],
+            "warnings": [warning.to_json() for warning in self.warnings],
         }
 
 

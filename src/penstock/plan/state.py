@@ -11,6 +11,8 @@ from penstock.graph.schema import Schema
 DATASET_TYPE = "penstock.dataset_type"
 GENERATION = "penstock.generation"
 PRIVATE = "penstock.private"
+PIPELINE = "penstock.pipeline"
+CLUSTER_BY = "penstock.cluster_by"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +20,16 @@ class TableState:
     """An existing table: its schema, its properties and where it lies.
 
     `generation` counts full refreshes: it stands in the table's own properties, so that emptying a
-    table and leaving its old checkpoints behind is one atomic commit.
+    table and leaving its old checkpoints behind is one atomic commit. The clustering columns stand there
+    as a JSON list, because only Spark can read Delta's own note of them.
     """
 
     path: str
     schema: Schema
     version: int
     properties: Mapping[str, str] = field(default_factory=dict)
+    partition_columns: tuple[str, ...] = ()
+    comment: str | None = None
 
     @property
     def generation(self) -> int:
@@ -38,14 +43,34 @@ class TableState:
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshRecord:
+    """What the last refresh of a materialized view was computed from; stands in the commit that wrote its rows.
+
+    `definition` is the query's fingerprint. `inputs` tells the version of each Delta table that was
+    read, by its full name or, outside of the pipeline, its path. A version names the table's
+    identity too, so that a table that was deleted and created again counts as changed.
+    """
+
+    definition: str
+    inputs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class StateSnapshot:
     """The tables that exist, and the once-flows (`(target, flow)`) that already ran in this generation.
 
     `highest_generation` is that of the newest checkpoint on disk: for tables that were deleted by hand,
     and for sinks, which have nothing else.
+    `pipeline` is the pipeline's name, `undeclared` what it once stored and no longer declares.
+    `refreshed` tells how the rows of a materialized view came about, `versions` the present versions of
+    the tables that materialized views read (see `RefreshRecord.inputs`).
     """
 
     tables: Mapping[Identifier, TableState] = field(default_factory=dict)
     paths: Mapping[Identifier, str] = field(default_factory=dict)
     done_once: frozenset[tuple[Identifier, str]] = frozenset()
     highest_generation: Mapping[Identifier, int] = field(default_factory=dict)
+    pipeline: str = ""
+    undeclared: tuple[Identifier, ...] = ()
+    refreshed: Mapping[Identifier, RefreshRecord] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)

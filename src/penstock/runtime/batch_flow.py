@@ -7,14 +7,17 @@ from collections.abc import Mapping
 
 from penstock.errors import PenstockError
 from penstock.events import FlowStatus, Level
+from penstock.plan.refresh import UNCHANGED, changed_inputs
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow
+from penstock.plan.state import RefreshRecord
+from penstock.runtime.refresh_notes import refresh_note, versions_of
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.state import once_transaction
 from penstock.spark.checking_writer import Counters
 from penstock.spark.progress import refresh_progress
 from penstock.spark.translate import translate_failure
-from penstock.spark.writes import append_rows, replace_rows
+from penstock.spark.writes import EMPTY_COMMITS, Replacement, append_rows, replace_rows
 
 
 class BatchFlow:
@@ -25,19 +28,33 @@ class BatchFlow:
         self._flow = stage.flow
         self._services = services
         self._refreshes = 0
+        self._last = stage.last if isinstance(stage, RefreshMaterializedView) else None
 
-    def run(self) -> None:
-        """Blocks until the rows are committed.
+    def run(self) -> str | None:
+        """Blocks until the rows are committed; returns why a refresh was left out, None when it was not.
 
         Raises:
             PenstockError: it failed for good; the table is as it was.
             Stopped: the update was asked to stop before it began.
         """
+        read = self._read_now()
+        if read is not None and self._last is not None and not changed_inputs(self._last, read.inputs, read.inputs):
+            return f"unchanged: {UNCHANGED}"
         run_with_retries(
-            self._run_once, settings=self._services.retries, stop=self._services.stop, on_retry=self._say_retry
+            lambda: self._run_once(self._read_now()),
+            settings=self._services.retries,
+            stop=self._services.stop,
+            on_retry=self._say_retry,
         )
+        return None
 
-    def _run_once(self) -> None:
+    def _read_now(self) -> RefreshRecord | None:
+        """What a refresh that begins now is computed from, at least: newer rows are read again by the next one."""
+        if not isinstance(self._stage, RefreshMaterializedView) or self._flow.definition is None:
+            return None
+        return RefreshRecord(self._flow.definition.fingerprint, versions_of(self._stage.inputs))
+
+    def _run_once(self, read: RefreshRecord | None) -> None:
         services = self._services
         if services.stop.is_set():
             raise Stopped
@@ -53,7 +70,11 @@ class BatchFlow:
                 app_id = once_transaction(services.pipeline, target, self._flow.flow.name, self._stage.generation)
                 counters = self._append(query, (app_id, 0), conf)
             else:
-                counters = self._replace(query, conf)
+                note = "" if read is None else refresh_note(read)
+                columns = services.graph.tables[self._stage.dataset].partition_columns
+                replacement = Replacement(columns, note, self._stage.keeps_schema)
+                counters = self._replace(query, replacement, {**conf, **EMPTY_COMMITS})
+                self._last = read if self._may_be_left_out() else None
         except Exception as error:
             raise translate_failure(error, dataset=str(self._stage.dataset), flow=self._flow.flow.name) from error
         seconds = time.monotonic() - started
@@ -67,12 +88,14 @@ class BatchFlow:
             return query.checking.append(query.frame, query.observed, transaction=transaction, conf=conf)
         return append_rows(query.frame, query.observed, path=self._stage.path, transaction=transaction, conf=conf)
 
-    def _replace(self, query: FlowQuery, conf: Mapping[str, str]) -> Counters:
-        columns = self._services.graph.tables[self._stage.dataset].partition_columns
+    def _replace(self, query: FlowQuery, replacement: Replacement, conf: Mapping[str, str]) -> Counters:
         if query.checking is not None:
-            return query.checking.replace(query.frame, query.observed, partition_columns=columns, conf=conf)
-        path = self._stage.path
-        return replace_rows(query.frame, query.observed, path=path, partition_columns=columns, conf=conf)
+            return query.checking.replace(query.frame, query.observed, replacement=replacement, conf=conf)
+        return replace_rows(query.frame, query.observed, path=self._stage.path, replacement=replacement, conf=conf)
+
+    def _may_be_left_out(self) -> bool:
+        always = self._services.graph.tables[self._stage.dataset].always_refreshed
+        return not always and self._flow.definition is not None and self._flow.definition.always is None
 
     def _say_retry(self, error: PenstockError, pause: float) -> None:
         reason = f"tries again in {pause:g} s: {error.message}"

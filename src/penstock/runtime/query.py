@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
 from penstock.events.codec import SQL_COLUMNS
 from penstock.graph.identifier import Identifier
-from penstock.runtime.module_reads import ModuleCatalog
+from penstock.runtime.reader_catalog import ReaderCatalog
 from penstock.runtime.workspace import Workspace
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.read_hooks import handling_reads
@@ -19,20 +20,26 @@ from penstock.storage import Storage
 
 
 def run_sql(
-    config: PipelineConfig, statement: str, *, progress: Callable[[str], None] | None = None
+    config: PipelineConfig,
+    statement: str,
+    *,
+    progress: Callable[[str], None] | None = None,
+    spark: SparkSession | None = None,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Runs one query and returns its column names and all of its rows.
 
     Names resolve against the tables of the storage, then against Spark's catalog; `event_log` is the
-    pipeline's event log.
+    pipeline's event log. A table with a row filter or masks is read through its enforcing view.
 
     Raises:
         DefinitionError: the query cannot be parsed or analysed.
+        StateError: TABLE_PROTECTION_FAILED.
     """
-    workspace = Workspace.open(config, progress or (lambda _: None), short=True)
+    say = progress or (lambda _: None)
+    workspace = Workspace.open(config, say, spark=spark, short=True)
     reads = Evaluation(
         workspace.spark,
-        ModuleCatalog(workspace.layout, config.schema),
+        ReaderCatalog(workspace.layout, config.schema, lambda: workspace.define_functions(say)),
         workspace.settings(persist=False),
         lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
         dataset=None,

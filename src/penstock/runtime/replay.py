@@ -65,9 +65,10 @@ def replay_quarantine(
                 *builders.user_action("REPLAY_QUARANTINE", arguments={"table": str(table.identifier), "where": where}),
                 dataset=str(table.identifier),
             )
+            declared = None if table.schema is None else graph.stored_schemas[table.identifier]
             progress(f"Checking the rows that {table.identifier} put aside")
             replay = QuarantineReplay(
-                workspace.spark, table, path, lambda number, rows: _tell(log, table.identifier, number, rows)
+                workspace.spark, table, path, declared, lambda number, rows: _tell(log, table.identifier, number, rows)
             )
             try:
                 moved = replay.run(where)

@@ -74,18 +74,23 @@ class Reporter:
                 flow=flow,
             )
         for warning in graph.warnings:
-            self._log.append(
-                EventType.PLANNING_INFORMATION,
-                *builders.planning_warning(warning.message, name=warning.dataset),
-                level=Level.WARN,
-                dataset=warning.dataset,
-                error=warning,
-            )
+            self._warning(warning)
 
     def plan(self, plan: UpdatePlan) -> None:
         """What the update is going to do."""
         steps = [(stage.kind, str(stage.dataset), stage.flow_name, stage.explanation) for stage in plan.stages]
         self._log.append(EventType.PLANNING_INFORMATION, *builders.planning_information(steps))
+        for notice in plan.notices:
+            self._warning(notice)
+
+    def _warning(self, warning: PenstockError) -> None:
+        self._log.append(
+            EventType.PLANNING_INFORMATION,
+            *builders.planning_warning(warning.message, name=warning.dataset),
+            level=Level.WARN,
+            dataset=warning.dataset,
+            error=warning,
+        )
 
     def excluded(self, dataset: Identifier, reason: str) -> None:
         """A dataset is left as it is."""

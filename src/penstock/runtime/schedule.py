@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from pyspark import InheritableThread
 
 from penstock.config import parse_interval
 from penstock.errors import InternalError, PenstockError
 from penstock.events import FlowStatus
+from penstock.graph.resolved import QueryDefinition
 from penstock.plan.stages import (
     FlowStage,
     RefreshMaterializedView,
@@ -68,7 +69,7 @@ class _FlowThread:
             if failed := self._await_upstream():
                 status, reason = FlowStatus.SKIPPED, f"{failed} did not complete"
             else:
-                self._run_in_slot()
+                reason = self._run_in_slot()
                 if any(table.failed for table in self._upstream):
                     status, reason = FlowStatus.SKIPPED, "what it reads did not complete; the rows so far were taken"
         except Stopped:
@@ -108,25 +109,27 @@ class _FlowThread:
                 return str(name)
         return None
 
-    def _run_in_slot(self) -> None:
+    def _run_in_slot(self) -> str | None:
         if self._slots is None:
-            self._run_stage()
-            return
+            return self._run_stage()
         with self._slots:
-            self._run_stage()
+            return self._run_stage()
 
-    def _run_stage(self) -> None:
+    def _run_stage(self) -> str | None:
+        """Runs the flow to its end; returns why there was nothing to do, if so."""
         match self._stage:
             case RunStreamingFlow() | RunSinkFlow():
                 StreamingFlow(self._stage, self._services, self._upstream).run()
             case RunOnceFlow():
-                BatchFlow(self._stage, self._services).run()
+                return BatchFlow(self._stage, self._services).run()
             case RefreshMaterializedView():
                 flow = BatchFlow(self._stage, self._services)
                 seen = _commits(self._upstream)
-                flow.run()
-                if not self._services.trigger.stops:
-                    self._refresh_again(flow.run, seen)
+                left_out = flow.run()
+                if self._services.trigger.stops:
+                    return left_out
+                self._refresh_again(flow, seen, self._stage.flow.definition)
+        return None
 
     @property
     def _refresh_pause(self) -> float:
@@ -134,15 +137,17 @@ class _FlowThread:
         trigger = self._services.trigger_of(self._stage.flow)
         return max(parse_interval(trigger.interval or _DEFAULT_REFRESH_INTERVAL), _POLL_SECONDS)
 
-    def _refresh_again(self, refresh: Callable[[], None], seen: int) -> None:
+    def _refresh_again(self, flow: BatchFlow, seen: int, definition: QueryDefinition | None) -> None:
         """Refreshes a materialized view whenever a table that it reads has changed, not too often.
 
         `seen` is the number of commits before the last refresh: those made meanwhile may not be in it.
+        Nobody tells when data outside of the pipeline changes, so that is looked at each time.
         """
+        look_each_time = definition is not None and (definition.moving or bool(definition.outside))
         while not self._services.stop.wait(self._refresh_pause):
-            if (now := _commits(self._upstream)) != seen:
+            if (now := _commits(self._upstream)) != seen or look_each_time:
                 seen = now
-                refresh()
+                flow.run()
         raise Stopped
 
 

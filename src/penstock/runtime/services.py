@@ -13,11 +13,13 @@ from penstock.config import RetrySettings, Trigger, TriggerKind
 from penstock.graph.elements import Table, has_uniqueness
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import has_quarantine
-from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.schema import Schema
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
 from penstock.runtime.reporter import Reporter
 from penstock.spark.checking_writer import CheckingWriter
+from penstock.spark.conform import conform
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import ObservedExpectations, count_output
 from penstock.spark.listener import ProgressListener
@@ -95,22 +97,31 @@ class FlowServices:
                 evaluation = self._evaluation_of(flow, count_once=True)
                 frame = evaluation.call(flow.flow.function)
             table = self.graph.tables.get(target)
-            if table is not None and (has_quarantine(table) or has_uniqueness(table)):
+            declared = self._declared(flow, table)
+            if table is not None and _needs_checking(table, declared):
                 frame = with_source(frame)
-                checking = self._checking_writer(flow, table)
-            elif table is not None and table.expectations:
-                frame = evaluation.expect(table, frame)
+                checking = self._checking_writer(flow, table, declared)
             else:
-                frame, counted = count_output(frame, target)
-                evaluation.observed.append(counted)
+                if table is not None and table.expectations:
+                    frame = evaluation.expect(table, frame)
+                else:
+                    frame, counted = count_output(frame, target)
+                    evaluation.observed.append(counted)
+                frame = frame if declared is None else conform(frame, declared)
         check_brokers(evaluation.brokers)
         sources = tuple(evaluation.auto_loader_sources)
         return FlowQuery(frame, tuple(evaluation.observed), sources, checking)
 
-    def _checking_writer(self, flow: ResolvedFlow, table: Table) -> CheckingWriter:
+    def _declared(self, flow: ResolvedFlow, table: Table | None) -> Schema | None:
+        """The columns into which the flow's rows have to be brought, None for those of the query."""
+        if table is None or table.schema is None or flow.type not in ROWS_AS_QUERIED:
+            return None
+        return self.graph.stored_schemas[table.identifier]
+
+    def _checking_writer(self, flow: ResolvedFlow, table: Table, declared: Schema | None) -> CheckingWriter:
         target, name = flow.flow.target, flow.flow.name
         checkpoints = self.layout.checkpoints(target, name)
-        return CheckingWriter(table, name, self.paths[target], checkpoints, flow.type is FlowType.COMPLETE)
+        return CheckingWriter(table, name, self.paths[target], checkpoints, declared, flow.type is FlowType.COMPLETE)
 
     def _evaluation_of(self, flow: ResolvedFlow, *, count_once: bool = False) -> Evaluation:
         target = flow.flow.target
@@ -146,3 +157,13 @@ class FlowServices:
         if interval is None:
             return self.trigger if self.trigger.kind is not TriggerKind.REAL_TIME else _AS_FAST_AS_POSSIBLE
         return Trigger.parse(str(interval))
+
+
+def _needs_checking(table: Table, declared: Schema | None) -> bool:
+    """Whether rows are judged before one is written.
+
+    Generated columns are among the reasons because Delta's streaming sink rewrites the query for them, and
+    the counters of its batches are lost.
+    """
+    generated = declared is not None and any(column.generated is not None for column in declared.columns)
+    return has_quarantine(table) or has_uniqueness(table) or generated

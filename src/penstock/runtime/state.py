@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from deltalake import DeltaTable
 
 from penstock.errors import DefinitionError
-from penstock.graph.elements import Table, UnresolvedFlow
+from penstock.graph.elements import MaterializedView, Table, UnresolvedFlow
 from penstock.graph.identifier import Identifier
+from penstock.graph.protection import MASKS, ROW_FILTER
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
 from penstock.graph.resolved import FlowType, ResolvedGraph
 from penstock.graph.schema import Schema
-from penstock.plan.state import PRIVATE, StateSnapshot, TableState
+from penstock.plan.refresh import recorded_inputs
+from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSnapshot, TableState
+from penstock.runtime.refresh_notes import last_refresh, versions_of
 from penstock.spark.evaluation import EvaluationSettings, map_path
 from penstock.storage import Storage, StorageLayout
+from penstock.storage.layout import decode_part
 
 
 def table_paths(graph: ResolvedGraph, layout: StorageLayout, settings: EvaluationSettings) -> dict[Identifier, str]:
@@ -34,8 +38,13 @@ def snapshot(
     tables: dict[Identifier, TableState] = {}
     done: set[tuple[Identifier, str]] = set()
     highest: dict[Identifier, int] = {}
+    refreshed: dict[Identifier, RefreshRecord] = {}
+    read: dict[str, str] = {}
     for identifier in graph.targets:
         flows = graph.flows_to(identifier)
+        if isinstance(graph.tables.get(identifier), MaterializedView):
+            for flow in flows:
+                read |= recorded_inputs(graph, flow, paths)
         highest[identifier] = max((_newest_checkpoint(storage, layout, flow.flow) for flow in flows), default=-1)
     for identifier, path in paths.items():
         if has_quarantine(graph.tables[identifier]) and DeltaTable.is_deltatable(quarantine_path(path)):
@@ -44,17 +53,47 @@ def snapshot(
             continue
         stored = DeltaTable(path)
         tables[identifier] = state = _state(stored, path)
+        if isinstance(graph.tables[identifier], MaterializedView) and (record := last_refresh(stored)) is not None:
+            refreshed[identifier] = record
         for flow in graph.flows_to(identifier):
             if flow.type is FlowType.APPEND_ONCE:
                 app_id = once_transaction(pipeline, identifier, flow.flow.name, state.generation)
                 if stored.transaction_version(app_id) is not None:
                     done.add((identifier, flow.flow.name))
-    return StateSnapshot(tables, dict(paths), frozenset(done), highest)
+    return StateSnapshot(
+        tables,
+        dict(paths),
+        frozenset(done),
+        highest,
+        pipeline,
+        tuple(_undeclared(storage, layout, paths, pipeline)),
+        refreshed,
+        versions_of(read),
+    )
+
+
+def _undeclared(
+    storage: Storage, layout: StorageLayout, paths: Mapping[Identifier, str], pipeline: str
+) -> Iterator[Identifier]:
+    """Yields the tables in the storage that this pipeline made and does not declare any more."""
+    declared = {layout.table(identifier) for identifier in paths}
+    for schema in storage.list(f"{layout.uri}/tables"):
+        for folder in storage.list(f"{layout.uri}/tables/{schema.name}") if schema.is_directory else ():
+            identifier = Identifier(decode_part(schema.name), decode_part(folder.name))
+            path = layout.table(identifier)
+            if path in declared or identifier in paths or not DeltaTable.is_deltatable(path):
+                continue
+            if DeltaTable(path).metadata().configuration.get(PIPELINE) == pipeline:
+                yield identifier
 
 
 def is_private(path: str) -> bool:
-    """Whether the Delta table at `path` is for the pipeline that declares it only."""
-    return dict(DeltaTable(path).metadata().configuration).get(PRIVATE) == "true"
+    """Whether the Delta table at `path` is for the pipeline that declares it only.
+
+    One with a row filter or masks is: other pipelines would store what they keep from readers.
+    """
+    properties = DeltaTable(path).metadata().configuration
+    return properties.get(PRIVATE) == "true" or bool(properties.get(ROW_FILTER) or properties.get(MASKS))
 
 
 def once_transaction(pipeline: str, target: Identifier, flow: str, generation: int) -> str:
@@ -63,7 +102,15 @@ def once_transaction(pipeline: str, target: Identifier, flow: str, generation: i
 
 
 def _state(stored: DeltaTable, path: str) -> TableState:
-    return TableState(path, Schema(stored.schema().to_json()), stored.version(), dict(stored.metadata().configuration))
+    metadata = stored.metadata()
+    return TableState(
+        path,
+        Schema(stored.schema().to_json()),
+        stored.version(),
+        dict(metadata.configuration),
+        tuple(metadata.partition_columns),
+        metadata.description or None,
+    )
 
 
 def _path(table: Table, layout: StorageLayout, settings: EvaluationSettings) -> str:

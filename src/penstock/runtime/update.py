@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -16,12 +15,8 @@ from penstock.errors import PenstockError, StateError
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import (
-    AlterTable,
-    CreateTable,
     ExcludeDataset,
     FlowStage,
-    ResetTable,
-    UpdatePlan,
 )
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
@@ -29,10 +24,9 @@ from penstock.runtime.event_hooks import EventHooks
 from penstock.runtime.reporter import Reporter
 from penstock.runtime.schedule import run_flows
 from penstock.runtime.services import FlowServices
+from penstock.runtime.set_up import set_up_tables
 from penstock.runtime.workspace import Progress, Workspace, say_nothing
 from penstock.spark.listener import ProgressListener
-from penstock.spark.tables import alter_table, create_table, reset_table
-from penstock.spark.translate import translate_set_up
 from penstock.storage import LockOwner, StorageLock
 
 
@@ -131,7 +125,7 @@ def _run(
     reporter.definitions(graph, paths)
     reporter.plan(plan)
     reporter.update(UpdateState.SETTING_UP_TABLES)
-    _set_up_tables(plan, workspace)
+    set_up_tables(plan, workspace.spark)
     flows = tuple(stage for stage in plan.stages if isinstance(stage, FlowStage))
     for stage in plan.of_type(ExcludeDataset):
         reporter.excluded(stage.dataset, stage.explanation)
@@ -164,30 +158,6 @@ def _run(
     state = _final_state(board, stopping.stop)
     reporter.update(state, reason=board.errors[0].message if board.errors else None)
     return state, board.errors
-
-
-def _set_up_tables(plan: UpdatePlan, workspace: Workspace) -> None:
-    """Creates, empties and alters tables side by side: a commit is mostly waiting."""
-    stages = [stage for stage in plan.stages if isinstance(stage, (CreateTable, ResetTable, AlterTable))]
-    if not stages:
-        return
-    with ThreadPoolExecutor(max_workers=min(4, len(stages)), thread_name_prefix="table") as pool:
-        for done in [pool.submit(_set_up_table, stage, workspace) for stage in stages]:
-            done.result()
-
-
-def _set_up_table(stage: CreateTable | ResetTable | AlterTable, workspace: Workspace) -> None:
-    spark = workspace.spark
-    try:
-        match stage:
-            case CreateTable():
-                create_table(spark, stage.table, path=stage.path, schema=stage.schema, properties=stage.properties)
-            case ResetTable():
-                reset_table(spark, stage.table, path=stage.path, schema=stage.schema, properties=stage.properties)
-            case AlterTable():
-                alter_table(spark, path=stage.path, properties=stage.properties)
-    except Exception as error:
-        raise translate_set_up(error, stage.table, stage.path) from error
 
 
 def _final_state(board: UpdateBoard, stop: threading.Event) -> UpdateState:

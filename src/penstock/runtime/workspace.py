@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from penstock.analysis import Resolver, with_view_quarantines
 from penstock.config import PipelineConfig
 from penstock.declare import load_pipeline
+from penstock.declare.registry import PipelineRegistry
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
@@ -93,28 +95,7 @@ class Workspace:
 
     def _resolve(self, progress: Progress, *, persist: bool) -> ResolvedGraph:
         config = self.config
-        files = config.source_files()
-        later = {key: value for key, value in config.configuration.items() if key not in config.spark_conf}
-        progress(f"Reading {len(files)} file{'s' if len(files) != 1 else ''}")
-        reads = Evaluation(
-            self.spark,
-            ModuleCatalog(self.layout, config.schema),
-            self.settings(persist=False),
-            lambda source: self.layout.schemas(Identifier("", ""), "module", source),
-            dataset=None,
-        )
-        with handling_reads(reads):
-            registry = load_pipeline(
-                files,
-                root=config.directory,
-                spark=self.spark,
-                configuration=later,
-                default_schema=config.schema,
-                translate=_translated,
-                paths=config.paths,
-                secrets=config.secrets,
-                stand_ins=config.stand_ins,
-            )
+        registry = self._load(progress)
         graph = registry.graph()
         errors = [*registry.errors, *check(graph)]
         resolver = Resolver(
@@ -137,6 +118,36 @@ class Workspace:
         except DefinitionError as error:
             raise PipelineInvalid([error]) from None
         return replace(resolved, warnings=(*config.notices, *registry.notices, *resolved.warnings))
+
+    def define_functions(self, progress: Progress) -> None:
+        """Runs the pipeline's files for the functions that they define on the session; other mistakes do not matter."""
+        with suppress(PenstockError):
+            self._load(progress)
+
+    def _load(self, progress: Progress) -> PipelineRegistry:
+        config = self.config
+        files = config.source_files()
+        later = {key: value for key, value in config.configuration.items() if key not in config.spark_conf}
+        progress(f"Reading {len(files)} file{'s' if len(files) != 1 else ''}")
+        reads = Evaluation(
+            self.spark,
+            ModuleCatalog(self.layout, config.schema),
+            self.settings(persist=False),
+            lambda source: self.layout.schemas(Identifier("", ""), "module", source),
+            dataset=None,
+        )
+        with handling_reads(reads):
+            return load_pipeline(
+                files,
+                root=config.directory,
+                spark=self.spark,
+                configuration=later,
+                default_schema=config.schema,
+                translate=_translated,
+                paths=config.paths,
+                secrets=config.secrets,
+                stand_ins=config.stand_ins,
+            )
 
     def plan(self, graph: ResolvedGraph, selection: RefreshSelection) -> UpdatePlan:
         """Compares the graph with the storage and returns the steps of an update.

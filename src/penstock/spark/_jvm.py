@@ -192,6 +192,13 @@ def is_command(spark: SparkSession, plan: Any) -> bool:
     return any(_is_instance(plan, f"org.apache.spark.sql.catalyst.plans.logical.{name}") for name in names)
 
 
+def file_index(relation: Any) -> Any | None:
+    """Returns the `FileIndex` of a `LogicalRelation`, None when it reads no files."""
+    source = relation.relation()
+    hadoop = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
+    return source.location() if _is_instance(source, hadoop) else None
+
+
 def is_spark_error(throwable: Any) -> bool:
     """Tells whether a Java exception has a condition: py4j answers `hasattr` with True for any name."""
     return _is_instance(throwable, "org.apache.spark.SparkThrowable")

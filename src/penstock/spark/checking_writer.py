@@ -14,13 +14,16 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.graph import quarantine
 from penstock.graph.elements import Table, has_uniqueness
+from penstock.graph.schema import Schema
 from penstock.spark import _jvm
+from penstock.spark.conform import conform
 from penstock.spark.expectations import ObservedExpectations, broken_rules, count_broken
 from penstock.spark.quarantine import data_columns, quarantined
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.uniqueness import PinnedVersion, mark_repeats
 from penstock.spark.writes import (
     BatchFailure,
+    Replacement,
     append_to_table,
     await_counters,
     on_own_session,
@@ -34,20 +37,22 @@ Counters = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class CheckingWriter:
-    """Writes the rows of one start of a flow into `table`, which has a quarantine or unique keys.
+    """Writes the rows of one start of a flow into `table`, which has a quarantine, unique keys or generated columns.
 
     It is the writer of a streaming flow, and has `append` and `replace` for batch flows. A streaming batch
     has up to two commits, to the table and to its quarantine. Each carries the query's id and the
     batch's, so a batch that runs again after a crash between them writes only what is missing.
-    `overwrite` replaces the rows of both in each batch, as complete output asks for. `checkpoints` is the
-    folder of the flow's checkpoints.
+    `declared` are the columns in which the table takes its rows, None for those of the query; the quarantine
+    always has the query's. `overwrite` replaces the rows of both in each batch, as complete output asks for.
+    `checkpoints` is the folder of the flow's checkpoints.
     """
 
     table: Table
     flow: str
     path: str
     checkpoints: str
-    overwrite: bool = False
+    declared: Schema | None
+    overwrite: bool
     _counters: dict[int, Counters] = field(default_factory=dict)
     _failures: list[BatchFailure] = field(default_factory=list)
 
@@ -99,7 +104,7 @@ class CheckingWriter:
         frame: DataFrame,
         observed: Sequence[ObservedExpectations],
         *,
-        partition_columns: Sequence[str],
+        replacement: Replacement,
         conf: Mapping[str, str],
     ) -> Counters:
         """Replaces table and quarantine by a batch query's rows; see `penstock.spark.writes.replace_rows`.
@@ -110,8 +115,8 @@ class CheckingWriter:
         with self._judged(own, None, eager=True) as rows:
             counters = self._counted(rows)
             if self._has_quarantine:
-                replace_table(self._aside(rows, None), self._quarantine)
-            replace_table(self._good(rows), self.path, partition_columns)
+                replace_table(self._aside(rows, None), self._quarantine, Replacement())
+            replace_table(self._good(rows), self.path, replacement)
         return {**await_counters(observations), self.observed.metric: counters}
 
     def _write_batch(self, rows: DataFrame, batch_id: int) -> None:
@@ -175,7 +180,8 @@ class CheckingWriter:
         return count_broken(rows, self.table.expectations, quarantine.RULES)
 
     def _good(self, rows: DataFrame) -> DataFrame:
-        return rows.where(sf.col(quarantine.RULES).isNull()).select(*data_columns(rows))
+        good = rows.where(sf.col(quarantine.RULES).isNull()).select(*data_columns(rows))
+        return good if self.declared is None else conform(good, self.declared)
 
     def _aside(self, rows: DataFrame, batch_id: int | None) -> DataFrame:
         return quarantined(rows, flow=self.flow, batch_id=batch_id)

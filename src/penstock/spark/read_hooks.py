@@ -83,7 +83,7 @@ def install_read_hooks() -> None:
         _hook_stream_read(method)
     for method in _FILE_READS:
         _hook_batch_path(method)
-    _hook_path_option()
+    _hook_batch_option()
     _hook_batch_table()
     _hook_session()
     for owner, methods in _ACTIONS:
@@ -91,7 +91,7 @@ def install_read_hooks() -> None:
             _hook_action(owner, method)
 
 
-def _recorded(reader: DataStreamReader) -> dict[str, Any]:
+def _recorded(reader: DataStreamReader | DataFrameReader) -> dict[str, Any]:
     """What was said to this reader so far: PySpark keeps it only on the Java side."""
     record: dict[str, Any] = reader.__dict__.setdefault(
         "_penstock", {"format": "", "options": {}, "schema": None, "name": None}
@@ -135,7 +135,7 @@ def _record_source(owner: Any) -> None:
         setattr(owner, original.__name__, functools.wraps(original)(hooked))
 
 
-def _remember_option(reader: DataStreamReader, key: str, value: Any) -> None:
+def _remember_option(reader: DataStreamReader | DataFrameReader, key: str, value: Any) -> None:
     if value is not None:
         text = str(value).lower() if isinstance(value, bool) else str(value)
         _recorded(reader)["options"][key] = text
@@ -199,17 +199,22 @@ def _apply_load_arguments(reader: DataStreamReader, positional: tuple[Any, ...],
     reader.options(**named)
 
 
-def _hook_path_option() -> None:
-    """`option("path", …)` is a path as well as the argument of `load`."""
+def _hook_batch_option() -> None:
+    """`option("path", …)` is a path as well as the argument of `load`; a read by name needs all options."""
     option, options = DataFrameReader.option, DataFrameReader.options
 
     @functools.wraps(option)
     def hooked_option(self: Any, key: str, value: Any) -> Any:
-        return option(self, key, _mapped(key, value, batch=True))
+        value = _mapped(key, value, batch=True)
+        _remember_option(self, key, value)
+        return option(self, key, value)
 
     @functools.wraps(options)
     def hooked_options(self: Any, **values: Any) -> Any:
-        return options(self, **{key: _mapped(key, value, batch=True) for key, value in values.items()})
+        values = {key: _mapped(key, value, batch=True) for key, value in values.items()}
+        for key, value in values.items():
+            _remember_option(self, key, value)
+        return options(self, **values)
 
     DataFrameReader.option = hooked_option  # type: ignore[method-assign]
     DataFrameReader.options = hooked_options  # type: ignore[method-assign]
@@ -247,7 +252,8 @@ def _hook_batch_table() -> None:
     @functools.wraps(original)
     def hooked(self: Any, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's parameter name
         handler = _handler.get()
-        answer = None if handler is None else handler.table(self._spark, tableName, streaming=False, options={})
+        options = dict(_recorded(self)["options"])
+        answer = None if handler is None else handler.table(self._spark, tableName, streaming=False, options=options)
         return original(self, tableName) if answer is None else answer
 
     DataFrameReader.table = hooked  # type: ignore[method-assign]

@@ -22,7 +22,9 @@ from pyspark.sql import functions as sf
 from penstock.errors import ConfigError
 from penstock.graph import quarantine
 from penstock.graph.elements import Expectation, OnViolation, Table, has_uniqueness
+from penstock.graph.schema import Schema
 from penstock.spark import _jvm
+from penstock.spark.conform import conform
 from penstock.spark.expectations import broken_rules, quoted
 from penstock.spark.translate import reason_of
 from penstock.spark.uniqueness import mark_repeats
@@ -35,6 +37,7 @@ _ROW, _RULES = "row", "rules"
 class QuarantineReplay:
     """The replay of one table's quarantine, by the only process that writes to either.
 
+    `declared` are the columns in which the table takes its rows, None for those of its queries.
     `on_moved` is called with a replay's number and its rows after they are in the table, perhaps a second
     time with the same numbers after a crash.
     """
@@ -42,6 +45,7 @@ class QuarantineReplay:
     spark: SparkSession
     table: Table
     path: str
+    declared: Schema | None
     on_moved: Callable[[int, int], None]
 
     def run(self, where: str | None) -> int:
@@ -108,7 +112,8 @@ class QuarantineReplay:
             return 0
         data = [sf.col(quoted(name)) for name in rows.columns if not name.startswith(quarantine.RESERVED_PREFIX)]
         app_id = f"quarantine replay {aside.detail().collect()[0]['id']}"
-        append_to_table(rows.select(*data), self.path, (app_id, number))
+        good = rows.select(*data)
+        append_to_table(good if self.declared is None else conform(good, self.declared), self.path, (app_id, number))
         self.on_moved(number, count)
         aside.delete(marked)
         return count

@@ -194,6 +194,9 @@ def _known_failure(cause: _Cause, dataset: str, flow: str) -> PenstockError | No
         return ExternalError("KAFKA_LOST", dataset=dataset, detail=_first_line(cause.message))
     if cause.class_name.startswith("io.delta.exceptions.") and any(name in cause.class_name for name in _CONFLICTS):
         return ExternalError("TABLE_CONFLICT", dataset=dataset, detail=_first_line(cause.message))
+    if condition == "DELTA_NOT_NULL_CONSTRAINT_VIOLATED":
+        column = cause.message.partition("column: ")[2].partition("SQLSTATE")[0].strip(" .\n")
+        return DataError("NOT_NULL_VIOLATED", dataset=dataset, flow=flow, name=dataset, column=column)
     if condition.startswith(_TYPE_CONDITIONS) or (condition.startswith("DELTA_") and "SCHEMA" in condition):
         return StateError("TABLE_SCHEMA_MISMATCH", dataset=dataset, name=dataset, detail=_first_line(cause.message))
     return None

@@ -19,6 +19,9 @@ from penstock.spark.offset_log import repair_offset_log
 _METRICS_SECONDS = 5.0
 _REAL_TIME_BATCH = "5 minutes"
 
+EMPTY_COMMITS = {"spark.databricks.delta.skipRecordingEmptyCommits": "false"}
+"""Settings under which a commit without rows is written, because its note matters: else Delta leaves it out."""
+
 
 class StreamWriter(Protocol):
     """How the batches of a streaming query reach their target."""
@@ -94,20 +97,33 @@ def start_stream(
     return writer.start(stream)
 
 
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """How the rows of a table are replaced.
+
+    `note` is kept as the commit's user metadata. With `keeps_schema` the rows must fit the table's columns,
+    and what Delta enforces and computes there stays; without it they bring their own columns.
+    """
+
+    partition_columns: tuple[str, ...] = ()
+    note: str = ""
+    keeps_schema: bool = False
+
+
 def replace_rows(
     frame: DataFrame,
     observed: Sequence[ObservedExpectations],
     *,
     path: str,
-    partition_columns: Sequence[str],
+    replacement: Replacement,
     conf: Mapping[str, str],
 ) -> dict[str, Mapping[str, int]]:
-    """Replaces a table's rows and schema by `frame`, in one commit; readers see the old rows or the new.
+    """Replaces a table's rows by `frame`, in one commit; readers see the old rows or the new.
 
     Returns the observed counters by metric name.
     """
     frame, observations = on_own_session(frame, observed, conf)
-    replace_table(frame, path, partition_columns)
+    replace_table(frame, path, replacement)
     return await_counters(observations)
 
 
@@ -128,10 +144,12 @@ def append_rows(
     return await_counters(observations)
 
 
-def replace_table(rows: DataFrame, path: str, partition_columns: Sequence[str] = ()) -> None:
-    """Replaces rows and schema of the table at `path`, in one commit."""
-    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    (writer.partitionBy(*partition_columns) if partition_columns else writer).save(path)
+def replace_table(rows: DataFrame, path: str, replacement: Replacement) -> None:
+    """Replaces the rows of the table at `path`, in one commit."""
+    writer = rows.write.format("delta").mode("overwrite").option("userMetadata", replacement.note)
+    writer = writer.option("overwriteSchema", str(not replacement.keeps_schema).lower())
+    columns = replacement.partition_columns
+    (writer.partitionBy(*columns) if columns else writer).save(path)
 
 
 def append_to_table(rows: DataFrame, path: str, transaction: tuple[str, int], *, mode: str = "append") -> None:

@@ -56,6 +56,10 @@ class StorageLayout:
         """Returns where Auto Loader keeps the inferred schema of one source of the flow."""
         return self._join("schemas", identifier.schema, identifier.name, flow, source)
 
+    def notes(self, identifier: QualifiedName) -> tuple[str, ...]:
+        """Returns the folders that hold what flows noted of their sources: all checkpoints, all inferred schemas."""
+        return tuple(self._join(part, identifier.schema, identifier.name) for part in ("checkpoints", "schemas"))
+
     @property
     def events(self) -> str:
         """The folder of the event log's segments."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.spark.pipeline_project import PipelineProject
+
+from penstock.errors import StateError
 
 
 def test_a_new_column_of_the_query_reaches_the_tables_behind_it(project: PipelineProject) -> None:
@@ -73,7 +76,8 @@ def test_a_changed_type_is_refused_and_what_was_stored_stays(project: PipelinePr
     assert project.run().errors == ()
     project.arrive("2", [{"id": 2}])
     project.write(code.replace("id LONG", "id STRUCT<a: INT>"))
-    failed = project.run()
-    [error] = failed.errors
-    assert (error.condition, error.facts["name"], error.exit_code) == ("TABLE_SCHEMA_MISMATCH", "shop.bronze", 3)
+    with pytest.raises(StateError) as refused:
+        project.run()
+    error = refused.value
+    assert (error.condition, error.facts["name"], error.exit_code) == ("COLUMN_TYPE_CHANGED", "shop.bronze", 3)
     assert project.rows("bronze", "id") == [1]

@@ -202,7 +202,7 @@ def test_expectations_above_and_below(load: Load, spelling: str, name: str, abov
     [
         (function, written, written.partition("=")[0])
         for function in ("table(", "materialized_view(", "create_streaming_table('t', ")
-        for written in ("row_filter='f(x)'", "cluster_by_auto=True", "format='parquet'", "refresh_policy='incremental'")
+        for written in ("cluster_by_auto=True", "format='parquet'", "refresh_policy='incremental'")
         if not (function.startswith("create") and written.startswith("refresh"))
     ],
 )

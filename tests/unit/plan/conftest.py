@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -18,15 +18,16 @@ from penstock.graph.elements import (
     UnresolvedFlow,
 )
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType, Input, ResolvedFlow, ResolvedGraph, ResolvedView
+from penstock.graph.resolved import FlowType, Input, QueryDefinition, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
 from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import UpdatePlan
-from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot, TableState
+from penstock.plan.state import DATASET_TYPE, GENERATION, RefreshRecord, StateSnapshot, TableState
 
 _SCHEMA = Schema('{"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": true, "metadata": {}}]}')
 _PLACE = SourceLocation("orders.py", 3)
+QUERY = QueryDefinition("q1")
 
 
 def _id(name: str) -> Identifier:
@@ -48,6 +49,10 @@ class Pipeline:
     done_once: set[tuple[Identifier, str]] = field(default_factory=set)
     checkpoints: dict[Identifier, int] = field(default_factory=dict)
     sinks: dict[Identifier, FormatSink] = field(default_factory=dict)
+    last: dict[Identifier, RefreshRecord] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    undeclared: tuple[Identifier, ...] = ()
+    schemas: dict[Identifier, Schema] = field(default_factory=dict)
 
     def stream(
         self,
@@ -73,11 +78,33 @@ class Pipeline:
         kind = FlowType.COMPLETE if complete else FlowType.APPEND
         return self.flow(name, *reads, into=name, kind=kind, stateful=stateful, watermark=watermark)
 
-    def materialized(self, name: str, *reads: str, properties: Mapping[str, str] | None = None) -> Pipeline:
+    def materialized(
+        self,
+        name: str,
+        *reads: str,
+        properties: Mapping[str, str] | None = None,
+        definition: QueryDefinition = QUERY,
+        always: bool = False,
+    ) -> Pipeline:
         """Declares a materialized view."""
-        table = MaterializedView(identifier=_id(name), location=_PLACE, table_properties=properties or {})
+        table = MaterializedView(
+            identifier=_id(name), location=_PLACE, table_properties=properties or {}, always_refreshed=always
+        )
         self.tables[table.identifier] = table
-        return self.flow(name, *reads, into=name, kind=FlowType.MATERIALIZED_VIEW)
+        self.flow(name, *reads, into=name, kind=FlowType.MATERIALIZED_VIEW)
+        self.flows[-1] = replace(self.flows[-1], definition=definition)
+        return self
+
+    def refreshed(self, name: str, definition: QueryDefinition = QUERY, **versions: str) -> Pipeline:
+        """Says from which versions of which tables the rows of a materialized view were computed."""
+        inputs = {f"shop.{table}": version for table, version in versions.items()}
+        self.last[_id(name)] = RefreshRecord(definition.fingerprint, inputs)
+        return self
+
+    def now(self, **versions: str) -> Pipeline:
+        """Says the present versions of tables."""
+        self.versions |= {f"shop.{table}": version for table, version in versions.items()}
+        return self
 
     def view(self, name: str, *reads: str) -> Pipeline:
         """Declares a view."""
@@ -121,7 +148,7 @@ class Pipeline:
     def graph(self) -> ResolvedGraph:
         """The resolved graph, in the order of declaration."""
         order = tuple(dict.fromkeys([*self.views, *self.tables]))
-        schemas = dict.fromkeys(order, _SCHEMA)
+        schemas = dict.fromkeys(order, _SCHEMA) | self.schemas
         return ResolvedGraph(self.tables, self.views, tuple(self.flows), order, schemas, sinks=self.sinks)
 
     def plan(
@@ -136,7 +163,15 @@ class Pipeline:
         graph = self.graph
         chosen = RefreshSelection(refresh, full_refresh, everything).resolve(graph, default_schema="shop")
         paths = {identifier: f"/lake/{identifier.name}" for identifier in self.tables}
-        state = StateSnapshot(self.stored, paths, frozenset(self.done_once), self.checkpoints)
+        state = StateSnapshot(
+            self.stored,
+            paths,
+            frozenset(self.done_once),
+            self.checkpoints,
+            undeclared=self.undeclared,
+            refreshed=self.last,
+            versions=self.versions,
+        )
         return plan_update(graph, state, chosen, overlap=overlap)
 
 

@@ -68,7 +68,7 @@ def test_changed_properties_alter_the_table(pipeline: Pipeline) -> None:
     pipeline.stream("bronze", properties={"quality": "bronze", "owner": "me"})
     del pipeline.flows[0]
     plan = pipeline.plan()
-    assert plan.of_type(AlterTable)[0].properties == {"quality": "bronze", "owner": "me"}
+    assert plan.of_type(AlterTable)[0].changes.properties == {"quality": "bronze", "owner": "me"}
     assert _steps(plan) == ["alter_table bronze", "run_streaming_flow bronze/bronze"]
 
 
@@ -289,4 +289,4 @@ def test_a_private_table_is_marked_and_loses_the_mark(pipeline: Pipeline) -> Non
     assert not pipeline.plan().of_type(AlterTable)
     pipeline.flows.clear()
     pipeline.stream("bronze")
-    assert pipeline.plan().of_type(AlterTable)[0].properties == {PRIVATE: "false"}
+    assert pipeline.plan().of_type(AlterTable)[0].changes.properties == {PRIVATE: "false"}

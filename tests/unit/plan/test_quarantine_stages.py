@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.graph.identifier import Identifier
-from penstock.plan.stages import CreateTable, ResetTable
-from penstock.plan.state import GENERATION, TableState
+from penstock.graph.protection import ROW_FILTER, FunctionCall
+from penstock.graph.quarantine import quarantine_schema
+from penstock.graph.schema import Schema
+from penstock.plan.quarantine_stages import QUARANTINE
+from penstock.plan.stages import AlterTable, CreateTable, ResetTable
+from penstock.plan.state import DATASET_TYPE, GENERATION, TableState
 
 _ASIDE = Identifier("shop", "orders__quarantine")
 
@@ -22,8 +28,14 @@ def _with_quarantine(pipeline: Pipeline, *, generation: int, aside: int | None) 
     pipeline.stream("orders", quarantines=True).existing(generation=generation)
     if aside is not None:
         state = pipeline.stored[Identifier("shop", "orders")]
-        properties = {**state.properties, GENERATION: str(aside)}
-        pipeline.stored[_ASIDE] = TableState("/lake/orders__quarantine", state.schema, 1, properties)
+        properties = {DATASET_TYPE: QUARANTINE, GENERATION: str(aside)}
+        pipeline.stored[_ASIDE] = TableState(
+            "/lake/orders__quarantine",
+            quarantine_schema([state.schema]),
+            1,
+            properties,
+            comment="Rows that break an expectation of shop.orders",
+        )
     return pipeline
 
 
@@ -57,6 +69,27 @@ def test_a_rule_added_later_adds_the_quarantine(pipeline: Pipeline) -> None:
 
 def test_nothing_is_set_up_when_both_are_of_one_generation(pipeline: Pipeline) -> None:
     assert _set_up(_with_quarantine(pipeline, generation=3, aside=3)) == []
+    assert pipeline.plan().of_type(AlterTable) == ()
+
+
+def test_what_readers_may_not_see_of_the_table_they_may_not_see_of_the_quarantine(pipeline: Pipeline) -> None:
+    _with_quarantine(pipeline, generation=3, aside=3)
+    orders = Identifier("shop", "orders")
+    pipeline.tables[orders] = replace(pipeline.tables[orders], row_filter=FunctionCall("`mine`", ("`id`",)))
+    altered = {stage.dataset: stage.changes.properties for stage in pipeline.plan().of_type(AlterTable)}
+    assert altered == {orders: {ROW_FILTER: "`mine`(`id`)"}, _ASIDE: {ROW_FILTER: "`mine`(`id`)"}}
+
+
+def test_it_takes_the_types_and_columns_of_the_queries(pipeline: Pipeline) -> None:
+    _with_quarantine(pipeline, generation=3, aside=3)
+    orders = Identifier("shop", "orders")
+    before = pipeline.stored[_ASIDE]
+    wider = {"delta.enableTypeWidening": "true"}
+    pipeline.tables[orders] = replace(pipeline.tables[orders], table_properties=wider)
+    narrow = before.schema.json.replace('"name": "id", "type": "long"', '"name": "id", "type": "integer"')
+    pipeline.stored[_ASIDE] = replace(before, schema=Schema(narrow))
+    [changes] = [stage.changes for stage in pipeline.plan().of_type(AlterTable) if stage.dataset == _ASIDE]
+    assert (changes.widened, changes.properties) == ({"id": "bigint"}, wider)
 
 
 def test_a_full_refresh_empties_both(pipeline: Pipeline) -> None:

@@ -14,7 +14,9 @@ from penstock.analysis.rules.column_name_not_storable import column_name_not_sto
 from penstock.analysis.rules.complete_flow_shares_table import complete_flow_shares_table
 from penstock.analysis.rules.declared_schema_misses_column import declared_schema_misses_column
 from penstock.analysis.rules.kafka_sink_columns import kafka_sink_columns
+from penstock.analysis.rules.key_not_enforced import key_not_enforced
 from penstock.analysis.rules.layout_column_unknown import layout_column_unknown
+from penstock.analysis.rules.not_null_column_not_filled import not_null_column_not_filled
 from penstock.analysis.rules.quarantine_column_reserved import quarantine_column_reserved
 from penstock.analysis.rules.query_type import query_type
 from penstock.analysis.rules.real_time_mode import real_time_mode
@@ -30,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     append_flow_of_materialized_view,
     complete_flow_shares_table,
     declared_schema_misses_column,
+    not_null_column_not_filled,
     column_name_not_storable,
     layout_column_unknown,
     kafka_sink_columns,
@@ -37,7 +40,7 @@ RULES: tuple[Rule, ...] = (
     trigger_interval,
     quarantine_column_reserved,
 )
-WARNINGS: tuple[Rule, ...] = (streaming_aggregation_without_watermark,)
+WARNINGS: tuple[Rule, ...] = (streaming_aggregation_without_watermark, key_not_enforced)
 
 
 def check(graph: ResolvedGraph) -> tuple[tuple[PenstockError, ...], tuple[PenstockError, ...]]:

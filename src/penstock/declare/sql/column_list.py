@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from penstock.declare.sql.cursor import Cursor, unquoted
+from penstock.declare.sql.protection import read_mask
 from penstock.declare.sql.refusals import refuse_clause
 from penstock.declare.sql.statements import ColumnList
 from penstock.errors import DefinitionError
 from penstock.graph.elements import Expectation, OnViolation
+from penstock.graph.protection import ColumnMask
 from penstock.graph.sql_tokens import TokenKind
 
 _ACTIONS = {"DROP": OnViolation.DROP, "FAIL": OnViolation.FAIL, "QUARANTINE": OnViolation.QUARANTINE}
@@ -23,6 +25,7 @@ def read_column_list(cursor: Cursor, *, of_view: bool = False) -> ColumnList:
     if not cursor.accept("("):
         return ColumnList()
     columns: list[str] = []
+    masks: list[ColumnMask] = []
     expectations: list[Expectation] = []
     while True:
         if cursor.at("CONSTRAINT"):
@@ -34,13 +37,13 @@ def read_column_list(cursor: Cursor, *, of_view: bool = False) -> ColumnList:
         elif of_view:
             refuse_clause(cursor.location, "column list of a view")
         else:
-            columns.append(_column(cursor))
+            columns.append(_column(cursor, masks))
         # A comma before the closing parenthesis is common in published pipelines.
         if cursor.accept(",") and not cursor.at(")"):
             continue
         if not cursor.accept(")"):
             raise cursor.error("',' or ')'", known=("NOT NULL", "COMMENT", "CONSTRAINT"))
-        return ColumnList(", ".join(columns) if columns else None, tuple(expectations))
+        return ColumnList(", ".join(columns) if columns else None, tuple(expectations), tuple(masks))
 
 
 def _constraint(cursor: Cursor) -> list[Expectation]:
@@ -87,14 +90,17 @@ def _on_violation(cursor: Cursor) -> OnViolation:
     raise cursor.error("DROP ROW, FAIL UPDATE or QUARANTINE", known=_ACTIONS)
 
 
-def _column(cursor: Cursor) -> str:
-    """Returns one column in DDL, keys and references left out."""
+def _column(cursor: Cursor, masks: list[ColumnMask]) -> str:
+    """Returns one column in DDL, keys and references left out, and adds its mask to `masks`."""
     column = cursor.name("a column or CONSTRAINT")
     if cursor.at(",") or cursor.at(")") or cursor.at("COMMENT"):
         raise cursor.error(f"the type of column '{column}'")
     parts = [column, _type(cursor)]
     while not (cursor.at(",") or cursor.at(")")):
-        parts += _column_option(cursor)
+        if cursor.at("MASK"):
+            masks.append(read_mask(cursor, column))
+        else:
+            parts += _column_option(cursor)
     return " ".join(parts)
 
 
@@ -121,8 +127,6 @@ def _column_option(cursor: Cursor) -> list[str]:
     if cursor.accept("COMMENT"):
         cursor.string()
         return [cursor.text_since(start)]
-    if cursor.at("MASK"):
-        refuse_clause(cursor.location, "MASK")
     if cursor.at("DEFAULT"):
         refuse_clause(cursor.location, "DEFAULT")
     if cursor.accept("GENERATED"):

@@ -57,6 +57,9 @@ class SqlDeclarations:
                 table_properties=clauses.properties,
                 partition_columns=clauses.partition_columns,
                 cluster_by=clauses.cluster_by,
+                always_refreshed=clauses.always_refreshed,
+                row_filter=clauses.row_filter,
+                masks=statement.columns.masks,
                 path=clauses.location,
                 temporary=statement.private,
             )

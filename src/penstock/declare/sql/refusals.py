@@ -28,7 +28,6 @@ REFUSED_CLAUSES: dict[str, RefusedClause] = {
         "rows are inserted with all of their columns", "Compute the value in the query, with coalesce(column, value)"
     ),
     "DEFAULT COLLATION": RefusedClause("Delta tables store text without a collation", "Remove DEFAULT COLLATION"),
-    "MASK": RefusedClause(REFUSALS["row_filter"].reason, "Compute the masked value in the query of a second table"),
     "OPTIONS": RefusedClause("they belong to formats other than Delta", "Put options into TBLPROPERTIES"),
     "REFRESH POLICY": RefusedClause(REFUSALS["refresh_policy"].reason, "Use REFRESH POLICY AUTO or FULL"),
     "SCHEDULE": RefusedClause(
@@ -40,7 +39,6 @@ REFUSED_CLAUSES: dict[str, RefusedClause] = {
         "Remove it, and run the pipeline with a continuous trigger",
     ),
     "USING": RefusedClause(REFUSALS["format"].reason, "Remove USING, or write USING DELTA"),
-    "WITH ROW FILTER": RefusedClause(REFUSALS["row_filter"].reason, REFUSALS["row_filter"].alternative),
     "column list of a view": RefusedClause("a view has the columns of its query", "Name the columns in the query"),
 }
 

@@ -9,6 +9,7 @@ from enum import Enum
 from penstock.errors import SourceLocation
 from penstock.graph.elements import EMPTY, ColumnSelection, Expectation, ScdType
 from penstock.graph.placed_text import PlacedText
+from penstock.graph.protection import ColumnMask, FunctionCall
 
 
 class TableKind(Enum):
@@ -28,6 +29,7 @@ class ColumnList:
 
     schema: str | None = None
     expectations: tuple[Expectation, ...] = ()
+    masks: tuple[ColumnMask, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class TableClauses:
     partition_columns: tuple[str, ...] = ()
     cluster_by: tuple[str, ...] = ()
     location: str | None = None
+    always_refreshed: bool = False
+    row_filter: FunctionCall | None = None
     properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.declare.parameters import REFUSALS
 from penstock.declare.sql.cursor import Cursor, unquoted
+from penstock.declare.sql.protection import read_row_filter
 from penstock.declare.sql.refusals import refuse_clause
 from penstock.declare.sql.statements import TableClauses
 from penstock.errors import DefinitionError
@@ -106,8 +107,11 @@ def _refresh_policy(cursor: Cursor) -> dict[str, Any]:
     if ahead is not None and not REFUSALS["refresh_policy"].accepts(ahead.text):
         refuse_clause(cursor.location, "REFRESH POLICY")
     cursor.expect("REFRESH", "POLICY")
-    cursor.name("AUTO or FULL")
-    return {}
+    return {"always_refreshed": cursor.name("AUTO or FULL").casefold() == "full"}
+
+
+def _row_filter(cursor: Cursor) -> dict[str, Any]:
+    return {"row_filter": read_row_filter(cursor)}
 
 
 def _refusing(clause: str) -> Callable[[Cursor], dict[str, Any]]:
@@ -125,8 +129,8 @@ _CLAUSES: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "COMMENT": _comment,
     "TBLPROPERTIES": _properties,
     "REFRESH POLICY": _refresh_policy,
-    "WITH ROW FILTER": _refusing("WITH ROW FILTER"),
-    "ROW FILTER": _refusing("WITH ROW FILTER"),
+    "WITH ROW FILTER": _row_filter,
+    "ROW FILTER": _row_filter,
     "SCHEDULE": _refusing("SCHEDULE"),
     "TRIGGER ON UPDATE": _refusing("TRIGGER ON UPDATE"),
     "OPTIONS": _refusing("OPTIONS"),

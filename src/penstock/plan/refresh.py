@@ -1,0 +1,95 @@
+"""Whether a materialized view has to be computed again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from penstock.graph.elements import MaterializedView
+from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import has_quarantine, quarantine_of
+from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
+from penstock.plan.state import RefreshRecord, StateSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshDecision:
+    """Why a view is computed again, or left as it is.
+
+    With `last` that is decided when the tables that it reads are complete; `unchanged` says that
+    nothing can have changed by then.
+    """
+
+    reason: str
+    last: RefreshRecord | None = None
+    unchanged: bool = False
+
+
+def recorded_inputs(graph: ResolvedGraph, flow: ResolvedFlow, paths: Mapping[Identifier, str]) -> dict[str, str]:
+    """Returns name and path of each Delta table that a materialized view reads, seen through views."""
+    tables = {read.dataset: paths[read.dataset] for read in graph.stored_inputs(flow.inputs) if read.dataset}
+    found = {str(identifier).casefold(): path for identifier, path in tables.items()}
+    outside = flow.definition.outside if flow.definition is not None else ()
+    return found | {path: path for path in outside}
+
+
+def changed_inputs(last: RefreshRecord, versions: Mapping[str, str], inputs: Iterable[str]) -> list[str]:
+    """Returns the names of `inputs` whose version is not the one that the last refresh read."""
+    return [name for name in inputs if name not in versions or last.inputs.get(name) != versions[name]]
+
+
+def decide_refresh(
+    view: MaterializedView,
+    flow: ResolvedFlow,
+    state: StateSnapshot,
+    *,
+    inputs: Iterable[str],
+    changing: Iterable[Identifier],
+    reset: bool,
+) -> RefreshDecision:
+    """Returns whether `view` is computed again; `changing` are the inputs that this update may write to."""
+    last = state.refreshed.get(view.identifier)
+    if (why := next(_always(view, flow, state, last, reset=reset), None)) is not None:
+        return RefreshDecision(f"recomputed and replaced in one commit: {why}")
+    assert last is not None
+    if changed := changed_inputs(last, state.versions, inputs):
+        return RefreshDecision(f"recomputed and replaced in one commit: {_new_versions(changed)}", last)
+    if upstream := list(map(str, changing)):
+        names = ", ".join(upstream)
+        return RefreshDecision(f"recomputed and replaced in one commit unless {names} stays as it is", last)
+    return RefreshDecision(f"unchanged, not computed again: {UNCHANGED}", last, unchanged=True)
+
+
+ABSENT = "absent"
+"""The version of a table that does not exist."""
+
+UNCHANGED = "no table that it reads has a new version, and its definition is the same"
+
+
+def _new_versions(names: list[str]) -> str:
+    return f"{', '.join(names)} {'has a new version' if len(names) == 1 else 'have new versions'}"
+
+
+def _always(
+    view: MaterializedView, flow: ResolvedFlow, state: StateSnapshot, last: RefreshRecord | None, *, reset: bool
+) -> Iterator[str]:
+    """The reasons that no look at versions can outweigh, the most telling one first."""
+    existing = state.tables.get(view.identifier)
+    if existing is None:
+        yield "it has no rows yet"
+    elif has_quarantine(view):
+        aside = state.tables.get(quarantine_of(view.identifier))
+        if aside is None or aside.generation != existing.generation:
+            yield "its quarantine has no rows yet"
+    if reset:
+        yield "full refresh"
+    if view.always_refreshed:
+        yield "its refresh_policy is full"
+    if flow.definition is None:
+        yield "its definition is not known"
+    elif flow.definition.always is not None:
+        yield flow.definition.always
+    if last is None:
+        yield "its present rows were not written by a refresh that noted what it read"
+    elif flow.definition is not None and last.definition != flow.definition.fingerprint:
+        yield "its definition has changed"

@@ -1,0 +1,81 @@
+"""Removes a table that the pipeline no longer declares, with all that its flows noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from deltalake import DeltaTable
+
+from penstock.config import PipelineConfig
+from penstock.declare import load_pipeline
+from penstock.errors import StateError
+from penstock.events import EventLog, EventType, builders, new_update_id
+from penstock.graph.elements import Dataset
+from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
+from penstock.plan.quarantine_stages import QUARANTINE
+from penstock.plan.state import DATASET_TYPE
+from penstock.runtime.workspace import Workspace
+from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock
+
+
+def drop_dataset(
+    config: PipelineConfig, identifier: Identifier, uri: str | None, *, progress: Callable[[str], None]
+) -> tuple[str, ...]:
+    """Deletes the table at `uri` with its quarantine, checkpoints and inferred schemas; returns the folders.
+
+    The storage is locked meanwhile. The checkpoints go last: a process that dies in between leaves no
+    table without checkpoints, whose rows a later run would take in twice, and no quarantine without
+    its table, which nobody would find. `penstock drop` can be repeated.
+
+    Raises:
+        StateError: STORAGE_LOCKED while a run works, DATASET_STILL_DECLARED.
+        ConfigError, DefinitionError: the pipeline's files cannot be read, so that nobody knows.
+    """
+    storage, layout = Storage(config.storage), StorageLayout(config.storage)
+    with StorageLock(config.storage, LockOwner.current()):
+        if identifier in _declared(config, progress):
+            raise StateError("DATASET_STILL_DECLARED", dataset=str(identifier), name=identifier)
+        folders = [folder for folder in layout.notes(identifier) if storage.exists(folder)]
+        if uri is not None:
+            folders = [*_quarantine(uri), uri, *folders]
+        for folder in folders:
+            storage.delete(f"{folder}/_delta_log")
+            storage.delete(folder)
+        with EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log:
+            action = builders.user_action("DROP", arguments={"dataset": str(identifier), "at": str(datetime.now(UTC))})
+            log.append(EventType.USER_ACTION, *action, dataset=str(identifier))
+    return tuple(folders)
+
+
+def _declared(config: PipelineConfig, progress: Callable[[str], None]) -> frozenset[Identifier]:
+    """The datasets of the pipeline's files, which mostly load without Spark."""
+    registry = load_pipeline(
+        config.source_files(),
+        root=config.directory,
+        configuration=config.configuration,
+        default_schema=config.schema,
+        paths=config.paths,
+        secrets=config.secrets,
+        stand_ins=config.stand_ins,
+    )
+    graph = registry.graph()
+    if not registry.incomplete:
+        return _with_quarantines(graph.datasets.values()) | graph.refused
+    workspace = Workspace.open(config, progress, short=True)
+    resolved = workspace.resolve(progress, persist=False)
+    return _with_quarantines([*resolved.tables.values(), *(view.view for view in resolved.views.values())])
+
+
+def _with_quarantines(datasets: Iterable[Dataset]) -> frozenset[Identifier]:
+    declared = {dataset.identifier: dataset for dataset in datasets}
+    return frozenset(declared) | {quarantine_of(name) for name, dataset in declared.items() if has_quarantine(dataset)}
+
+
+def _quarantine(uri: str) -> list[str]:
+    """The quarantine of the table at `uri`; a table that only has such a name is another dataset."""
+    path = quarantine_path(uri)
+    if DeltaTable.is_deltatable(path) and DeltaTable(path).metadata().configuration.get(DATASET_TYPE) == QUARANTINE:
+        return [path]
+    return []

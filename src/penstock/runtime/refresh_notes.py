@@ -1,0 +1,81 @@
+"""What a refresh notes in its own commit, so that the next one can tell whether anything has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from penstock.plan.refresh import ABSENT
+from penstock.plan.state import RefreshRecord
+
+_KEY = "penstock.refresh"
+_LONGEST_LOOK_BACK = 50
+# Commits that leave the rows as they are; after any other one the rows are not those of our refresh.
+_KEEPS_ROWS = {
+    "ADD COLUMNS",
+    "ADD CONSTRAINT",
+    "CHANGE COLUMN",
+    "CHANGE COLUMNS",
+    "CLUSTER BY",
+    "COMPUTE STATS",
+    "DROP CONSTRAINT",
+    "OPTIMIZE",
+    "REORG",
+    "SET TBLPROPERTIES",
+    "UNSET TBLPROPERTIES",
+    "UPGRADE PROTOCOL",
+    "VACUUM START",
+    "VACUUM END",
+}
+
+
+def refresh_note(record: RefreshRecord) -> str:
+    """Returns the user metadata of the commit that replaces the rows."""
+    return json.dumps({_KEY: {"definition": record.definition, "inputs": dict(record.inputs)}}, sort_keys=True)
+
+
+def last_refresh(table: DeltaTable) -> RefreshRecord | None:
+    """Returns what the present rows of `table` were computed from; None when that is not known.
+
+    It is not known when something other than a refresh wrote last, or when the commit is no longer
+    in the log: then the view is computed again.
+    """
+    for commit in table.history(_LONGEST_LOOK_BACK):
+        if (note := _parsed(commit.get("userMetadata"))) is not None:
+            return note
+        if commit.get("operation") not in _KEEPS_ROWS:
+            return None
+    return None
+
+
+def versions_of(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Returns the present version of each table, given name and path; reads only logs.
+
+    It changes with each commit, and when a table is replaced by another one. A table whose log
+    cannot be read is left out, and so counts as changed.
+    """
+    found = {}
+    for name, path in inputs.items():
+        with suppress(DeltaError, OSError):
+            found[name] = _version(path)
+    return found
+
+
+def _version(path: str) -> str:
+    if not DeltaTable.is_deltatable(path):
+        return ABSENT
+    table = DeltaTable(path)
+    return f"{table.metadata().id}@{table.version()}"
+
+
+def _parsed(text: Any) -> RefreshRecord | None:
+    try:
+        note = json.loads(text)[_KEY]
+        return RefreshRecord(str(note["definition"]), {str(name): str(v) for name, v in note["inputs"].items()})
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return None

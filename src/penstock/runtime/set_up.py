@@ -1,0 +1,61 @@
+"""Sets up the tables of an update before its flows run."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from pyspark.sql import SparkSession
+
+from penstock.plan.changes import TableChanges
+from penstock.plan.stages import AlterTable, CreateTable, ResetTable, UpdatePlan
+from penstock.spark import tables
+from penstock.spark.translate import translate_set_up
+
+
+def set_up_tables(plan: UpdatePlan, spark: SparkSession) -> None:
+    """Creates, empties and alters tables side by side: a commit is mostly waiting.
+
+    Raises:
+        PenstockError: what a table does not allow, with its name and place.
+    """
+    stages = [stage for stage in plan.stages if isinstance(stage, (CreateTable, ResetTable, AlterTable))]
+    if not stages:
+        return
+    with ThreadPoolExecutor(max_workers=min(4, len(stages)), thread_name_prefix="table") as pool:
+        for done in [pool.submit(_set_up_table, stage, spark) for stage in stages]:
+            done.result()
+
+
+def _set_up_table(stage: CreateTable | ResetTable | AlterTable, spark: SparkSession) -> None:
+    try:
+        match stage:
+            case CreateTable():
+                tables.create_table(
+                    spark, stage.table, path=stage.path, schema=stage.schema, properties=stage.properties
+                )
+            case ResetTable():
+                tables.reset_table(
+                    spark, stage.table, path=stage.path, schema=stage.schema, properties=stage.properties
+                )
+            case AlterTable():
+                _alter(spark, stage.path, stage.changes)
+    except Exception as error:
+        raise translate_set_up(error, stage.table, stage.path) from error
+
+
+def _alter(spark: SparkSession, path: str, changes: TableChanges) -> None:
+    """Several commits; when the process dies between two, the next plan finds what is left to do."""
+    if changes.cluster_by is not None:
+        tables.cluster_table(spark, path, changes.cluster_by)
+    if changes.properties:
+        tables.set_properties(spark, path, changes.properties)
+    if changes.columns:
+        tables.add_columns(spark, path, changes.columns)
+    for column, kind in changes.widened.items():
+        tables.widen_column(spark, path, column, kind)
+    for column, comment in changes.comments.items():
+        tables.comment_column(spark, path, column, comment)
+    for column in changes.nullable:
+        tables.allow_null(spark, path, column)
+    if changes.comment is not None:
+        tables.comment_table(spark, path, changes.comment)

@@ -1,0 +1,29 @@
+"""The view of a protected table that readers get."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.graph.protection import Protection, quoted
+
+
+def protect(frame: DataFrame, protection: Protection) -> DataFrame:
+    """Returns the rows for which the filter is TRUE, with masks in place of values; the schema stays.
+
+    The filter sees the values, not the masks.
+
+    Raises:
+        AnalysisException: a function or a column does not exist, or the filter is no condition.
+    """
+    if protection.row_filter is not None:
+        frame = frame.where(sf.expr(protection.row_filter))
+    masks = {column.casefold(): expression for column, expression in protection.masks.items()}
+    return frame.select(
+        *(
+            sf.expr(masks[field.name.casefold()]).cast(field.dataType).alias(field.name)
+            if field.name.casefold() in masks
+            else sf.col(quoted(field.name))
+            for field in frame.schema
+        )
+    )

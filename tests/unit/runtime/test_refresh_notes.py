@@ -1,0 +1,56 @@
+"""The note in a materialized view's commit, written and read without Spark."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from penstock.plan.refresh import ABSENT
+from penstock.plan.state import RefreshRecord
+from penstock.runtime.refresh_notes import last_refresh, refresh_note, versions_of
+
+RECORD = RefreshRecord("q1", {"shop.orders": "o@4", "/warehouse/rates": ABSENT})
+
+
+def _write(path: Path, note: str | None = None, rows: int = 1) -> DeltaTable:
+    properties = CommitProperties(custom_metadata={"userMetadata": note}) if note is not None else None
+    table = pa.table({"id": list(range(rows))})
+    write_deltalake(str(path), table, mode="overwrite", commit_properties=properties)
+    return DeltaTable(str(path))
+
+
+def test_the_newest_refresh_is_found_behind_commits_that_keep_the_rows(tmp_path: Path) -> None:
+    _write(tmp_path / "t", refresh_note(RefreshRecord("q0", {})))
+    table = _write(tmp_path / "t", refresh_note(RECORD))
+    assert last_refresh(table) == RECORD
+    table.alter.set_table_properties({"delta.logRetentionDuration": "interval 60 days"})
+    table.optimize.compact()
+    assert last_refresh(DeltaTable(str(tmp_path / "t"))) == RECORD
+
+
+def test_rows_that_something_else_wrote_are_of_unknown_origin(tmp_path: Path) -> None:
+    _write(tmp_path / "t", refresh_note(RECORD))
+    assert last_refresh(_write(tmp_path / "t")) is None
+    _write(tmp_path / "t", refresh_note(RECORD), rows=3).delete("id = 1")
+    assert last_refresh(DeltaTable(str(tmp_path / "t"))) is None
+    for other in ("", "no json", "[]", '{"penstock.refresh": 1}', '{"penstock.refresh": {"definition": "q1"}}'):
+        assert last_refresh(_write(tmp_path / "t", other)) is None, other
+
+
+def test_a_version_is_that_of_one_table_and_one_commit(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    inputs = {"shop.t": str(path)}
+    assert versions_of(inputs) == {"shop.t": ABSENT}
+    _write(path)
+    first = versions_of(inputs)
+    assert versions_of(inputs) == first != {"shop.t": ABSENT}
+    _write(path)
+    second = versions_of(inputs)
+    shutil.rmtree(path)
+    _write(path)
+    assert len({found["shop.t"] for found in (first, second, versions_of(inputs))}) == 3
+    (path / "_delta_log" / "00000000000000000000.json").write_text("torn")
+    assert versions_of(inputs) == {}, "a log that cannot be read is no version"
