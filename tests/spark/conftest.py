@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
+from tests.spark.session_settings import CHOSEN
 
 from penstock.spark._jvm import jvm
 from penstock.spark.session import SessionConfig, start_session, stop_session
@@ -16,8 +17,7 @@ from penstock.spark.session import SessionConfig, start_session, stop_session
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A local session with Delta and Kafka, 2 GB of heap and two shuffle partitions."""
-    conf = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
-    session = start_session(SessionConfig(name="tests", master="local[2]", spark_conf=conf))
+    session = start_session(SessionConfig(name="tests", master="local[2]", spark_conf=CHOSEN))
     yield session
     stop_session(session)
 

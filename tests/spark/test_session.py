@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
+from tests.spark.session_settings import CHOSEN
 
 from penstock.errors import StateError
 from penstock.spark.defaults import DEFAULTS, Machine, session_conf
@@ -15,9 +16,8 @@ from penstock.spark.session import SessionConfig, driver_log, jvm_exit_code, sta
 
 
 def test_every_default_is_in_force(spark: SparkSession) -> None:
-    chosen = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
     in_force = dict(spark.sparkContext.getConf().getAll())
-    for key, value in session_conf(Machine.of("local[2]"), chosen).items():
+    for key, value in session_conf(Machine.of("local[2]"), CHOSEN).items():
         assert in_force[key].endswith(value)  # Spark puts options of its own before the driver's Java options
 
 

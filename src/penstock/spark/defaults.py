@@ -77,8 +77,8 @@ DEFAULTS: tuple[Default, ...] = (
     ),
     Default(
         "spark.databricks.delta.snapshotPartitions",
-        _if_local("2"),
-        "Delta rebuilds a table's state in 50 tasks; on a few cores that costs more than the micro-batch itself",
+        _if_local("1"),
+        "Delta rebuilds a table's state in 50 tasks; each makes its own code, which costs more than the micro-batch",
     ),
     Default(
         "spark.databricks.delta.properties.defaults.checkpointInterval",

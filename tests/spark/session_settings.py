@@ -1,0 +1,10 @@
+"""What the one session of these tests is told, beyond Penstock's own defaults."""
+
+from __future__ import annotations
+
+CHOSEN = {
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": "2",
+    # The second compiler would take an eighth of the tests' time and never earn it back.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
