@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from penstock.errors import DefinitionError, PenstockError, StateError
@@ -81,8 +81,9 @@ class _Planner:
             anew = identifier in reset
             generation = self._generation(identifier, existing, reset=anew)
             yield from self._table_stages(table, existing, generation, reset=anew)
-            command = self._full_refresh.safe_command([identifier])
-            yield from quarantine_stages(table, self.graph, self.state, generation=generation, command=command)
+            yield from quarantine_stages(
+                table, self.graph, self.state, generation=generation, command=self._way_out(identifier)
+            )
             for flow in self.graph.flows_to(identifier):
                 yield from self._flow_stages(table, flow, generation, reset=anew)
         for sink in self.graph.sinks.values():
@@ -116,6 +117,10 @@ class _Planner:
     @property
     def _full_refresh(self) -> FullRefreshCheck:
         return FullRefreshCheck(self.graph, self._exists)
+
+    def _way_out(self, identifier: Identifier) -> Callable[[], str]:
+        """Tells the command that computes a table again, when somebody needs it: it is slow to find."""
+        return lambda: self._full_refresh.safe_command([identifier])
 
     def _check_type(self, table: StreamingTable | MaterializedView, existing: TableState) -> None:
         wanted = _TYPES[type(table)]
@@ -230,7 +235,7 @@ class _Planner:
             schema if appended else existing.schema,
             properties,
             readers=lambda: tuple(map(str, self._full_refresh.streaming_readers(identifier))),
-            command=lambda: self._full_refresh.safe_command([identifier]),
+            command=self._way_out(identifier),
         )
 
     def _flow_stages(

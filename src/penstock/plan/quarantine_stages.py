@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from penstock.graph.elements import MaterializedView, StreamingTable, Table
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantine_schema
@@ -17,13 +17,13 @@ QUARANTINE = "QUARANTINE"
 
 
 def quarantine_stages(
-    table: Table, graph: ResolvedGraph, state: StateSnapshot, *, generation: int, command: str
+    table: Table, graph: ResolvedGraph, state: StateSnapshot, *, generation: int, command: Callable[[], str]
 ) -> Iterator[CreateTable | ResetTable | AlterTable]:
     """Yields what brings the table's quarantine to the table's declaration; nothing for a table without one.
 
     The generation stands in the quarantine too: when a crash separates the two commits of a full
     refresh, the next update empties what is left. Readers get no more of its rows than of the table's.
-    `command` is the full refresh of the table.
+    `command` tells the full refresh of the table.
 
     Raises:
         StateError: COLUMN_TYPE_CHANGED.
@@ -66,7 +66,7 @@ def quarantine_stages(
             properties=properties,
         )
     else:
-        comparison = TableComparison(aside, existing, schema, properties, readers=lambda: (), command=lambda: command)
+        comparison = TableComparison(aside, existing, schema, properties, readers=lambda: (), command=command)
         if changes := comparison.changes():
             yield AlterTable(
                 dataset=identifier, explanation=changes.describe(), table=aside, path=path, changes=changes
