@@ -1,4 +1,4 @@
-"""`penstock show TABLE`: rows of a table, without Spark."""
+"""`penstock show TABLE`: rows of a table, without Spark unless it has a row filter or masks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import typer
 from penstock.cli.console import note, plural
 from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
+from penstock.cli.protected_rows import read_as_reader
 from penstock.cli.rows import print_rows
+from penstock.errors import StateError
 
 
 def show(
@@ -40,7 +42,8 @@ def show(
 ) -> None:
     """Show rows of a table, now or as of an earlier version.
 
-    Without `--sort` rows come in no promised order. `penstock sql` filters and joins.
+    Without `--sort` rows come in no promised order. `penstock sql` filters and joins. Of a table with a row
+    filter or masks it shows what readers may see, which takes Spark.
     """
     from penstock.events.reader import read_events
     from penstock.observe.tables import find_table, read_table
@@ -51,8 +54,22 @@ def show(
         timestamp = timestamp.replace(tzinfo=UTC)
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     found = find_table(config.storage, table, default_schema=config.schema, events=read_events(config.storage))
-    content = read_table(found, limit=limit, version=version, timestamp=timestamp, sort=sort, descending=descending)
-    print_rows(content.columns, content.rows, as_json=as_json, title=f"{found.identifier}, version {content.version}")
+    try:
+        content = read_table(found, limit=limit, version=version, timestamp=timestamp, sort=sort, descending=descending)
+    except StateError as refused:
+        if refused.condition != "TABLE_IS_PROTECTED":
+            raise
+        content = read_as_reader(
+            config,
+            found.identifier,
+            limit=limit,
+            version=version,
+            timestamp=timestamp,
+            sort=sort,
+            descending=descending,
+        )
+    seen = "as its readers see it" if content.version is None else f"version {content.version}"
+    print_rows(content.columns, content.rows, as_json=as_json, title=f"{found.identifier}, {seen}")
     if not as_json:
         more = "; there are more, see --limit" if content.truncated else ""
         note(f"{plural(len(content.rows), 'row')}{more}")

@@ -31,7 +31,8 @@ class TableRows:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    version: int
+    version: int | None
+    """None when nobody looked which one it is."""
     truncated: bool
     """Whether the table holds more rows than these."""
 

@@ -50,6 +50,8 @@ def test_readers_get_the_enforcing_view(project: PipelineProject) -> None:
     assert sql("SELECT * FROM people ORDER BY id") == visible
     assert sql("SELECT count(*) FROM shop.people WHERE name LIKE 'name%'") == [(0,)]
     assert sql("SELECT count(*) FROM all_names") == [(4,)]
+    shown = "SELECT * FROM `shop`.`people` VERSION AS OF 1 ORDER BY `id` DESC NULLS LAST LIMIT 2"
+    assert sql(shown) == visible[:0:-1], "as 'penstock show' asks"
     assert sql("SELECT id, kind, name FROM people__quarantine") == [(5, None, "#5")], "not (4, 'b')"
 
     table = StoredTable(Identifier("shop", "people"), str(project.path("people")))

@@ -13,13 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from tests.recorded.build import RECORDED, recorded_orders
 from typer.testing import CliRunner, Result
 
 from penstock.cli.main import app
 from penstock.events import decode
 from penstock.graph.identifier import Identifier
+from penstock.graph.protection import ROW_FILTER
 from penstock.storage import StorageLayout
 
 STORED = {"shop.bronze_orders", "shop.silver_orders", "shop.hourly_revenue", "shop.revenue_report"}
@@ -206,6 +207,26 @@ def test_show_of_an_unknown_table_proposes_one(filled: Path) -> None:
 def test_show_of_a_missing_version_is_a_state_error(filled: Path) -> None:
     [error] = answer("show", "orders", str(filled), "--version", "9", code=3)["errors"]
     assert error["condition"] == "TABLE_VERSION_NOT_FOUND"
+
+
+def test_show_of_a_protected_table_asks_spark(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def answered(config: object, statement: str) -> tuple[list[str], list[tuple[object, ...]]]:
+        asked.append(statement)
+        return ["id", "na`me"], [(1, "#"), (2, "#"), (3, "#")]
+
+    monkeypatch.chdir(filled)
+    monkeypatch.setattr("penstock.runtime.query.run_sql", answered)
+    table = DeltaTable(str(filled / ".penstock/tables/shop/orders"))
+    table.alter.set_table_properties({ROW_FILTER: "mine(id)"}, raise_if_not_exists=False)
+    shown = answer("show", "orders", str(filled), "-n", "2", "--version", "1", "--sort", "na`me", "--descending")
+    assert shown == [{"id": 1, "na`me": "#"}, {"id": 2, "na`me": "#"}]
+    assert "there are more" in ask("show", "orders", str(filled), "-n", "2", "--timestamp", "2026-01-01").output
+    assert asked == [
+        "SELECT * FROM `shop`.`orders` VERSION AS OF 1 ORDER BY `na``me` DESC NULLS LAST LIMIT 3",
+        "SELECT * FROM `shop`.`orders` TIMESTAMP AS OF '2026-01-01T00:00:00+00:00' LIMIT 3",
+    ]
 
 
 def test_show_takes_a_version_or_a_time(filled: Path) -> None:
