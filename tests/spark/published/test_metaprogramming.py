@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from tests.oracle.tables import assert_table, stored
@@ -60,6 +60,30 @@ def _seconds(text: str) -> float:
     return datetime.strptime(text, _AMERICAN).replace(tzinfo=UTC).timestamp()
 
 
+def test_tables_from_a_json_file(published: Published) -> None:
+    pipeline = published("json_metaprogramming")
+    accounts = [{"Account ID": None if n == 3 else f"a{n}", "Opened On": f"2026-01-0{n + 1}"} for n in range(6)]
+    branches = [{"Branch": f"b{n}", "Staff (FTE)": "many" if n == 2 else n * 3} for n in range(5)]
+    pipeline.json("accounts/1.json", accounts)
+    pipeline.csv("branches/1.csv", branches, separator=";")
+    pipeline.run()
+
+    opened = [
+        {"account_id": each["Account ID"], "opened_on": date.fromisoformat(str(each["Opened On"])), "_source": "1.json"}
+        for each in accounts
+        if each["Account ID"] is not None
+    ]
+    pipeline.check("accounts", opened)
+    staffed = [
+        {"branch_id": each["Branch"], "staff": each["Staff (FTE)"], "_source": "1.csv"}
+        for each in branches
+        if each["Staff (FTE)"] != "many"
+    ]
+    pipeline.check("branches", staffed)
+    pipeline.check("row_counts", [{"entity": "accounts", "n": len(opened)}, {"entity": "branches", "n": len(staffed)}])
+    assert not pipeline.path("disabled").exists()
+
+
 def test_rules_by_tag(published: Published) -> None:
     pipeline = published("rules_by_tag")
     pipeline.csv(
@@ -108,3 +132,15 @@ def _museums(count: int) -> list[Row]:
         }
         for n in range(count)
     ]
+
+
+def test_a_table_for_each_folder(published: Published) -> None:
+    pipeline = published("folder_per_table")
+    rows = {name: [{"id": n, "of": name} for n in range(count)] for name, count in (("plants", 3), ("stones", 5))}
+    for name, arrived in rows.items():
+        pipeline.json(f"{name}/1.json", arrived)
+    pipeline.json("_tmp/1.json", [{"id": 0}])
+    pipeline.run()
+    for name, arrived in rows.items():
+        pipeline.check(f"{name}_bronze", [row | {"file": "1.json"} for row in arrived])
+    assert not pipeline.path("_tmp_bronze").exists()

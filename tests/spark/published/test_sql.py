@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from tests.spark.published.conftest import Published
 
 Row = dict[str, Any]
@@ -115,3 +117,69 @@ def test_sql_and_python_read_each_other(published: Published) -> None:
     pipeline.check(
         "report", [{"team": row["team"], "over": row["hours"] > 10, "closed": row["closed"]} for row in teams]
     )
+
+
+def test_parameters_and_schemas(published: Published) -> None:
+    pipeline = published("sql_parameters")
+    payments: list[Row] = [
+        {"id": n, "amount": n * 1.25, "currency": ("EUR", "USD")[n % 2], "paid_on": f"2026-02-{n % 3 + 1:02}"}
+        for n in range(24)
+    ]
+    pipeline.csv("payments/1.csv", payments, separator="|")
+    pipeline.run()
+
+    kept = [row | {"paid_on": date.fromisoformat(str(row["paid_on"]))} for row in payments if row["id"] * 1.25 >= 10]
+    pipeline.check("landing.payments", kept)
+    amounts: dict[str, float] = defaultdict(float)
+    for row in kept:
+        amounts[row["currency"]] += row["amount"]
+    pipeline.check("marts.by_currency_v2", [{"currency": c, "amount": a} for c, a in amounts.items()])
+    days = Counter(row["paid_on"] for row in kept)
+    pipeline.check("marts.by_day", [{"paid_on": day, "payments": count} for day, count in days.items()])
+    pipeline.check("marts.busiest", [{"payments": max(days.values()), "text": "${not.a.parameter"}])
+
+
+def test_flows(published: Published) -> None:
+    pipeline = published("sql_flows")
+    logins = _logins(40)
+    archive = [{"login": f"old{n}", "seen_at": datetime(2026, 7, 31, n, tzinfo=UTC)} for n in range(3)]
+    folder = pipeline.directory / "data" / "archive"
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(archive), folder / "1.parquet")
+    for part in (0, 1):
+        for site in ("east", "west"):
+            rows = [login for n, login in enumerate(logins) if login["site"] == site and (n >= 20) == bool(part)]
+            pipeline.json(
+                f"{site}/{part}.json", [{"login": row["login"], "seen_at": row["seen_at"].isoformat()} for row in rows]
+            )
+        pipeline.run()
+
+    kept = [row for row in logins if row["login"] is not None] + [row | {"site": "archive"} for row in archive]
+    pipeline.check("logins", kept)
+    counts = Counter((row["seen_at"].replace(minute=0), row["site"]) for row in kept)
+    watermark = max(row["seen_at"] for row in kept) - timedelta(minutes=10)
+    pipeline.check(
+        "logins_per_hour",
+        [
+            {"hour": hour, "site": site, "logins": count}
+            for (hour, site), count in counts.items()
+            if hour + timedelta(hours=1) <= watermark
+        ],
+    )
+    last_seen: dict[str, datetime] = {}
+    for row in kept:
+        last_seen[row["login"]] = max(row["seen_at"], last_seen.get(row["login"], row["seen_at"]))
+    limit = datetime(2026, 8, 1, 6, tzinfo=UTC)
+    pipeline.check("inactive", [{"login": login} for login, seen in last_seen.items() if seen < limit])
+
+
+def _logins(count: int) -> list[Row]:
+    chance = random.Random(63)
+    return [
+        {
+            "login": chance.choice((None, *(f"u{i}" for i in range(12)))),
+            "seen_at": datetime(2026, 8, 1, tzinfo=UTC) + timedelta(minutes=17 * n),
+            "site": chance.choice(("east", "west")),
+        }
+        for n in range(count)
+    ]
