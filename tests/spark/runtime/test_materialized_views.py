@@ -15,10 +15,6 @@ from penstock.plan.stages import RefreshMaterializedView
 from penstock.runtime import UpdateOutcome, plan_update
 
 SHOP = """
-@F.udf("long")
-def doubled(number):
-    return number * 2
-
 @dlt.table
 def orders():
     return spark.readStream.schema("id LONG, kind STRING, amount DOUBLE").json("in")
@@ -45,21 +41,9 @@ def joined():
         FROM recent r JOIN kinds k ON r.kind = k.kind WHERE r.kind IN (SELECT kind FROM best)
     ''').withColumn("again", F.transform("later", lambda each: each * 2))
 
-@dlt.table(refresh_policy="full")
-def always():
-    return dlt.read("orders").select("id")
-
-@dlt.table
-def from_files():
-    return spark.read.schema("id LONG").json("in")
-
 @dlt.table
 def with_time():
     return spark.range(1).select(F.current_timestamp().alias("at"))
-
-@dlt.table
-def with_udf():
-    return spark.range(1).select(doubled("id").alias("twice"))
 
 @dlt.table
 def of_outside():
@@ -70,11 +54,33 @@ def earlier():
     return spark.read.option("versionAsOf", 1).table("kinds")
 """
 SKIPPED = {"kinds", "top", "joined", "of_outside", "earlier"}
-RECOMPUTED = {
-    "always": "its refresh_policy is full",
+RECOMPUTED = {"with_time"}
+NOT_COMPARED = """
+@F.udf("long")
+def doubled(number):
+    return number * 2
+
+@dlt.table
+def from_files():
+    return spark.read.schema("id LONG").json("in")
+
+@dlt.table
+def from_python():
+    return spark.createDataFrame([(1,)], "id LONG")
+
+@dlt.table
+def with_udf():
+    return spark.range(1).select(doubled("id").alias("twice"))
+
+@dlt.table
+def with_chance():
+    return spark.range(1).select(F.rand().alias("chance"))
+"""
+REASONS = {
     "from_files": "it reads files in",
-    "with_time": "current_timestamp differs with each refresh",
+    "from_python": "it reads rows made in Python, not only Delta tables",
     "with_udf": "its query calls a Python function, whose code is not compared",
+    "with_chance": "its query is not deterministic",
 }
 
 
@@ -93,14 +99,14 @@ def test_only_what_has_changed_is_computed_again(project: PipelineProject, spark
     spark.range(2).write.format("delta").save(outside)
     project.write(SHOP)
     project.arrive("1", [{"id": 1, "kind": "a", "amount": 1.5}, {"id": 2, "kind": "b", "amount": 9.0}])
-    assert _computed(project, project.run()) == SKIPPED | RECOMPUTED.keys()
+    assert _computed(project, project.run()) == SKIPPED | RECOMPUTED
     assert project.rows("kinds", "kind", "amount", "orders") == [("a", 1.5, 1), ("b", 9.0, 1)]
     assert project.rows("top", "kind") == ["b"]
     assert project.rows("joined__quarantine", "id", "orders", "again", "any") == [(2, 1, [6], True)]
 
     versions = {name: project.version(name) for name in (*SKIPPED, "joined__quarantine")}
     second = project.run()
-    assert _computed(project, second) == RECOMPUTED.keys()
+    assert _computed(project, second) == RECOMPUTED
     assert {name: project.version(name) for name in versions} == versions
     assert project.statuses(second, "kinds") == ["QUEUED", "COMPLETED"]
     said = [event.message for event in project.events(second) if event.origin.dataset_name == "shop.kinds"]
@@ -108,19 +114,29 @@ def test_only_what_has_changed_is_computed_again(project: PipelineProject, spark
     planned = _reasons(project, *SKIPPED, *RECOMPUTED)
     for name in SKIPPED:
         assert planned[name].startswith("unchanged, not computed again"), name
-    for name, why in RECOMPUTED.items():
-        assert why in planned[name], name
+    assert planned["with_time"].endswith("current_timestamp differs with each refresh")
 
     project.write(SHOP.replace("#12", "#13"))
     assert _reasons(project, "top")["top"].endswith("its definition has changed"), "a literal is no id of Spark"
     project.write(SHOP.replace("LIMIT 1", "LIMIT 2"))
     spark.range(3).write.format("delta").mode("append").save(outside)
     project.arrive("2", [{"id": 3, "kind": "a", "amount": 10.0}])
-    assert _computed(project, project.run()) == RECOMPUTED.keys() | SKIPPED
+    assert _computed(project, project.run()) == RECOMPUTED | SKIPPED
     assert project.rows("kinds", "kind", "amount") == [("a", 11.5), ("b", 9.0)]
     assert project.rows("top", "kind") == ["a", "b"]
     assert len(project.rows("of_outside", "id")) == 5
     assert project.rows("earlier", "kind", "amount") == [("a", 1.5), ("b", 9.0)], "as of version 1, the first refresh"
+
+
+def test_why_a_view_is_computed_at_each_refresh(project: PipelineProject) -> None:
+    project.arrive("1", [{"id": 1}])
+    project.write(NOT_COMPARED)
+    graph = project.validate().graph
+    assert graph is not None
+    always = {flow.flow.name: flow.definition.always for flow in graph.flows if flow.definition is not None}
+    assert always.keys() == REASONS.keys()
+    for name, why in REASONS.items():
+        assert str(always[name]).startswith(why), name
 
 
 def test_a_continuous_run_looks_at_outside_data_again(project: PipelineProject, spark: SparkSession) -> None:
