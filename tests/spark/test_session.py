@@ -21,6 +21,17 @@ def test_every_default_is_in_force(spark: SparkSession) -> None:
         assert in_force[key].endswith(value)  # Spark puts options of its own before the driver's Java options
 
 
+@pytest.mark.timeout(120)
+def test_a_python_function_over_a_file_ends(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    spark.range(3).select(f.concat(f.lit("n"), f.col("id").cast("string")).alias("name")).write.format("delta").save(
+        path
+    )
+    upper = f.udf(lambda name: name.upper(), "string")
+    rows = spark.read.format("delta").load(path).select(upper("name").alias("name")).collect()
+    assert sorted(row["name"] for row in rows) == ["N0", "N1", "N2"]
+
+
 def test_the_keys_of_the_defaults_are_sparks(spark: SparkSession, tmp_path: Path) -> None:
     # A misspelt key would be taken in silence. Delta tells Spark its keys at the first write.
     spark.range(1).write.format("delta").save(str(tmp_path / "table"))

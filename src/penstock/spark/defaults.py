@@ -106,6 +106,11 @@ DEFAULTS: tuple[Default, ...] = (
         "true",
         "Delta's SQL parser loses the values of spark.sql(…, args=…); so Spark fills them in after parsing",
     ),
+    Default(
+        "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled",
+        "false",
+        "with Spark 4.2, a Python function over columns that come straight from a Delta or Parquet file hangs for ever",
+    ),
     Default("spark.locality.wait", _if_local("0s"), "all data is local; there is no better place to wait for"),
     Default("spark.scheduler.mode", "FAIR", "a backfill must not make the other flows of the pipeline wait"),
     # -- Streaming state and checkpoints
