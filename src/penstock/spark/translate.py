@@ -44,6 +44,7 @@ _STATE_CONDITIONS = (
 _CHANGED_ROWS = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
 _TYPE_CONDITIONS = ("DELTA_FAILED_TO_MERGE_FIELDS", "DELTA_MERGE_INCOMPATIBLE")
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException")
+_DATA_EXCEPTION = "22"  # the class of SQLSTATE: a cast, an overflow, a division by zero; the same at each attempt
 _TRACEBACK = "Traceback (most recent call last)"
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _KAFKA_AWAY = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")
@@ -57,6 +58,7 @@ class _Cause:
     condition: str | None
     message: str
     parameters: dict[str, str]
+    sql_state: str | None = None
 
 
 def translate_analysis(
@@ -199,6 +201,8 @@ def _known_failure(cause: _Cause, dataset: str, flow: str) -> PenstockError | No
         return DataError("NOT_NULL_VIOLATED", dataset=dataset, flow=flow, name=dataset, column=column)
     if condition.startswith(_TYPE_CONDITIONS) or (condition.startswith("DELTA_") and "SCHEMA" in condition):
         return StateError("TABLE_SCHEMA_MISMATCH", dataset=dataset, name=dataset, detail=_first_line(cause.message))
+    if (cause.sql_state or "").startswith(_DATA_EXCEPTION):
+        return DataError("DATA_EXCEPTION", dataset=dataset, flow=flow, detail=_first_line(cause.message))
     return None
 
 
@@ -240,13 +244,13 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
     with suppress(Py4JNetworkError, OSError):
         while throwable is not None and seen < 20:
             seen += 1
-            condition, parameters = None, {}
+            condition, state, parameters = None, None, {}
             if is_spark_error(throwable):
-                condition = throwable.getCondition()
+                condition, state = throwable.getCondition(), throwable.getSqlState()
                 with suppress(Py4JError):  # reflection finds no method on a class that Scala made private
                     found = throwable.getMessageParameters()
                     parameters = {str(key): str(found[key]) for key in found} if found else {}
-            yield _Cause(throwable.getClass().getName(), condition, str(throwable.getMessage()), parameters)
+            yield _Cause(throwable.getClass().getName(), condition, str(throwable.getMessage()), parameters, state)
             throwable = throwable.getCause()
 
 

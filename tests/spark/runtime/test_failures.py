@@ -100,7 +100,10 @@ def test_a_broken_function_at_run_time_and_a_failing_refresh(project: PipelinePr
     found = {error.dataset: error for error in failed.errors}
     assert set(found) == {"shop.second_call", "shop.refresh"}
     assert "only once, please" in found["shop.second_call"].facts["detail"]
+    assert found["shop.refresh"].condition == "DATA_EXCEPTION"
     assert "DIVIDE_BY_ZERO" in found["shop.refresh"].facts["detail"]
+    retried = [event for event in project.events(failed) if event.error and event.origin.flow_name == "refresh"]
+    assert len(retried) == 1  # the same values fail at each attempt
     assert project.statuses(failed, "reads_refresh") == ["QUEUED", "SKIPPED"]
     assert project.rows("refresh", "id") == []
 
