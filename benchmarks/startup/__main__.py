@@ -39,8 +39,9 @@ def main() -> int:
 
 
 def _timings(folder: Path, tables: int) -> list[Timing]:
-    large = folder / "large"
+    large, large_sql = folder / "large", folder / "large_sql"
     write_pipeline(large, tables)
+    write_pipeline(large_sql, tables, sql=True)
     recorded = folder / "recorded"
     _do([*_PENSTOCK, "init", str(recorded)])
     _do([*_PENSTOCK, "setup"])  # makes the class archive, so that what follows is warm
@@ -50,6 +51,7 @@ def _timings(folder: Path, tables: int) -> list[Timing]:
         Timing("penstock status", 0.5, lambda: _do([*_PENSTOCK, "status", str(recorded), "--json"])),
         Timing("session start, warm", 4.0, _session_start),
         Timing(f"penstock validate, {tables} tables", 10.0, lambda: _do([*_PENSTOCK, "validate", str(large)])),
+        Timing(f"penstock validate, {tables} in SQL", 10.0, lambda: _do([*_PENSTOCK, "validate", str(large_sql)])),
         Timing("penstock run, nothing new", 15.0, lambda: _do([*_PENSTOCK, "run", str(recorded)])),
     ]
 
