@@ -31,8 +31,7 @@ class Row:
     """One name, statement, clause or parameter.
 
     `test` is `path below tests::function`. `no_effect` says why an accepted name changes nothing. `condition` stands
-    for a refusal: of the declaration because of `reason`, or, of what is read and checked and then not run, because of
-    `declared_only`.
+    for a refusal, because of `reason`.
     """
 
     name: str
@@ -40,7 +39,6 @@ class Row:
     no_effect: str = ""
     condition: str = ""
     reason: str = ""
-    declared_only: str = ""
 
 
 def sections() -> dict[str, list[Row]]:
@@ -67,9 +65,6 @@ def _line(row: Row) -> str:
     file, _, function = row.test.partition("::")
     test = f"[{function}](../../tests/{file})"
     name = "`" + row.name.replace("|", "\\|") + "`" if "`" not in row.name else row.name
-    if row.declared_only:
-        refused = f"to run it: {row.declared_only} (`{row.condition}`)"
-        return f"| {name} | read and checked | its checks: {test} | {refused} |"
     if row.condition:
         return f"| {name} | no | its refusal: {test} | {row.reason} (`{row.condition}`) |"
     return f"| {name} | {'without effect: ' + row.no_effect if row.no_effect else 'yes'} | {test} | no |"

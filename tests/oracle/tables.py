@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
 
 Row = Mapping[str, Any]
 _SHOWN = 8
@@ -16,7 +17,10 @@ _SHOWN = 8
 
 def read_table(path: Path | str) -> list[dict[str, Any]]:
     """Returns all rows of the Delta table; timestamps are aware, in UTC."""
-    return DeltaTable(str(path)).to_pyarrow_table().to_pylist()
+    table = DeltaTable(str(path))
+    if "deletionVectors" in (table.protocol().reader_features or ()):  # which the plain reader does not know
+        return pa.table(QueryBuilder().register("rows", table).execute("SELECT * FROM rows").read_all()).to_pylist()
+    return table.to_pyarrow_table().to_pylist()
 
 
 def table_version(path: Path | str) -> int:

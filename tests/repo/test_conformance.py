@@ -52,7 +52,7 @@ def test_every_test_exists(tool: ModuleType) -> None:
 def test_every_refusal_names_a_condition_and_a_reason(tool: ModuleType) -> None:
     for row in _rows(tool):
         assert row.name.strip(), row
-        assert bool(row.condition) == bool(row.reason or row.declared_only), row
+        assert bool(row.condition) == bool(row.reason), row
         assert not (row.condition and row.no_effect), row
         assert not row.condition or row.condition in conditions(), row
 

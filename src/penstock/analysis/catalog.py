@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from penstock.errors import DefinitionError
 from penstock.graph.dataflow_graph import DataflowGraph
@@ -18,6 +18,13 @@ from penstock.graph.schema import Schema
 from penstock.spark.definition import marked_source
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.plans import empty_relation
+
+_CHANGE_FEED = frozenset({"readchangefeed", "readchangedata"})
+_CHANGE_FEED_COLUMNS = (
+    StructField("_change_type", StringType()),
+    StructField("_commit_version", LongType()),
+    StructField("_commit_timestamp", TimestampType()),
+)
 
 
 class NotYetResolved(BaseException):
@@ -106,6 +113,8 @@ class AnalysisCatalog:
         schema = readable_schema(known.schema)
         if not streaming:
             schema = marked_source(schema, str(identifier).casefold(), options)
+        elif _is_set(options, _CHANGE_FEED):
+            schema = StructType([*schema.fields, *_CHANGE_FEED_COLUMNS])
         return empty_relation(evaluation.spark, schema, streaming=streaming)
 
 
@@ -154,5 +163,8 @@ def plain_schema(schema: StructType) -> Schema:
 
 
 def _accepts_rewrites(options: Mapping[str, str]) -> bool:
-    wanted = {"skipchangecommits", "ignorechanges", "readchangefeed", "readchangedata"}
-    return any(key.casefold() in wanted and value.casefold() == "true" for key, value in options.items())
+    return _is_set(options, _CHANGE_FEED | {"skipchangecommits", "ignorechanges"})
+
+
+def _is_set(options: Mapping[str, str], names: frozenset[str]) -> bool:
+    return any(key.casefold() in names and value.casefold() == "true" for key, value in options.items())

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, NotYetResolved, UpstreamFailed, plain_schema
+from penstock.analysis.snapshots import first_snapshot
 from penstock.declare.user_frames import failure_location
-from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, SourceLocation, did_you_mean
-from penstock.graph.elements import Dataset, FlowFunction, Sink
-from penstock.graph.resolved import Input, QueryDefinition
+from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, did_you_mean
+from penstock.graph.elements import ChangeFlow, Dataset, Sink, SnapshotChangeFlow, UnresolvedFlow
+from penstock.graph.resolved import AppliedChanges, Input, QueryDefinition
 from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
+from penstock.spark.changes.resolve import judged_expectations, resolve_changes, wanted_rows
+from penstock.spark.changes.snapshots import snapshot_target
 from penstock.spark.definition import query_definition
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import observe_expectations
@@ -33,6 +37,7 @@ class AnalysedQuery:
     stateful: tuple[str, ...]
     watermark: tuple[str, str] | None
     definition: QueryDefinition | None
+    changes: AppliedChanges | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +51,14 @@ class QueryAnalyser:
 
     def analyse(
         self,
-        function: FlowFunction,
+        flow: UnresolvedFlow,
         target: Dataset | Sink,
         *,
-        location: SourceLocation,
         schemas: Callable[[str], str],
         modes: Sequence[OutputMode],
         around: object = None,
     ) -> AnalysedQuery:
-        """Calls `function` once and analyses what it returns.
+        """Calls the flow's function once and analyses what it returns.
 
         `modes` are the output modes that the target takes, the best one first; empty for a view.
         `around` is JSON-ready data on which the result depends beside the query: see `query_definition`.
@@ -66,29 +70,46 @@ class QueryAnalyser:
         name = str(target.identifier)
         evaluation = Evaluation(self.spark, self.catalog, self.settings, schemas, name)
         try:
-            frame = evaluation.call(function)
+            frame, applied, written = self._source(evaluation, flow)
             if isinstance(target, Dataset):
-                frame = self._expect(evaluation, target, frame)
+                frame = self._expect(evaluation, _judged(flow, target, frame), frame)
             mode = supported_output_mode(frame, modes) if frame.isStreaming and modes else OutputMode.APPEND
         except (NotYetResolved, UpstreamFailed, PipelineInvalid, KeyboardInterrupt):
             raise
         except BaseException as error:  # a user's function can raise anything, SystemExit too
-            place = failure_location(error.__traceback__, self.settings.directory) or location
+            place = failure_location(error.__traceback__, self.settings.directory) or flow.location
             translated = translate_analysis(error, known=self.known_names, location=place, dataset=name)
-            if isinstance(function, SqlQuery) and (position := translated.position) is not None:
-                offset = function.text.offset_at(position.line, position.column - 1)
-                translated.at(None).location = function.text.location(offset)
+            if isinstance(flow.function, SqlQuery) and (position := translated.position) is not None:
+                offset = flow.function.text.offset_at(position.line, position.column - 1)
+                translated.at(None).location = flow.function.text.location(offset)
             raise translated from error
         mark = watermark(frame) if frame.isStreaming else None
         return AnalysedQuery(
-            schema=plain_schema(frame.schema),
+            schema=plain_schema(frame.schema if written is None else written),
             streaming=frame.isStreaming,
             inputs=tuple(dict.fromkeys(evaluation.inputs)),
             output_mode=mode,
             stateful=stateful_operators(frame),
             watermark=None if mark is None else (mark.column, mark.delay),
             definition=None if frame.isStreaming or not modes else query_definition(frame, around=around),
+            changes=applied,
         )
+
+    def _source(
+        self, evaluation: Evaluation, flow: UnresolvedFlow
+    ) -> tuple[DataFrame, AppliedChanges | None, StructType | None]:
+        """Returns what the flow reads and, of one that applies changes, what these are and its target's columns."""
+        match flow:
+            case ChangeFlow():
+                frame = evaluation.call(flow.function)
+                changes = resolve_changes(flow, frame)
+                return wanted_rows(flow, frame), changes.applied, changes.target_schema
+            case SnapshotChangeFlow():
+                frame, versions = first_snapshot(flow, evaluation, self.catalog.stored_table)
+                columns, applied = snapshot_target(flow, frame, versions)
+                return frame, applied, columns
+            case _:
+                return evaluation.call(flow.function), None, None
 
     @staticmethod
     def _expect(evaluation: Evaluation, dataset: Dataset, frame: DataFrame) -> DataFrame:
@@ -100,6 +121,12 @@ class QueryAnalyser:
             if not errors:
                 raise
             raise PipelineInvalid(errors) from None
+
+
+def _judged(flow: UnresolvedFlow, target: Dataset, frame: DataFrame) -> Dataset:
+    if not isinstance(flow, (ChangeFlow, SnapshotChangeFlow)):
+        return target
+    return replace(target, expectations=judged_expectations(flow, frame, target.expectations))
 
 
 def _broken_expectations(frame: DataFrame, dataset: Dataset) -> Iterator[PenstockError]:

@@ -30,6 +30,7 @@ from penstock.graph.elements import (
     UniqueKey,
     UnresolvedFlow,
 )
+from penstock.graph.event_parts import with_event_parts
 from penstock.graph.identifier import Identifier
 from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, ResolvedGraph, ResolvedView
@@ -154,10 +155,10 @@ class Resolver:
         if failed or not resolved:
             self._failed[table.identifier] = failed
             return
-        decided = _decide(table, resolved)
+        decided = with_event_parts(_decide(table, resolved), resolved)
         self._tables[table.identifier] = decided
         self._flows.extend(resolved)
-        rewritten = isinstance(decided, MaterializedView) or any(flow.type is FlowType.COMPLETE for flow in resolved)
+        rewritten = isinstance(decided, MaterializedView) or any(flow.type.rewrites for flow in resolved)
         schema = declared or _merged(flow.schema for flow in resolved)
         self._known[table.identifier] = Known(schema, isinstance(decided, StreamingTable), rewritten)
 
@@ -181,16 +182,6 @@ class Resolver:
     def _analyse(
         self, flow: UnresolvedFlow, target: Table | TemporaryView | AnySink, modes: Sequence[OutputMode]
     ) -> AnalysedQuery | FailedFlow:
-        if isinstance(flow, (ChangeFlow, SnapshotChangeFlow)):
-            refusal = DefinitionError(
-                "UNSUPPORTED_DECLARATION",
-                location=flow.location,
-                dataset=str(flow.target),
-                name=flow.name,
-                reason="this version has no change data capture",
-                alternative="Append the changes, and keep the latest row per key in a materialized view",
-            )
-            return FailedFlow(flow, refusal)
         analyser = QueryAnalyser(
             self.spark,
             AnalysisCatalog(self.graph, self.default_schema, self._lookup, self.stored_table),
@@ -201,9 +192,8 @@ class Resolver:
         try:
             with query_settings(self.spark, settings):
                 return analyser.analyse(
-                    flow.function,
+                    flow,
                     target,
-                    location=flow.location,
                     schemas=lambda source: self.layout.schemas(flow.target, flow.name, source),
                     modes=modes,
                     around=self._around(flow, target),
@@ -292,7 +282,11 @@ def _merged(queries: Iterable[Schema]) -> Schema:
 
 
 def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
-    if flow.once:
+    if isinstance(flow, ChangeFlow):
+        kind = FlowType.CHANGE
+    elif isinstance(flow, SnapshotChangeFlow):
+        kind = FlowType.SNAPSHOT_CHANGE
+    elif flow.once:
         kind = FlowType.APPEND_ONCE
     elif flow.updates:
         kind = FlowType.UPDATE
@@ -303,7 +297,15 @@ def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
     else:
         kind = FlowType.APPEND
     return ResolvedFlow(
-        flow, kind, query.schema, query.streaming, query.inputs, query.stateful, query.watermark, query.definition
+        flow,
+        kind,
+        query.schema,
+        query.streaming,
+        query.inputs,
+        query.stateful,
+        query.watermark,
+        query.definition,
+        query.changes,
     )
 
 

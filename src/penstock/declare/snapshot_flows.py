@@ -9,7 +9,6 @@ from penstock.declare.change_flows import column_selection
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.parameters import ParameterType, describe, texts
 from penstock.declare.reads import read
-from penstock.declare.registry import Registry
 from penstock.graph.elements import FlowFunction, NextSnapshot, SnapshotChangeFlow
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def _snapshot_flow(  # noqa: PLR0917 - the order of the `dlt` API
     if isinstance(given, str):
         next_snapshot, bound = None, call.registry.bound(lambda: read(given))
     else:
-        next_snapshot = _bound(_as_function(given), call.registry)
+        next_snapshot = call.registry.bound(_as_function(given))
         bound = _first_of(next_snapshot)
     call.registry.add_flow(
         SnapshotChangeFlow(
@@ -95,11 +94,6 @@ def _as_function(given: Any) -> NextSnapshot:
         function: NextSnapshot = given
         return function
     return lambda latest: given if latest is None or given[1] > latest else None
-
-
-def _bound(function: NextSnapshot, registry: Registry) -> NextSnapshot:
-    """Returns the user's function with the pipeline's imports around each call."""
-    return lambda latest: registry.bound(lambda: function(latest))()
 
 
 def _first_of(next_snapshot: NextSnapshot) -> FlowFunction:

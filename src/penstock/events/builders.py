@@ -241,6 +241,9 @@ def flow_status(name: str, status: FlowStatus, *, reason: str | None = None) -> 
 def flow_batch(name: str, progress: BatchProgress, *, status: FlowStatus = FlowStatus.RUNNING) -> Built:
     """A batch is committed: its numbers. The event's level is METRICS."""
     message = f"{_name(name)}: batch {progress.batch_id} wrote {_count(progress.num_output_rows, 'row')}"
+    if progress.num_upserted_rows is not None:
+        message = f"{_name(name)}: batch {progress.batch_id} upserted {_count(progress.num_upserted_rows, 'row')}"
+        message += f" and deleted {progress.num_deleted_rows or 0:,}"
     if progress.batch_duration_ms is not None:
         message += f" in {_duration(progress.batch_duration_ms)}"
     if progress.dropped_records:
@@ -253,6 +256,9 @@ def flow_batch(name: str, progress: BatchProgress, *, status: FlowStatus = FlowS
     if kept:
         message += f", {_count(kept, 'warning')}"
     metrics = {field.name: getattr(progress, field.name) for field in fields(progress) if field.name != "expectations"}
+    for name_of_changes in ("num_upserted_rows", "num_deleted_rows"):
+        if metrics[name_of_changes] is None:
+            del metrics[name_of_changes]  # of flows that apply changes only, as in the DLT event log
     metrics["phases_ms"] = dict(progress.phases_ms)
     return message, {
         "flow_progress": {

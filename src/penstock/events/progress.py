@@ -47,6 +47,8 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
         state_rows=_integer(metrics.get("state_rows")),
         state_bytes=_integer(metrics.get("state_bytes")),
         late_rows=_integer(metrics.get("late_rows")),
+        num_upserted_rows=_integer(metrics.get("num_upserted_rows")),
+        num_deleted_rows=_integer(metrics.get("num_deleted_rows")),
         backlog_bytes=_integer(metrics.get("backlog_bytes")),
         backlog_files=_integer(metrics.get("backlog_files")),
         backlog_records=_integer(metrics.get("backlog_records")),

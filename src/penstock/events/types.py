@@ -126,8 +126,9 @@ class BatchProgress:
     """What one micro-batch (or one batch refresh) did; the `metrics` of a `flow_progress` event.
 
     Rates are rows per second, durations milliseconds. `num_output_rows` is what was handed to the
-    target, without the rows that were dropped or quarantined; `backlog_*` is what the source still has,
-    None where it cannot tell.
+    target, without the rows that were dropped or quarantined; of a flow that applies changes by key,
+    `num_upserted_rows` is what it added to the target or changed in it, and `num_deleted_rows` what it
+    removed. `backlog_*` is what the source still has, None where it cannot tell.
     """
 
     batch_id: int
@@ -143,6 +144,8 @@ class BatchProgress:
     state_rows: int | None = None
     state_bytes: int | None = None
     late_rows: int | None = None
+    num_upserted_rows: int | None = None
+    num_deleted_rows: int | None = None
     backlog_bytes: int | None = None
     backlog_files: int | None = None
     backlog_records: int | None = None

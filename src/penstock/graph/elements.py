@@ -47,12 +47,22 @@ class UniqueKey:
         return f"UNIQUE ({', '.join(self.columns)})"
 
 
+class EventPart(Enum):
+    """The constraint that a change event, or a row of a snapshot, has what a change flow needs of it."""
+
+    KEY = "the key is not NULL"
+    SEQUENCE = "the sequence is not NULL"
+
+    def __str__(self) -> str:
+        return self.value
+
+
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """A named constraint on each row of a dataset.
 
     `constraint` is a SQL boolean expression (str) or a Spark Column over the dataset's columns, or,
-    for a table, a `UniqueKey`.
+    for a table, a `UniqueKey`, or, for a table of change flows, an `EventPart`.
     """
 
     name: str
@@ -201,6 +211,9 @@ class ColumnSelection:
     columns: tuple[Any, ...] = ()
     excluded: bool = False
 
+
+TOMBSTONE_SECONDS = "pipelines.cdc.tombstoneGCThresholdInSeconds"
+"""The table property that says how long the deletes of a change flow are remembered."""
 
 ALL_COLUMNS = ColumnSelection(excluded=True)
 

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from penstock.graph.elements import Dataset, OnViolation
+from penstock.graph.dataflow_graph import DataflowGraph
+from penstock.graph.elements import ChangeFlow, Dataset, OnViolation, SnapshotChangeFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
 
@@ -40,6 +41,12 @@ _OWN_TYPES: dict[str, Any] = {
 def has_quarantine(dataset: Dataset) -> bool:
     """Whether an expectation of the dataset sends rows to quarantine."""
     return any(expectation.on_violation is OnViolation.QUARANTINE for expectation in dataset.expectations)
+
+
+def quarantining(graph: DataflowGraph) -> tuple[Dataset, ...]:
+    """Returns the datasets of a pipeline that have a quarantine: by an expectation, or because changes are applied."""
+    changed = {flow.target for flow in graph.flows if isinstance(flow, (ChangeFlow, SnapshotChangeFlow))}
+    return tuple(each for each in graph.datasets.values() if each.identifier in changed or has_quarantine(each))
 
 
 def quarantine_of(table: Identifier) -> Identifier:

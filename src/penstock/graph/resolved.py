@@ -29,6 +29,13 @@ class FlowType(Enum):
     APPEND_ONCE = "append_once"
     MATERIALIZED_VIEW = "materialized_view"
     VIEW = "view"
+    CHANGE = "change"
+    SNAPSHOT_CHANGE = "snapshot_change"
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the flow changes or removes rows that are in the table already."""
+        return self in {FlowType.COMPLETE, FlowType.MATERIALIZED_VIEW, FlowType.CHANGE, FlowType.SNAPSHOT_CHANGE}
 
 
 ROWS_AS_QUERIED = frozenset({FlowType.APPEND, FlowType.COMPLETE, FlowType.APPEND_ONCE, FlowType.MATERIALIZED_VIEW})
@@ -68,13 +75,32 @@ class QueryDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedChanges:
+    """What a table of change flows depends on for good: only a full refresh can change it.
+
+    `keys` are the key columns with their types, `ignoring` the columns whose NULLs are ignored.
+    """
+
+    keys: tuple[str, ...]
+    sequence_type: str
+    scd_type: int
+    ignoring: tuple[str, ...] = ()
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether older events are needed whole; else it is enough to know their sequence."""
+        return self.scd_type == 2 or bool(self.ignoring)
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedFlow:
     """A flow whose query was analysed.
 
-    `schema` is what the query returns, before the target's own schema is applied. `stateful` names
+    `schema` is what the flow brings to its target, before the target's own schema is applied. `stateful` names
     the stateful operators, outermost first (`aggregate`, `deduplicate`, `stream-stream join`, …).
     `watermark` is the event-time column and delay, e.g. `("order_time", "1 hour")`.
-    `definition` is that of a batch query, None for a streaming one.
+    `definition` is that of a batch query, None for a streaming one. `changes` is of a flow that applies changes
+    by key.
     """
 
     flow: UnresolvedFlow
@@ -85,6 +111,7 @@ class ResolvedFlow:
     stateful: tuple[str, ...] = ()
     watermark: tuple[str, str] | None = None
     definition: QueryDefinition | None = None
+    changes: AppliedChanges | None = None
 
     @property
     def upstream(self) -> tuple[Identifier, ...]:

@@ -12,6 +12,7 @@ _WORDS = {
     "run_streaming_flow": "stream",
     "run_sink_flow": "stream out",
     "run_once_flow": "append once",
+    "run_snapshot_flow": "compare",
     "refresh_materialized_view": "refresh",
     "exclude": "skip",
 }

@@ -12,6 +12,7 @@ from penstock.graph.elements import AnySink, MaterializedView, StreamingTable, T
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
+from penstock.plan.change_capture import change_properties, check_changes
 from penstock.plan.changes import TableComparison
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
 from penstock.plan.protection import protection_changes
@@ -27,6 +28,7 @@ from penstock.plan.stages import (
     ResetTable,
     RunOnceFlow,
     RunSinkFlow,
+    RunSnapshotFlow,
     RunStreamingFlow,
     Stage,
     UpdatePlan,
@@ -46,7 +48,7 @@ def plan_update(
 
     Raises:
         StateError: RESET_NOT_ALLOWED, FULL_REFRESH_BREAKS_READERS, DATASET_TYPE_CHANGED, COLUMN_TYPE_CHANGED,
-            COLUMN_CONSTRAINT_CHANGED, PARTITIONING_CHANGED; nothing was written.
+            COLUMN_CONSTRAINT_CHANGED, PARTITIONING_CHANGED, CHANGE_CAPTURE_CHANGED; nothing was written.
     """
     planner = _Planner(graph, state, selection, overlap)
     stages = tuple(planner.stages())
@@ -76,9 +78,11 @@ class _Planner:
                 yield ExcludeDataset(dataset=identifier, explanation="not selected; stays as it is")
                 continue
             existing = self.state.tables.get(identifier)
+            anew = identifier in reset
             if existing is not None:
                 self._check_type(table, existing)
-            anew = identifier in reset
+                if not anew:
+                    check_changes(self.graph, table, existing)
             generation = self._generation(identifier, existing, reset=anew)
             yield from self._table_stages(table, existing, generation, reset=anew)
             yield from quarantine_stages(
@@ -106,7 +110,7 @@ class _Planner:
         for flow in self.graph.flows_to(sink.identifier):
             yield RunSinkFlow(
                 dataset=sink.identifier,
-                explanation=_streaming_explanation(flow) + (again if reset and newest >= 0 else ""),
+                explanation=_explanation(flow) + (again if reset and newest >= 0 else ""),
                 flow=flow,
                 sink=sink,
                 after=self._after(flow),
@@ -169,6 +173,7 @@ class _Planner:
     ) -> Iterator[Stage]:
         path = self.state.paths[table.identifier]
         properties = {
+            **change_properties(self.graph, table.identifier),
             **table.table_properties,
             DATASET_TYPE: _TYPES[type(table)],
             GENERATION: str(generation),
@@ -245,13 +250,22 @@ class _Planner:
         path = self.state.paths[identifier]
         after = self._after(flow)
         match flow.type:
-            case FlowType.APPEND_ONCE:
+            case FlowType.APPEND_ONCE | FlowType.CHANGE if flow.flow.once:
                 if (identifier, flow.flow.name) in self.state.done_once and not reset:
                     yield ExcludeDataset(dataset=identifier, explanation=f"once-flow {flow.flow.name} already ran")
                     return
                 yield RunOnceFlow(
                     dataset=identifier,
                     explanation=f"{describe(flow)}: {flow.flow.name}",
+                    flow=flow,
+                    path=path,
+                    after=after,
+                    generation=generation,
+                )
+            case FlowType.SNAPSHOT_CHANGE:
+                yield RunSnapshotFlow(
+                    dataset=identifier,
+                    explanation=_explanation(flow),
                     flow=flow,
                     path=path,
                     after=after,
@@ -283,7 +297,7 @@ class _Planner:
             case _:
                 yield RunStreamingFlow(
                     dataset=identifier,
-                    explanation=_streaming_explanation(flow),
+                    explanation=_explanation(flow),
                     flow=flow,
                     path=path,
                     after=after,
@@ -303,9 +317,9 @@ class _Planner:
         """A stateless flow over tables of this pipeline alone may run while they are being filled.
 
         A stateful one waits: its result can depend on how the input is cut into batches, and one
-        large batch is cheaper than many small ones.
+        large batch is cheaper than many small ones. So does one that merges.
         """
-        if not self.overlap or flow.stateful or flow.type is FlowType.COMPLETE:
+        if not self.overlap or flow.stateful or flow.type.rewrites:
             return False
         return all(read.streaming and read.dataset is not None for read in self.graph.stored_inputs(flow.inputs))
 
@@ -326,7 +340,7 @@ def _privacy(table: Table, existing: TableState | None) -> dict[str, str]:
     return {}
 
 
-def _streaming_explanation(flow: ResolvedFlow) -> str:
+def _explanation(flow: ResolvedFlow) -> str:
     reads = ", ".join(
         str(read.dataset) if read.dataset else f"{read.format} {read.description}" for read in flow.inputs
     )

@@ -40,7 +40,9 @@ def quarantine_stages(
         comment=f"Rows that break an expectation of {table.identifier}",
         table_properties={name: value for name, value in table.table_properties.items() if name == WIDENING},
     )
-    schema = quarantine_schema(flow.schema for flow in graph.flows_to(table.identifier))
+    # An event has other columns than the table that it changes: they come with the first one that is put aside.
+    queries = [flow.schema for flow in graph.flows_to(table.identifier) if flow.changes is None]
+    schema = quarantine_schema(queries)
     properties = {
         **aside.table_properties,
         DATASET_TYPE: QUARANTINE,

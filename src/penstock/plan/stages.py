@@ -120,6 +120,15 @@ class RunOnceFlow(FlowStage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunSnapshotFlow(FlowStage):
+    """Applies the differences of the snapshots that are there to a streaming table."""
+
+    path: str
+    generation: int
+    kind: ClassVar[str] = "run_snapshot_flow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshMaterializedView(FlowStage):
     """Replaces a materialized view by its query's result, in one commit.
 
@@ -189,4 +198,6 @@ def describe(flow: ResolvedFlow) -> str:
         FlowType.APPEND_ONCE: "append once",
         FlowType.MATERIALIZED_VIEW: "refresh",
         FlowType.VIEW: "view",
+        FlowType.CHANGE: "apply changes",
+        FlowType.SNAPSHOT_CHANGE: "apply the differences of snapshots",
     }[flow.type]

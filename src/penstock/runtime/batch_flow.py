@@ -7,9 +7,11 @@ from collections.abc import Mapping
 
 from penstock.errors import PenstockError
 from penstock.events import FlowStatus, Level
+from penstock.graph.elements import ChangeFlow
 from penstock.plan.refresh import UNCHANGED, changed_inputs
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow
 from penstock.plan.state import RefreshRecord
+from penstock.runtime.change_target import applying_changes, with_merged
 from penstock.runtime.refresh_notes import refresh_note, versions_of
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowQuery, FlowServices
@@ -79,13 +81,17 @@ class BatchFlow:
             raise translate_failure(error, dataset=str(self._stage.dataset), flow=self._flow.flow.name) from error
         seconds = time.monotonic() - started
         progress = refresh_progress(counters, query.counted, batch_id=self._refreshes, seconds=seconds)
+        progress = with_merged(progress, query.checking, 0)  # a transaction of its own, always the same
         self._refreshes += 1
         services.board.table(self._stage.dataset).committed()
         services.reporter.batch(self._flow, progress)
 
     def _append(self, query: FlowQuery, transaction: tuple[str, int], conf: Mapping[str, str]) -> Counters:
-        if query.checking is not None:
-            return query.checking.append(query.frame, query.observed, transaction=transaction, conf=conf)
+        checking = query.checking
+        if isinstance(self._stage, RunOnceFlow) and isinstance(self._flow.flow, ChangeFlow):
+            checking = applying_changes(self._stage, self._flow.flow, self._services, query)
+        if checking is not None:
+            return checking.append(query.frame, query.observed, transaction=transaction, conf=conf)
         return append_rows(query.frame, query.observed, path=self._stage.path, transaction=transaction, conf=conf)
 
     def _replace(self, query: FlowQuery, replacement: Replacement, conf: Mapping[str, str]) -> Counters:

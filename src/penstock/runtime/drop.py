@@ -13,7 +13,7 @@ from penstock.errors import StateError
 from penstock.events import EventLog, EventType, builders, new_update_id
 from penstock.graph.elements import Dataset
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
+from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantining
 from penstock.plan.quarantine_stages import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
 from penstock.runtime.workspace import Workspace
@@ -62,15 +62,15 @@ def _declared(config: PipelineConfig, progress: Callable[[str], None]) -> frozen
     )
     graph = registry.graph()
     if not registry.incomplete:
-        return _with_quarantines(graph.datasets.values()) | graph.refused
+        return _names(graph.datasets, quarantining(graph)) | graph.refused
     workspace = Workspace.open(config, progress, short=True)
     resolved = workspace.resolve(progress, persist=False)
-    return _with_quarantines([*resolved.tables.values(), *(view.view for view in resolved.views.values())])
+    datasets = [*resolved.tables.values(), *(view.view for view in resolved.views.values())]
+    return _names(resolved.order, [dataset for dataset in datasets if has_quarantine(dataset)])
 
 
-def _with_quarantines(datasets: Iterable[Dataset]) -> frozenset[Identifier]:
-    declared = {dataset.identifier: dataset for dataset in datasets}
-    return frozenset(declared) | {quarantine_of(name) for name, dataset in declared.items() if has_quarantine(dataset)}
+def _names(declared: Iterable[Identifier], with_quarantine: Iterable[Dataset]) -> frozenset[Identifier]:
+    return frozenset(declared) | {quarantine_of(dataset.identifier) for dataset in with_quarantine}
 
 
 def _quarantine(uri: str) -> list[str]:

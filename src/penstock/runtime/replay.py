@@ -92,6 +92,9 @@ def _replayable(graph: ResolvedGraph, identifier: Identifier) -> Table:
     if isinstance(dataset, MaterializedView) or rewritten:
         reason = "its rows are computed anew, with the quarantine"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
+    if any(flow.changes is not None for flow in graph.flows_to(identifier)):
+        reason = "its rows are events or rows of a snapshot, which the source has to send again"
+        raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
     assert isinstance(dataset, StreamingTable)
     return dataset
 

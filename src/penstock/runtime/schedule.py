@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pyspark import InheritableThread
 
 from penstock.config import parse_interval
 from penstock.errors import InternalError, PenstockError
 from penstock.events import FlowStatus
-from penstock.graph.resolved import QueryDefinition
 from penstock.plan.stages import (
     FlowStage,
     RefreshMaterializedView,
     RunOnceFlow,
     RunSinkFlow,
+    RunSnapshotFlow,
     RunStreamingFlow,
     StreamingStage,
 )
@@ -25,6 +25,7 @@ from penstock.runtime.batch_flow import BatchFlow
 from penstock.runtime.board import TableProgress
 from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowServices
+from penstock.runtime.snapshot_flow import SnapshotFlow
 from penstock.runtime.streaming_flow import StreamingFlow
 
 MAX_CONCURRENT_FLOWS = 16
@@ -123,12 +124,12 @@ class _FlowThread:
             case RunOnceFlow():
                 return BatchFlow(self._stage, self._services).run()
             case RefreshMaterializedView():
-                flow = BatchFlow(self._stage, self._services)
-                seen = _commits(self._upstream)
-                left_out = flow.run()
-                if self._services.trigger.stops:
-                    return left_out
-                self._refresh_again(flow, seen, self._stage.flow.definition)
+                definition = self._stage.flow.definition
+                elsewhere = definition is not None and (definition.moving or bool(definition.outside))
+                return self._run_again_and_again(BatchFlow(self._stage, self._services).run, each_time=elsewhere)
+            case RunSnapshotFlow():
+                flow = SnapshotFlow(self._stage, self._services)
+                return self._run_again_and_again(flow.run, each_time=not self._upstream)
         return None
 
     @property
@@ -137,17 +138,20 @@ class _FlowThread:
         trigger = self._services.trigger_of(self._stage.flow)
         return max(parse_interval(trigger.interval or _DEFAULT_REFRESH_INTERVAL), _POLL_SECONDS)
 
-    def _refresh_again(self, flow: BatchFlow, seen: int, definition: QueryDefinition | None) -> None:
-        """Refreshes a materialized view whenever a table that it reads has changed, not too often.
+    def _run_again_and_again(self, run: Callable[[], str | None], *, each_time: bool) -> str | None:
+        """Runs a batch flow; in a continuous update again whenever a table that it reads has changed, not too often.
 
-        `seen` is the number of commits before the last refresh: those made meanwhile may not be in it.
-        Nobody tells when data outside of the pipeline changes, so that is looked at each time.
+        Commits that are made during a run may not be in it. Nobody tells when data outside of the pipeline
+        changes, so with `each_time` that is looked at each time. Returns why there was nothing to do, if so.
         """
-        look_each_time = definition is not None and (definition.moving or bool(definition.outside))
+        seen = _commits(self._upstream)
+        left_out = run()
+        if self._services.trigger.stops:
+            return left_out
         while not self._services.stop.wait(self._refresh_pause):
-            if (now := _commits(self._upstream)) != seen or look_each_time:
+            if (now := _commits(self._upstream)) != seen or each_time:
                 seen = now
-                flow.run()
+                run()
         raise Stopped
 
 

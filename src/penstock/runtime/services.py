@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.config import RetrySettings, Trigger, TriggerKind
-from penstock.graph.elements import Table, has_uniqueness
+from penstock.graph.elements import ChangeFlow, FlowFunction, SnapshotChangeFlow, Table, has_uniqueness
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import has_quarantine
 from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
@@ -18,6 +18,7 @@ from penstock.graph.schema import Schema
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
 from penstock.runtime.reporter import Reporter
+from penstock.spark.changes.resolve import judged_expectations, wanted_rows
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.conform import conform
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
@@ -79,8 +80,8 @@ class FlowServices:
     abandon: threading.Event
     evaluation: threading.RLock = field(default_factory=threading.RLock)
 
-    def query(self, flow: ResolvedFlow) -> FlowQuery:
-        """Calls the flow's function against the stored tables.
+    def query(self, flow: ResolvedFlow, function: FlowFunction | None = None) -> FlowQuery:
+        """Calls the flow's function, or the `function` given instead, against the stored tables.
 
         Called for each start of the flow, so a restart sees new columns of its sources.
 
@@ -88,15 +89,18 @@ class FlowServices:
             ExternalError: KAFKA_UNREACHABLE.
             Exception: what the user's function or Spark raises.
         """
-        target = flow.flow.target
+        target, function = flow.flow.target, function or flow.flow.function
         checking: CheckingWriter | None = None
         with self.configured(flow):
             evaluation = self._evaluation_of(flow)
-            frame = evaluation.call(flow.flow.function)
+            frame = evaluation.call(function)
             if counts_twice(frame):
                 evaluation = self._evaluation_of(flow, count_once=True)
-                frame = evaluation.call(flow.flow.function)
+                frame = evaluation.call(function)
             table = self.graph.tables.get(target)
+            if table is not None and isinstance(flow.flow, (ChangeFlow, SnapshotChangeFlow)):
+                frame = wanted_rows(flow.flow, frame)
+                table = replace(table, expectations=judged_expectations(flow.flow, frame, table.expectations))
             declared = self._declared(flow, table)
             if table is not None and _needs_checking(table, declared):
                 frame = with_source(frame)
@@ -122,6 +126,11 @@ class FlowServices:
         target, name = flow.flow.target, flow.flow.name
         checkpoints = self.layout.checkpoints(target, name)
         return CheckingWriter(table, name, self.paths[target], checkpoints, declared, flow.type is FlowType.COMPLETE)
+
+    def ask(self, flow: ResolvedFlow, function: FlowFunction) -> DataFrame:
+        """Calls a function of the user that finds out what there is to read: it may run jobs for that."""
+        with self.configured(flow):
+            return replace(self._evaluation_of(flow), dataset=None).call(function)
 
     def _evaluation_of(self, flow: ResolvedFlow, *, count_once: bool = False) -> Evaluation:
         target = flow.flow.target

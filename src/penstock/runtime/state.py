@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from deltalake import DeltaTable
 
 from penstock.errors import DefinitionError
-from penstock.graph.elements import MaterializedView, Table, UnresolvedFlow
+from penstock.graph.elements import MaterializedView, Table
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import MASKS, ROW_FILTER
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
-from penstock.graph.resolved import FlowType, ResolvedGraph
+from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.schema import Schema
 from penstock.plan.refresh import recorded_inputs
 from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSnapshot, TableState
@@ -45,7 +45,9 @@ def snapshot(
         if isinstance(graph.tables.get(identifier), MaterializedView):
             for flow in flows:
                 read |= recorded_inputs(graph, flow, paths)
-        highest[identifier] = max((_newest_checkpoint(storage, layout, flow.flow) for flow in flows), default=-1)
+        folders = [layout.checkpoints(identifier, flow.flow.name) for flow in flows]
+        folders.append(layout.changes(identifier))
+        highest[identifier] = max(_newest_generation(storage, folder) for folder in folders)
     for identifier, path in paths.items():
         if has_quarantine(graph.tables[identifier]) and DeltaTable.is_deltatable(quarantine_path(path)):
             tables[quarantine_of(identifier)] = _state(DeltaTable(quarantine_path(path)), quarantine_path(path))
@@ -56,7 +58,7 @@ def snapshot(
         if isinstance(graph.tables[identifier], MaterializedView) and (record := last_refresh(stored)) is not None:
             refreshed[identifier] = record
         for flow in graph.flows_to(identifier):
-            if flow.type is FlowType.APPEND_ONCE:
+            if flow.flow.once:
                 app_id = once_transaction(pipeline, identifier, flow.flow.name, state.generation)
                 if stored.transaction_version(app_id) is not None:
                     done.add((identifier, flow.flow.name))
@@ -123,7 +125,6 @@ def _path(table: Table, layout: StorageLayout, settings: EvaluationSettings) -> 
         raise
 
 
-def _newest_checkpoint(storage: Storage, layout: StorageLayout, flow: UnresolvedFlow) -> int:
-    folder = layout.checkpoints(flow.target, flow.name)
+def _newest_generation(storage: Storage, folder: str) -> int:
     names = [entry.name for entry in storage.list(folder)] if storage.exists(folder) else []
     return max((int(name) for name in names if name.isdigit()), default=-1)

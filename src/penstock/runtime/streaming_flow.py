@@ -12,6 +12,7 @@ from penstock.errors import PenstockError
 from penstock.events import FlowStatus, Level
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.board import TableProgress
+from penstock.runtime.change_target import with_merged
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
@@ -152,7 +153,8 @@ class StreamingFlow:
         if built.checking is not None:
             counters = built.checking.take_counters(int(progress["batchId"]))
             progress["observedMetrics"] = {**(progress.get("observedMetrics") or {}), **counters}
-        self._services.reporter.batch(self._flow, batch_progress(progress, built.counted))
+        numbers = batch_progress(progress, built.counted)
+        self._services.reporter.batch(self._flow, with_merged(numbers, built.checking, numbers.batch_id))
 
     def _evolves(self, built: FlowQuery, error: BaseException) -> bool:
         """Whether the failure only says that the input has new columns, which the next start reads."""

@@ -8,12 +8,13 @@ from typing import assert_never
 from pyspark.sql import SparkSession
 
 from penstock.errors import StateError
-from penstock.graph.elements import FormatSink, FunctionSink
+from penstock.graph.elements import ChangeFlow, FormatSink, FunctionSink
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType
+from penstock.graph.resolved import FlowType, ResolvedFlow
 from penstock.graph.rules.file_sink_shared import FILE_FORMATS
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.catalog import stored_table
+from penstock.runtime.change_target import applying_changes
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.spark.evaluation import Evaluation, map_path
 from penstock.spark.function_sink import FunctionWriter
@@ -31,6 +32,8 @@ def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowServices,
         ExternalError: KAFKA_UNREACHABLE.
     """
     match stage:
+        case RunStreamingFlow(flow=ResolvedFlow(flow=ChangeFlow() as flow)):
+            return applying_changes(stage, flow, services, query)
         case RunStreamingFlow() if query.checking is not None:
             return query.checking
         case RunStreamingFlow():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
@@ -16,6 +16,7 @@ from penstock.graph import quarantine
 from penstock.graph.elements import Table, has_uniqueness
 from penstock.graph.schema import Schema
 from penstock.spark import _jvm
+from penstock.spark.changes.merge import MergedRows
 from penstock.spark.conform import conform
 from penstock.spark.expectations import ObservedExpectations, broken_rules, count_broken
 from penstock.spark.quarantine import data_columns, quarantined
@@ -33,6 +34,7 @@ from penstock.spark.writes import (
 )
 
 Counters = Mapping[str, Mapping[str, int]]
+Apply = Callable[[DataFrame, tuple[str, int]], MergedRows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class CheckingWriter:
     batch's, so a batch that runs again after a crash between them writes only what is missing.
     `declared` are the columns in which the table takes its rows, None for those of the query; the quarantine
     always has the query's. `overwrite` replaces the rows of both in each batch, as complete output asks for.
-    `checkpoints` is the folder of the flow's checkpoints.
+    `checkpoints` is the folder of the flow's checkpoints. `apply` brings good rows into the table, once per
+    transaction, where it is not enough to append them.
     """
 
     table: Table
@@ -53,7 +56,9 @@ class CheckingWriter:
     checkpoints: str
     declared: Schema | None
     overwrite: bool
+    apply: Apply | None = None
     _counters: dict[int, Counters] = field(default_factory=dict)
+    _merged: dict[int, MergedRows] = field(default_factory=dict)
     _failures: list[BatchFailure] = field(default_factory=list)
 
     @property
@@ -76,6 +81,10 @@ class CheckingWriter:
         """Returns the counters of a batch once, by metric; nothing when it was not written by this process."""
         return self._counters.pop(batch_id, {})
 
+    def take_merged(self, batch_id: int) -> MergedRows | None:
+        """Returns once what `apply` did with a batch; of a batch query, this is the version of its transaction."""
+        return self._merged.pop(batch_id, None)
+
     def append(
         self,
         frame: DataFrame,
@@ -95,8 +104,9 @@ class CheckingWriter:
             if self._has_quarantine:
                 flow = self.flow.replace("\\", "\\\\").replace("'", "\\'")
                 aside = self._aside(rows, transaction[1]).write.format("delta").mode("overwrite")
-                aside.option("replaceWhere", f"{quarantine.FLOW} = '{flow}'").save(self._quarantine)
-            append_to_table(self._good(rows), self.path, transaction)
+                mine = f"{quarantine.FLOW} = '{flow}' AND {quarantine.BATCH} = {transaction[1]}"
+                aside.option("mergeSchema", "true").option("replaceWhere", mine).save(self._quarantine)
+            self._write(rows, transaction)
         return {**await_counters(observations), self.observed.metric: counters}
 
     def replace(
@@ -124,7 +134,7 @@ class CheckingWriter:
             with self._alone(), self._judged(rows, self._stored(rows, batch_id), eager=False) as judged:
                 counters = self._counted(judged)
                 mode = "overwrite" if self.overwrite else "append"
-                append_to_table(self._good(judged), self.path, (sink_transaction_of(rows), batch_id), mode=mode)
+                self._write(judged, (sink_transaction_of(rows), batch_id), mode=mode)
                 if self._has_quarantine and (self.overwrite or self.observed.quarantined(counters)):
                     name = str(quarantine.quarantine_of(self.table.identifier))
                     transaction = (transaction_of(rows, name), batch_id)
@@ -133,6 +143,12 @@ class CheckingWriter:
             self._failures.append(BatchFailure(batch_id, error))
             raise
         self._counters[batch_id] = {self.observed.metric: counters}
+
+    def _write(self, judged: DataFrame, transaction: tuple[str, int], *, mode: str = "append") -> None:
+        if self.apply is None:
+            append_to_table(self._good(judged), self.path, transaction, mode=mode)
+        else:
+            self._merged[transaction[1]] = self.apply(self._good(judged), transaction)
 
     @property
     def _has_quarantine(self) -> bool:
@@ -144,7 +160,7 @@ class CheckingWriter:
 
     def _alone(self) -> threading.Lock | nullcontext[None]:
         """Keeps the table's other flows from adding a key between this one's look and its commit."""
-        return _lock_of(self.path) if has_uniqueness(self.table) else nullcontext()
+        return _lock_of(self.path) if has_uniqueness(self.table) or self.apply is not None else nullcontext()
 
     def _stored(self, frame: DataFrame, batch_id: int | None) -> DataFrame | None:
         """Returns the rows with which keys are compared; None when there are none that stay."""

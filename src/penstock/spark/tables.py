@@ -78,6 +78,14 @@ def _alter(spark: SparkSession, path: str, change: str) -> None:
     spark.sql(f"ALTER TABLE {_table(path)} {change}")
 
 
+def add_missing_columns(spark: SparkSession, path: str, schema: StructType) -> None:
+    """Adds the columns of `schema` that the Delta table at `path` does not have, nested ones too, in one commit."""
+    present = {name.casefold() for name in DeltaTable.forPath(spark, path).toDF().columns}
+    if any(name.casefold() not in present for name in schema.fieldNames()):
+        empty = spark.createDataFrame([], schema)
+        empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+
+
 def _define(builder: DeltaTableBuilder, table: Table, path: str, schema: Schema, properties: Mapping[str, str]) -> None:
     builder = builder.location(path).addColumns(StructType.fromJson(json.loads(schema.json)))
     if table.partition_columns:

@@ -28,6 +28,7 @@ class StorageLayout:
 
     <uri>/tables/<schema>/<name>
     <uri>/checkpoints/<schema>/<name>/<flow>/<generation>
+    <uri>/changes/<schema>/<name>/<generation>[/snapshots/<flow>]
     <uri>/schemas/<schema>/<name>/<flow>/<source>
     <uri>/events/<update ordinal>-<n>.jsonl
     <uri>/lock.json
@@ -52,13 +53,26 @@ class StorageLayout:
         """Returns the folder that holds the generations of the flow's checkpoints."""
         return self._join("checkpoints", identifier.schema, identifier.name, flow)
 
+    def change_log(self, identifier: QualifiedName, generation: int) -> str:
+        """Returns where the events of a table of change flows are remembered."""
+        return f"{self.changes(identifier)}/{generation}"
+
+    def snapshots(self, identifier: QualifiedName, flow: str, generation: int) -> str:
+        """Returns where the versions of the snapshots that a flow has taken are noted."""
+        return f"{self.change_log(identifier, generation)}/snapshots/{encode_part(flow)}"
+
+    def changes(self, identifier: QualifiedName) -> str:
+        """Returns the folder that holds the generations of a table's change log."""
+        return self._join("changes", identifier.schema, identifier.name)
+
     def schemas(self, identifier: QualifiedName, flow: str, source: str) -> str:
         """Returns where Auto Loader keeps the inferred schema of one source of the flow."""
         return self._join("schemas", identifier.schema, identifier.name, flow, source)
 
     def notes(self, identifier: QualifiedName) -> tuple[str, ...]:
-        """Returns the folders that hold what flows noted of their sources: all checkpoints, all inferred schemas."""
-        return tuple(self._join(part, identifier.schema, identifier.name) for part in ("checkpoints", "schemas"))
+        """Returns the folders that hold what flows noted: all change logs, all checkpoints, all inferred schemas."""
+        parts = ("changes", "checkpoints", "schemas")
+        return tuple(self._join(part, identifier.schema, identifier.name) for part in parts)
 
     @property
     def events(self) -> str:

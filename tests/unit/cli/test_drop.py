@@ -50,7 +50,7 @@ def test_table_checkpoints_and_schemas_go_together(project: Path) -> None:
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     assert document["dropped"] == "shop.old orders"
-    assert len(document["folders"]) == 3
+    assert len(document["folders"]) == 4
     assert _left(project) == {"tables/orders", "checkpoints/orders", "schemas/orders"}
     [event] = [event for event in read_events(str(project / ".penstock")) if "user_action" in event.details]
     assert (event.details["user_action"]["action"], event.origin.dataset_name) == ("DROP", "shop.old orders")

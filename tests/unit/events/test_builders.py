@@ -55,6 +55,8 @@ batches = st.builds(
     watermark=st.none() | st.text(max_size=5),
     state_rows=st.none() | st.integers(0, 10**9),
     late_rows=st.none() | st.integers(0, 10**9),
+    num_upserted_rows=st.none() | st.integers(0, 10**9),
+    num_deleted_rows=st.none() | st.integers(0, 10**9),
     backlog_records=st.none() | st.integers(0, 10**9),
     expectations=st.lists(
         st.builds(
@@ -118,6 +120,10 @@ def test_a_batch_as_monitoring_queries_expect_it() -> None:
         (BatchProgress(0, 1, 1), "t: batch 0 wrote 1 row"),
         (BatchProgress(0, 0, 0, batch_duration_ms=40), "t: batch 0 wrote 0 rows in 40 ms"),
         (BatchProgress(1, 5, 4, late_rows=1, batch_duration_ms=61_000), "t: batch 1 wrote 4 rows in 61.0 s, 1 late"),
+        (
+            BatchProgress(2, 5, 5, num_upserted_rows=1, num_deleted_rows=3, batch_duration_ms=40),
+            "t: batch 2 upserted 1 row and deleted 3 in 40 ms",
+        ),
     ],
 )
 def test_a_batch_in_words(progress: BatchProgress, message: str) -> None:

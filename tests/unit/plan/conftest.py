@@ -9,16 +9,26 @@ import pytest
 
 from penstock.errors import SourceLocation
 from penstock.graph.elements import (
+    ChangeFlow,
     Expectation,
     FormatSink,
     MaterializedView,
     OnViolation,
+    SnapshotChangeFlow,
     StreamingTable,
     TemporaryView,
     UnresolvedFlow,
 )
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType, Input, QueryDefinition, ResolvedFlow, ResolvedGraph, ResolvedView
+from penstock.graph.resolved import (
+    AppliedChanges,
+    FlowType,
+    Input,
+    QueryDefinition,
+    ResolvedFlow,
+    ResolvedGraph,
+    ResolvedView,
+)
 from penstock.graph.schema import Schema
 from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection
@@ -104,6 +114,34 @@ class Pipeline:
     def now(self, **versions: str) -> Pipeline:
         """Says the present versions of tables."""
         self.versions |= {f"shop.{table}": version for table, version in versions.items()}
+        return self
+
+    def snapshots(self, name: str, *reads: str, applied: AppliedChanges) -> Pipeline:
+        """Declares a streaming table with a flow of snapshots of its name."""
+        table = StreamingTable(identifier=_id(name), location=_PLACE)
+        self.tables[table.identifier] = table
+        flow = SnapshotChangeFlow(
+            name=name, target=table.identifier, function=_nothing, location=_PLACE, keys=("id",), scd_type=1
+        )
+        kind = FlowType.SNAPSHOT_CHANGE
+        self.flows.append(ResolvedFlow(flow, kind, _SCHEMA, streaming=False, inputs=_inputs(reads), changes=applied))
+        return self
+
+    def changes(self, name: str, *reads: str, applied: AppliedChanges, once: bool = False) -> Pipeline:
+        """Declares a streaming table with a change flow of its name."""
+        table = StreamingTable(identifier=_id(name), location=_PLACE)
+        self.tables[table.identifier] = table
+        flow = ChangeFlow(
+            name=name,
+            target=table.identifier,
+            function=_nothing,
+            location=_PLACE,
+            once=once,
+            keys=("id",),
+            sequence_by="at",
+        )
+        kind = FlowType.CHANGE
+        self.flows.append(ResolvedFlow(flow, kind, _SCHEMA, not once, _inputs(reads), changes=applied))
         return self
 
     def view(self, name: str, *reads: str) -> Pipeline:

@@ -17,6 +17,8 @@ def test_every_part_of_a_storage_has_its_place() -> None:
     assert LAYOUT.checkpoints(ORDERS, "Backfill") == "/data/.penstock/checkpoints/shop/silver~20orders/backfill"
     assert LAYOUT.checkpoint(ORDERS, "Backfill", 2) == "/data/.penstock/checkpoints/shop/silver~20orders/backfill/2"
     assert LAYOUT.schemas(ORDERS, "f", "S0") == "/data/.penstock/schemas/shop/silver~20orders/f/s0"
+    assert LAYOUT.change_log(ORDERS, 2) == "/data/.penstock/changes/shop/silver~20orders/2"
+    assert LAYOUT.snapshots(ORDERS, "F/1", 2) == "/data/.penstock/changes/shop/silver~20orders/2/snapshots/f~2F1"
     assert LAYOUT.events == "/data/.penstock/events"
     assert LAYOUT.lock == "/data/.penstock/lock.json"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from penstock.analysis.rules.append_flow_of_materialized_view import append_flow_of_materialized_view
+from penstock.analysis.rules.applied_changes_differ import applied_changes_differ
 from penstock.analysis.rules.column_name_not_storable import column_name_not_storable
 from penstock.analysis.rules.complete_flow_shares_table import complete_flow_shares_table
 from penstock.analysis.rules.declared_schema_misses_column import declared_schema_misses_column
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     query_type,
     append_flow_of_materialized_view,
     complete_flow_shares_table,
+    applied_changes_differ,
     declared_schema_misses_column,
     not_null_column_not_filled,
     column_name_not_storable,

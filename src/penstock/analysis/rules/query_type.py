@@ -13,13 +13,18 @@ def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses a batch query for a streaming table or a sink (but for `once` flows) and the other way round."""
     for flow in graph.flows:
         table = graph.tables.get(flow.flow.target)
-        wants_batch = isinstance(table, MaterializedView) or flow.type is FlowType.APPEND_ONCE
+        wants_batch = isinstance(table, MaterializedView) or flow.flow.once or flow.type is FlowType.SNAPSHOT_CHANGE
         if flow.streaming != wants_batch:
             continue
         if isinstance(table, MaterializedView):
             target, fix = "a materialized view", "Read with spark.read, or declare a streaming table"
-        elif flow.type is FlowType.APPEND_ONCE:
+        elif flow.flow.once:
             target, fix = "a flow with once=True", "Read with spark.read, or remove once=True"
+        elif flow.type is FlowType.SNAPSHOT_CHANGE:
+            target, fix = (
+                "a flow of snapshots",
+                "Read with spark.read, or use create_auto_cdc_flow for a stream of changes",
+            )
         elif table is None:
             target, fix = "a sink", "Read with spark.readStream; a materialized view's changes cannot be streamed"
         else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.elements import ChangeFlow, SnapshotChangeFlow
+from penstock.graph.elements import TOMBSTONE_SECONDS, ChangeFlow, Dataset, SnapshotChangeFlow, Table
 
 
 def change_flow_options(graph: DataflowGraph) -> Iterator[PenstockError]:
@@ -22,7 +22,7 @@ def change_flow_options(graph: DataflowGraph) -> Iterator[PenstockError]:
                 flow=flow.name,
                 target=flow.target,
             )
-        for reason, way_out in _conflicts(flow):
+        for reason, way_out in (*_conflicts(flow), *_unclear_properties(graph.get(flow.target))):
             yield DefinitionError(
                 "CHANGE_FLOW_OPTION_CONFLICT",
                 location=flow.location,
@@ -44,4 +44,13 @@ def _conflicts(flow: ChangeFlow | SnapshotChangeFlow) -> Iterator[tuple[str, str
         yield (
             "it truncates, but SCD type 2 keeps the history of every row",
             "Use stored_as_scd_type=1, or delete the rows one by one with apply_as_deletes",
+        )
+
+
+def _unclear_properties(target: Dataset | None) -> Iterator[tuple[str, str]]:
+    value = target.table_properties.get(TOMBSTONE_SECONDS) if isinstance(target, Table) else None
+    if value is not None and not value.isdecimal():
+        yield (
+            f"the property {TOMBSTONE_SECONDS} of its target is no number of seconds",
+            f"Write a whole number, for example {TOMBSTONE_SECONDS}=172800",
         )

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.quarantine import has_quarantine, quarantine_of
+from penstock.graph.quarantine import quarantine_of, quarantining
 
 
 def quarantine_name_taken(graph: DataflowGraph) -> Iterator[PenstockError]:
     """Reports each dataset that is called as the quarantine of another."""
-    for dataset in graph.datasets.values():
-        taken = graph.get(quarantine_of(dataset.identifier)) if has_quarantine(dataset) else None
+    for dataset in quarantining(graph):
+        taken = graph.get(quarantine_of(dataset.identifier))
         if taken is not None:
             yield DefinitionError(
                 "QUARANTINE_NAME_TAKEN",

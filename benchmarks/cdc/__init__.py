@@ -1,0 +1,1 @@
+"""How fast change flows apply events to a large table."""

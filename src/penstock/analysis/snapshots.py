@@ -1,0 +1,67 @@
+"""What a flow of snapshots reads, found out before the first of them is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, StringType, TimestampType
+
+from penstock.errors import DefinitionError
+from penstock.graph.elements import NextSnapshot, SnapshotChangeFlow
+from penstock.graph.identifier import Identifier
+from penstock.spark.changes.resolve import END_AT, START_AT
+from penstock.spark.changes.snapshots import version_type
+from penstock.spark.evaluation import Evaluation
+from penstock.spark.read_hooks import handling_reads
+
+
+def first_snapshot(
+    flow: SnapshotChangeFlow, evaluation: Evaluation, stored_table: Callable[[Identifier], str | None]
+) -> tuple[DataFrame, DataType]:
+    """Returns the first snapshot and the type of the versions; a function of the user is asked for it.
+
+    When it has none (any more), the table that holds the earlier ones tells.
+
+    Raises:
+        DefinitionError: SNAPSHOT_NOT_FOUND, SNAPSHOT_INVALID.
+    """
+    following = flow.next_snapshot
+    if following is None:
+        return evaluation.call(flow.function), TimestampType()
+    found = _ask(following, evaluation)
+    if found is None:
+        return _stored(flow, evaluation, stored_table(flow.target))
+    versions = version_type(found[1]) if isinstance(found, tuple) and len(found) == 2 else None
+    if versions is None or not isinstance(found[0], DataFrame):
+        raise DefinitionError("SNAPSHOT_INVALID", flow=flow.name, returned=_described(found))
+    return found[0], versions
+
+
+def _ask(following: NextSnapshot, evaluation: Evaluation) -> Any:
+    """Calls the user's function; it may run jobs to find out what there is."""
+    answer: list[Any] = []
+
+    def ask() -> DataFrame:
+        answer.append(following(None))
+        return evaluation.spark.range(0)
+
+    replace(evaluation, dataset=None).call(ask)
+    return answer[0]
+
+
+def _stored(flow: SnapshotChangeFlow, evaluation: Evaluation, path: str | None) -> tuple[DataFrame, DataType]:
+    if path is None:
+        raise DefinitionError("SNAPSHOT_NOT_FOUND", flow=flow.name, target=flow.target)
+    with handling_reads(None):
+        table = evaluation.spark.read.format("delta").load(path)
+    versions = table.schema[START_AT].dataType if START_AT in table.columns else StringType()
+    return table.drop(START_AT, END_AT), versions
+
+
+def _described(found: Any) -> str:
+    if isinstance(found, tuple):
+        return f"({', '.join(type(each).__name__ for each in found)})"
+    return type(found).__name__

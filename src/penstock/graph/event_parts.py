@@ -1,0 +1,24 @@
+"""What a table of change flows expects of every event, without being asked: a key, and a place in the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from penstock.graph.elements import EventPart, Expectation, MaterializedView, OnViolation, StreamingTable
+from penstock.graph.resolved import FlowType, ResolvedFlow
+
+
+def with_event_parts(
+    table: StreamingTable | MaterializedView, flows: Iterable[ResolvedFlow]
+) -> StreamingTable | MaterializedView:
+    """Adds expectations that send what cannot be applied to the table's quarantine, if `flows` apply changes by key."""
+    kinds = {flow.type for flow in flows}
+    if FlowType.CHANGE in kinds:
+        parts = [EventPart.KEY, EventPart.SEQUENCE]
+    elif FlowType.SNAPSHOT_CHANGE in kinds:
+        parts = [EventPart.KEY]
+    else:
+        return table
+    added = (Expectation(part.value, part, OnViolation.QUARANTINE, table.location) for part in parts)
+    return replace(table, expectations=(*table.expectations, *added))

@@ -1,0 +1,67 @@
+"""What a table of change flows remembers of them, and what must not change under its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from penstock.errors import StateError
+from penstock.graph.elements import Table
+from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import AppliedChanges, ResolvedGraph
+from penstock.plan.state import TableState
+
+CHANGE_FEED = "delta.enableChangeDataFeed"
+_PREFIX = "penstock.cdc."
+_WORDS = {
+    "keys": "the keys",
+    "scd_type": "the SCD type",
+    "sequence_type": "the type of the sequence",
+    "keeps_rows": "what is remembered of older events (SCD type 2 and ignore_null_updates need more)",
+}
+
+
+def change_properties(graph: ResolvedGraph, identifier: Identifier) -> dict[str, str]:
+    """Returns the table properties of a target of change flows: its change data feed, and what it depends on.
+
+    Empty for every other table.
+    """
+    applied = _applied(graph, identifier)
+    if applied is None:
+        return {}
+    facts = {
+        "keys": ", ".join(sorted(applied.keys)),
+        "scd_type": str(applied.scd_type),
+        "sequence_type": applied.sequence_type,
+        "keeps_rows": str(applied.keeps_rows).lower(),
+    }
+    return {CHANGE_FEED: "true"} | {_PREFIX + name: value for name, value in facts.items()}
+
+
+def check_changes(graph: ResolvedGraph, table: Table, existing: TableState) -> None:
+    """Refuses to go on over rows that were computed with other keys, or another SCD type or type of sequence.
+
+    Raises:
+        StateError: CHANGE_CAPTURE_CHANGED, for the first thing that differs.
+    """
+    wanted = change_properties(graph, table.identifier)
+    for name, was, now in _differences(wanted, existing.properties):
+        raise StateError(
+            "CHANGE_CAPTURE_CHANGED",
+            location=table.location,
+            dataset=str(table.identifier),
+            name=table.identifier,
+            what=_WORDS[name],
+            was=was,
+            now=now,
+        )
+
+
+def _differences(wanted: Mapping[str, str], existing: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    for name in _WORDS:
+        was, now = existing.get(_PREFIX + name, "none"), wanted.get(_PREFIX + name, "none")
+        if was != now:
+            yield name, was, now
+
+
+def _applied(graph: ResolvedGraph, identifier: Identifier) -> AppliedChanges | None:
+    return next((flow.changes for flow in graph.flows_to(identifier) if flow.changes is not None), None)

@@ -1,0 +1,134 @@
+"""A flow of whole snapshots: takes those that are there, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame
+
+from penstock.errors import DataError, PenstockError
+from penstock.events import FlowStatus, Level
+from penstock.graph.elements import NextSnapshot, SnapshotChangeFlow
+from penstock.plan.stages import RunSnapshotFlow
+from penstock.runtime.change_target import with_merged
+from penstock.runtime.retry import Stopped, run_with_retries
+from penstock.runtime.services import FlowServices
+from penstock.runtime.snapshot_versions import SnapshotVersions
+from penstock.runtime.state import once_transaction
+from penstock.spark.changes.snapshots import SnapshotWriter, version_type
+from penstock.spark.progress import refresh_progress
+from penstock.spark.translate import translate_failure
+from penstock.storage import Storage
+
+
+class SnapshotFlow:
+    """Runs one `RunSnapshotFlow` stage; in a continuous update again and again."""
+
+    def __init__(self, stage: RunSnapshotFlow, services: FlowServices) -> None:
+        assert isinstance(stage.flow.flow, SnapshotChangeFlow)
+        self._stage = stage
+        self._flow = stage.flow
+        self._declared = stage.flow.flow
+        self._services = services
+        name = self._declared.name
+        self._app_id = once_transaction(services.pipeline, stage.dataset, name, stage.generation)
+        folder = services.layout.snapshots(stage.dataset, name, stage.generation)
+        self._versions = SnapshotVersions(Storage(services.layout.uri), folder)
+
+    def run(self) -> None:
+        """Blocks until every snapshot that is there was applied.
+
+        Raises:
+            PenstockError: it failed for good; the snapshots so far stay applied.
+            Stopped: the update was asked to stop; the current snapshot was applied.
+        """
+        run_with_retries(
+            self._run_once, settings=self._services.retries, stop=self._services.stop, on_retry=self._say_retry
+        )
+
+    def _run_once(self) -> None:
+        try:
+            self._services.reporter.flow(self._flow, FlowStatus.RUNNING)
+            self._take_all()
+        except Exception as error:
+            raise translate_failure(error, dataset=str(self._stage.dataset), flow=self._declared.name) from error
+
+    def _take_all(self) -> None:
+        following = self._declared.next_snapshot
+        number = self._taken()
+        latest = None if number < 0 else self._versions.read(number)
+        if following is None:
+            now = datetime.now(UTC)
+            version = now if latest is None else max(now, latest + timedelta(microseconds=1))
+            self._take(self._declared.function, version, number + 1)
+            return
+        while (found := self._next(following, latest)) is not None:
+            snapshot, version = found
+            self._check_version(version, latest)
+            number += 1
+            self._take(lambda snapshot=snapshot: snapshot, version, number)  # type: ignore[misc]
+            latest = version
+
+    def _taken(self) -> int:
+        """Returns the number of the newest snapshot that the table has; -1 for none."""
+        taken = DeltaTable(self._stage.path).transaction_version(self._app_id)
+        return -1 if taken is None else taken
+
+    def _next(self, following: NextSnapshot, latest: Any) -> tuple[DataFrame, Any] | None:
+        """Asks the user's function for the snapshot after `latest`; it may run jobs to find out."""
+        if self._services.stop.is_set():
+            raise Stopped
+        answer: list[Any] = []
+
+        def ask() -> DataFrame:
+            found = following(latest)
+            answer.append(found)
+            return self._services.spark.range(0) if found is None else found[0]
+
+        self._services.ask(self._flow, ask)
+        found = answer[0]
+        return None if found is None else (found[0], found[1])
+
+    def _check_version(self, version: Any, latest: Any) -> None:
+        """A version is of the target's type, and greater than the one before."""
+        applied = self._flow.changes
+        assert applied is not None
+        kind = version_type(version)
+        wrong = kind is None or (applied.scd_type == 2 and kind.simpleString() != applied.sequence_type)
+        if wrong or (latest is not None and (type(version) is not type(latest) or not version > latest)):
+            raise DataError(
+                "SNAPSHOT_VERSION_NOT_GREATER",
+                dataset=str(self._stage.dataset),
+                flow=self._declared.name,
+                version=repr(version),
+                latest=repr(latest),
+            )
+
+    def _take(self, function: Callable[[], DataFrame], version: Any, number: int) -> None:
+        services = self._services
+        if services.stop.is_set():
+            raise Stopped
+        started = time.monotonic()
+        query = services.query(self._flow, function)
+        pool = f"{services.pipeline}/{self._stage.dataset}/{self._declared.name}"
+        services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+        self._versions.write(number, version)
+        assert query.checking is not None, "a table of change flows has a quarantine"
+        changes = SnapshotWriter(self._declared, version, self._stage.path)
+        checking = replace(query.checking, apply=changes.apply)
+        counters = checking.append(
+            query.frame, query.observed, transaction=(self._app_id, number), conf=services.spark_conf(self._flow)
+        )
+        seconds = time.monotonic() - started
+        progress = refresh_progress(counters, query.counted, batch_id=number, seconds=seconds)
+        services.board.table(self._stage.dataset).committed()
+        services.reporter.batch(self._flow, with_merged(progress, checking, number))
+
+    def _say_retry(self, error: PenstockError, pause: float) -> None:
+        reason = f"tries again in {pause:g} s: {error.message}"
+        self._services.reporter.flow(self._flow, FlowStatus.QUEUED, reason=reason, level=Level.WARN)

@@ -1,0 +1,65 @@
+"""SCD type 2: the history of each key, computed from the key's events."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+
+from penstock.spark.changes.events import DELETE, UPSERT
+from penstock.spark.changes.resolve import ResolvedChanges, comparable
+
+
+def histories(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
+    """Returns `key`, `row`, `start`, `end` and `remove` for each event of each key.
+
+    `events` are all events of the keys. An event at which a row of the history begins gives this row,
+    with the values of the last event before the next row begins; all others say that at their
+    `start` no row may begin, which repairs what was written before an older event arrived.
+    """
+    single = (
+        events.groupBy("key", "sequence")
+        .agg(sf.max_by(sf.struct("kind", "row"), sf.struct("kind", "hash")).alias("event"))
+        .select("key", "sequence", "event.kind", "event.row")
+    )
+    in_order = Window.partitionBy("key").orderBy("sequence")
+    single = _filled(single, changes)
+    tracked = sf.when(sf.col("kind") == UPSERT, _tracked(changes))
+    # NULL before: the first event, or one after a delete.
+    same = tracked.isNotNull() & tracked.eqNullSafe(sf.lag(tracked).over(in_order))
+    runs = single.withColumn("begins", (~same).cast("int")).withColumn("run", sf.sum("begins").over(in_order))
+    rows = runs.groupBy("key", "run").agg(
+        sf.min("sequence").alias("begin"),
+        sf.max_by("row", "sequence").alias("row"),
+        sf.max("kind").alias("kind"),
+        sf.collect_list("sequence").alias("sequences"),
+    )
+    by_begin = Window.partitionBy("key").orderBy("begin")
+    rows = rows.withColumn("end", sf.lead("begin").over(by_begin)).withColumn("start", sf.explode("sequences"))
+    is_row = (sf.col("kind") == UPSERT) & (sf.col("start") == sf.col("begin"))
+    return rows.select("key", "row", "start", "end", (~is_row).alias("remove"))
+
+
+def _filled(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
+    """Takes over the older value where an event has NULL in a column whose NULLs are ignored."""
+    if not changes.ignoring:
+        return events
+    in_order = Window.partitionBy("key").orderBy("sequence")
+    events = events.withColumn("life", sf.sum((sf.col("kind") == DELETE).cast("int")).over(in_order))
+    so_far = Window.partitionBy("key", "life").orderBy("sequence")
+    columns = []
+    for field in changes.row:
+        value = sf.col("row").getField(field.name)
+        filled = sf.last(value, ignorenulls=True).over(so_far) if field.name in changes.ignoring else value
+        columns.append(filled.alias(field.name))
+    row = sf.when(sf.col("kind") == UPSERT, sf.struct(*columns))
+    return events.select("key", "sequence", "kind", row.alias("row"))
+
+
+def _tracked(changes: ResolvedChanges) -> Column:
+    """The values whose change begins a new row of the history, as one value that can be compared."""
+    types = {field.name: field.dataType for field in changes.row}
+    values = []
+    for name in changes.tracked:
+        value = sf.col("row").getField(name)
+        values.append(value if comparable(types[name]) else sf.to_json(sf.struct(value.alias("value"))))
+    return sf.struct(sf.lit(0).alias("upsert"), *[value.alias(f"c{n}") for n, value in enumerate(values)])

@@ -1,0 +1,68 @@
+"""The change log of a target: what is remembered of its events, so that an older one is known as such."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delta.tables import DeltaTable
+from deltalake import DeltaTable as StoredTable
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as sf
+
+from penstock.spark.changes.events import TRUNCATE, UPSERT
+
+_MOST_FILES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLog:
+    """A Delta table beside the target: `key`, `sequence`, `kind`, `hash`, `row`, `arrived`.
+
+    It is only appended to, and the order of its rows means nothing, so that appending the same events
+    twice changes nothing. `keeps_rows` False leaves `row` out. `tombstone_seconds` is how long after its
+    arrival a delete is remembered at least.
+    """
+
+    path: str
+    keeps_rows: bool
+    tombstone_seconds: int
+
+    def append(self, events: DataFrame, *, transaction: tuple[str, int]) -> None:
+        """Adds a batch's events; a second call with the same transaction does nothing."""
+        kept = events if self.keeps_rows else events.drop("row")
+        app_id, version = transaction
+        writer = kept.withColumn("arrived", sf.current_timestamp()).write.format("delta").mode("append")
+        writer.option("mergeSchema", "true").option("txnAppId", app_id).option("txnVersion", version).save(self.path)
+
+    def events(self, spark: SparkSession) -> DataFrame | None:
+        """Returns the events that are remembered now, whatever is appended later; None before the first `append`."""
+        if not StoredTable.is_deltatable(self.path):
+            return None
+        version = StoredTable(self.path).version()
+        return spark.read.format("delta").option("versionAsOf", version).load(self.path)
+
+    def tidy(self, spark: SparkSession) -> None:
+        """Rewrites the log when it has become many files; forgets what no later event can depend on."""
+        if not StoredTable.is_deltatable(self.path) or len(StoredTable(self.path).file_uris()) <= _MOST_FILES:
+            return
+        table = DeltaTable.forPath(spark, self.path)
+        if self.keeps_rows:
+            table.optimize().executeCompaction()
+        else:
+            self._fold(table)
+        StoredTable(self.path).vacuum(dry_run=False)  # what Spark needs half a minute for
+
+    def _fold(self, table: DeltaTable) -> None:
+        """Keeps the newest event of each key, and the newest truncate; forgets deletes that are old enough."""
+        newest = Window.partitionBy("key", sf.col("kind") == TRUNCATE).orderBy(
+            sf.desc("sequence"), sf.desc("kind"), sf.desc("hash")
+        )
+        old = sf.current_timestamp() - sf.make_dt_interval(secs=sf.lit(self.tombstone_seconds))
+        kept = (
+            table.toDF()
+            .withColumn("place", sf.row_number().over(newest))
+            .where((sf.col("place") == 1) & ((sf.col("kind") == UPSERT) | (sf.col("arrived") > old)))
+        )
+        # In the order of their sequence, so that a file's first and last one say whether a batch needs it.
+        by_age = kept.drop("place").repartitionByRange("sequence").sortWithinPartitions("sequence")
+        by_age.write.format("delta").mode("overwrite").save(self.path)

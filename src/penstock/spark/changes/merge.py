@@ -1,0 +1,83 @@
+"""Brings a target in line with computed rows: one idempotent MERGE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from delta.tables import DeltaMergeBuilder, DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.spark.changes.resolve import END_AT, START_AT, comparable, quote
+
+_APP_ID, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
+
+
+@dataclass(frozen=True, slots=True)
+class MergedRows:
+    """How many rows of the target a MERGE added, changed and removed; all zero when it was a repetition."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+def merge_rows(
+    computed: DataFrame,
+    row: StructType,
+    keys: tuple[str, ...],
+    *,
+    path: str,
+    history: bool,
+    only_current: bool = False,
+    transaction: tuple[str, int],
+) -> MergedRows:
+    """Merges `key`, `row`, `remove` (and, with `history`, `start`, `end`) into the Delta table at `path`.
+
+    Rows that are equal already are not written. `only_current` says that of a history only rows that
+    hold now can match, so that files of older ones are not read. With a transaction (app id, version) that is
+    committed already nothing happens.
+    """
+    spark = computed.sparkSession
+    on = [f"t.{quote(key)} = s.key.{quote(key)}" for key in keys]
+    values = {quote(field.name): f"s.row.{quote(field.name)}" for field in row}
+    if history:
+        on.append(f"t.{START_AT} = s.start")
+        if only_current:
+            on.append(f"t.{END_AT} IS NULL")
+        values |= {START_AT: "s.start", END_AT: "s.end"}
+    same = [f"t.{name} <=> {value}" for name, value in values.items()]
+    unequal = f" AND NOT ({' AND '.join(same)})" if all(comparable(field.dataType) for field in row) else ""
+    merge = (
+        DeltaTable.forPath(spark, path)
+        .alias("t")
+        .merge(computed.alias("s"), " AND ".join(on))
+        .whenMatchedDelete("s.remove")
+        .whenMatchedUpdate(f"NOT s.remove{unequal}", dict(values))
+        .whenNotMatchedInsert("NOT s.remove", dict(values))
+    )
+    return execute_merge(spark, merge, transaction)
+
+
+def execute_merge(spark: SparkSession, merge: DeltaMergeBuilder, transaction: tuple[str, int]) -> MergedRows:
+    """Runs a MERGE under a Delta transaction id."""
+    with _in_transaction(spark, transaction):
+        # A repetition returns no row.
+        for done in merge.execute().collect():
+            return MergedRows(done["num_inserted_rows"], done["num_updated_rows"], done["num_deleted_rows"])
+    return MergedRows()
+
+
+@contextmanager
+def _in_transaction(spark: SparkSession, transaction: tuple[str, int]) -> Iterator[None]:
+    """Sets the transaction id for the one write inside: MERGE has no option for it."""
+    app_id, version = transaction
+    try:
+        spark.conf.set(_APP_ID, app_id)
+        spark.conf.set(_VERSION, str(version))
+        yield
+    finally:
+        spark.conf.unset(_APP_ID)
+        spark.conf.unset(_VERSION)

@@ -1,0 +1,165 @@
+"""Any order of the events and any cut into batches gives the table that a model in plain Python computes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from tests.oracle.tables import assert_table
+from tests.spark.changes.model import Event, Settings, histories, newest_rows
+
+from penstock.errors import SourceLocation
+from penstock.graph.elements import ChangeFlow, ColumnSelection, StreamingTable
+from penstock.graph.identifier import Identifier
+from penstock.graph.schema import Schema
+from penstock.spark.changes import log as log_module
+from penstock.spark.changes import writer as writer_module
+from penstock.spark.changes.events import change_events
+from penstock.spark.changes.log import ChangeLog
+from penstock.spark.changes.resolve import resolve_changes
+from penstock.spark.changes.writer import ChangeWriter
+from penstock.spark.tables import create_table
+
+TARGET = Identifier("shop", "target")
+SCHEMA = "id LONG, at LONG, op STRING, a STRING, b LONG"
+_numbers = itertools.count()
+
+
+class Target:
+    """An empty target and the writer of one flow into it."""
+
+    def __init__(self, spark: SparkSession, folder: Path, scd_type: Literal[1, 2], choice: Settings) -> None:
+        self.spark = spark
+        self.path = str(folder / f"target{next(_numbers)}")
+        self.flow = ChangeFlow(
+            name="f",
+            target=TARGET,
+            function=lambda: None,
+            location=SourceLocation("p.py", 1),
+            keys=("id",),
+            sequence_by="at",
+            scd_type=scd_type,
+            apply_as_deletes="op = 'D'",
+            apply_as_truncates="op = 'T'" if scd_type == 1 else None,
+            columns=ColumnSelection(("id", "a", "b")),
+            ignore_null_updates=ColumnSelection(tuple(choice.ignoring)) if choice.ignoring else None,
+            track_history=None if choice.tracked is None else ColumnSelection(tuple(choice.tracked)),
+        )
+        changes = resolve_changes(self.flow, self.frame([]))
+        table = StreamingTable(identifier=TARGET, location=self.flow.location)
+        create_table(spark, table, path=self.path, schema=Schema(changes.target_schema.json()), properties={})
+        log = ChangeLog(f"{self.path}_log", keeps_rows=changes.applied.keeps_rows, tombstone_seconds=1000)
+        self.writer = ChangeWriter(self.flow, self.path, log, truncates=scd_type == 1)
+
+    def frame(self, events: list[Event]) -> DataFrame:
+        rows = [(each.key, each.at, each.kind, each.values.get("a"), each.values.get("b")) for each in events]
+        return self.spark.createDataFrame(rows, SCHEMA)
+
+    def apply(self, events: list[Event], batch: int) -> None:
+        self.writer.apply(self.frame(events), ("app", batch))
+
+
+def arrivals(random: Random, *, truncates: bool) -> tuple[list[Event], list[list[Event]]]:
+    """Events of few keys whose sequences are all different, and the batches in which they arrive.
+
+    Most batches are in the order of the sequences, the last one has all that is late, and some events again.
+    """
+    events = []
+    for at in range(1, random.randint(40, 60)):
+        kind = random.choice("UUUUUD" + ("T" if truncates and at % 10 == 0 else ""))
+        values = {"a": random.choice([None, "x", "y"]), "b": random.choice([None, 1, 2])}
+        events.append(Event(random.randint(1, 8), at, kind, values if kind == "U" else {}))
+    late = random.sample(events, len(events) // 3)
+    in_order = [event for event in events if event not in late]
+    cut = random.randrange(len(in_order))
+    late += random.sample(events, 5)
+    random.shuffle(late)
+    return events, [in_order[:cut], in_order[cut:], late]
+
+
+CHOICES: dict[str, tuple[Literal[1, 2], Settings]] = {
+    "newest": (1, Settings()),
+    "newest, filled": (1, Settings(ignoring=frozenset("ab"))),
+    "history": (2, Settings()),
+    "history, filled, one column tracked": (2, Settings(ignoring=frozenset("b"), tracked=frozenset("a"))),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("targets")
+
+
+@pytest.mark.parametrize("example", range(int(os.environ.get("PENSTOCK_CHANGE_EXAMPLES", "1"))))
+@pytest.mark.parametrize("choice", CHOICES)
+def test_any_order_and_any_batches_give_the_same_table(
+    spark: SparkSession, folder: Path, choice: str, example: int
+) -> None:
+    scd_type, wanted = CHOICES[choice]
+    events, batches = arrivals(Random(f"{choice} {example}"), truncates=scd_type == 1)
+    target = Target(spark, folder, scd_type, wanted)
+    for number, batch in enumerate(batches):
+        target.apply(batch, number)
+    model = newest_rows if scd_type == 1 else histories
+    assert_table(Path(target.path), model(events, wanted))
+
+
+def test_a_replayed_batch_changes_nothing_and_a_half_written_one_is_completed(
+    spark: SparkSession, folder: Path
+) -> None:
+    def upsert(key: int, at: int, a: str) -> Event:
+        return Event(key, at, "U", {"a": a, "b": at})
+
+    target = Target(spark, folder, 1, Settings())
+    target.apply([upsert(1, 1, "x"), upsert(2, 1, "y")], 0)
+    second = [upsert(1, 3, "z"), Event(2, 2, "D", {}), upsert(3, 1, "w")]
+    target.apply(second, 1)
+    version, log_version = DeltaTable(target.path).version(), DeltaTable(target.writer.log.path).version()
+    target.apply(second, 1)
+    assert DeltaTable(target.path).version() == version
+    assert DeltaTable(target.writer.log.path).version() == log_version
+    assert DeltaTable(target.path).transaction_version("app") == 1
+
+    # The process died between the two commits: the log has the events, and the target knows nothing of them.
+    target = Target(spark, folder, 1, Settings())
+    target.apply([upsert(1, 1, "x"), upsert(2, 1, "y")], 0)
+    fresh = change_events(target.frame(second), resolve_changes(target.flow, target.frame([])))
+    target.writer.log.append(fresh, transaction=("app", 1))
+    target.apply(second, 1)
+    rows: list[dict[str, Any]] = [{"id": 1, "a": "z", "b": 3}, {"id": 3, "a": "w", "b": 1}]
+    assert_table(Path(target.path), rows)
+    assert spark.conf.get("spark.databricks.delta.write.txnAppId", None) is None
+
+
+def test_a_tidied_log_knows_as_much_and_forgets_old_deletes_only(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "_MOST_FILES", 1)
+    monkeypatch.setattr(writer_module, "_BATCHES_PER_TIDYING", 1)
+
+    def upsert(key: int, at: int) -> Event:
+        return Event(key, at, "U", {"a": "x", "b": at})
+
+    target = Target(spark, folder, 1, Settings())
+    batches = [[upsert(1, 5), upsert(2, 5)], [Event(2, 7, "D", {})], [upsert(1, 4), upsert(2, 6)]]
+    for number, batch in enumerate(batches):
+        target.apply(batch, number)
+    log = target.writer.log
+    assert any(map(overwrites, DeltaTable(log.path).history())), "the third batch tidies the log first"
+    assert_table(Path(target.path), [{"id": 1, "a": "x", "b": 5}])
+
+    target.writer.log = replace(log, tombstone_seconds=0)
+    target.apply([upsert(2, 6), upsert(1, 4)], 3)
+    assert_table(Path(target.path), [{"id": 1, "a": "x", "b": 5}, {"id": 2, "a": "x", "b": 6}])
+
+
+def overwrites(entry: dict[str, Any]) -> bool:
+    """Whether a commit of a Delta table's history replaced what was there."""
+    return bool(entry["operationParameters"]["mode"] == "Overwrite")
