@@ -23,6 +23,7 @@ from penstock.spark.changes import log as log_module
 from penstock.spark.changes import writer as writer_module
 from penstock.spark.changes.events import change_events
 from penstock.spark.changes.log import ChangeLog
+from penstock.spark.changes.merge import MergedRows
 from penstock.spark.changes.resolve import resolve_changes
 from penstock.spark.changes.writer import ChangeWriter
 from penstock.spark.tables import create_table
@@ -62,8 +63,8 @@ class Target:
         rows = [(each.key, each.at, each.kind, each.values.get("a"), each.values.get("b")) for each in events]
         return self.spark.createDataFrame(rows, SCHEMA)
 
-    def apply(self, events: list[Event], batch: int) -> None:
-        self.writer.apply(self.frame(events), ("app", batch))
+    def apply(self, events: list[Event], batch: int) -> MergedRows:
+        return self.writer.apply(self.frame(events), ("app", batch))
 
 
 def arrivals(random: Random, *, truncates: bool) -> tuple[list[Event], list[list[Event]]]:
@@ -118,11 +119,11 @@ def test_a_replayed_batch_changes_nothing_and_a_half_written_one_is_completed(
         return Event(key, at, "U", {"a": a, "b": at})
 
     target = Target(spark, folder, 1, Settings())
-    target.apply([upsert(1, 1, "x"), upsert(2, 1, "y")], 0)
+    assert target.apply([upsert(1, 1, "x"), upsert(2, 1, "y"), upsert(2, 0, "old")], 0) == MergedRows(inserted=2)
     second = [upsert(1, 3, "z"), Event(2, 2, "D", {}), upsert(3, 1, "w")]
-    target.apply(second, 1)
+    assert target.apply(second, 1) == MergedRows(inserted=1, updated=1, deleted=1)
     version, log_version = DeltaTable(target.path).version(), DeltaTable(target.writer.log.path).version()
-    target.apply(second, 1)
+    assert target.apply(second, 1) == MergedRows()
     assert DeltaTable(target.path).version() == version
     assert DeltaTable(target.writer.log.path).version() == log_version
     assert DeltaTable(target.path).transaction_version("app") == 1

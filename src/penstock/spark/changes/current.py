@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from penstock.spark.changes.events import UPSERT
 from penstock.spark.changes.resolve import END_AT, START_AT, ResolvedChanges, quoted
+
+
+def has_types(target: StructType, row: StructType) -> bool:
+    """Whether the columns of `row` have the same types in a target."""
+    types = {field.name.casefold(): field.dataType for field in target}
+    return all(types.get(field.name.casefold()) == field.dataType for field in row)
 
 
 def current_events(target: DataFrame, changes: ResolvedChanges) -> DataFrame | None:
@@ -16,8 +23,7 @@ def current_events(target: DataFrame, changes: ResolvedChanges) -> DataFrame | N
     The sequence is NULL with SCD type 1. None when the target's types differ, so that its values are not those of
     the events.
     """
-    types = {field.name.casefold(): field.dataType for field in target.schema}
-    if any(types.get(field.name.casefold()) != field.dataType for field in changes.row):
+    if not has_types(target.schema, changes.row):
         return None
     start = sf.lit(None).cast(changes.sequence_type)
     if changes.scd_type == 2:

@@ -7,10 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from delta.tables import DeltaMergeBuilder, DeltaTable
+from deltalake import DeltaTable as StoredTable
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from penstock.spark.changes.resolve import END_AT, START_AT, comparable, quote
+from penstock.spark.writes import append_to_table
 
 _APP_ID, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
 
@@ -59,6 +62,18 @@ def merge_rows(
         .whenNotMatchedInsert("NOT s.remove", dict(values))
     )
     return execute_merge(spark, merge, transaction)
+
+
+def insert_rows(
+    computed: DataFrame, row: StructType, *, path: str, history: bool, transaction: tuple[str, int]
+) -> MergedRows:
+    """Does what `merge_rows` does when the Delta table at `path` has no rows yet, without a look at it."""
+    columns = [sf.col("row").getField(field.name).alias(field.name) for field in row]
+    if history:
+        columns += [sf.col("start").alias(START_AT), sf.col("end").alias(END_AT)]
+    append_to_table(computed.where(~sf.col("remove")).select(*columns), path, transaction)
+    [commit] = StoredTable(path).history(1)
+    return MergedRows(inserted=int(commit.get("operationMetrics", {}).get("numOutputRows", 0)))
 
 
 def execute_merge(spark: SparkSession, merge: DeltaMergeBuilder, transaction: tuple[str, int]) -> MergedRows:

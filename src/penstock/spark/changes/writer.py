@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deltalake import DeltaTable as StoredTable
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
 from penstock.graph.elements import ChangeFlow
-from penstock.spark.changes.current import current_events
+from penstock.spark.changes.current import current_events, has_types
 from penstock.spark.changes.events import TRUNCATE, change_events
 from penstock.spark.changes.history import histories
 from penstock.spark.changes.log import ChangeLog
-from penstock.spark.changes.merge import MergedRows, merge_rows
+from penstock.spark.changes.merge import MergedRows, insert_rows, merge_rows
 from penstock.spark.changes.newest import newest_rows
 from penstock.spark.changes.order import Order
 from penstock.spark.changes.resolve import ResolvedChanges, resolve_changes
@@ -65,6 +66,9 @@ class ChangeWriter:
             computed = computed.where(~sf.col("remove")) if in_order else computed
         else:
             computed = newest_rows(self._with_truncate(known), changes)
+        if older is None and self._takes_as_it_is(rows, changes):
+            history = changes.scd_type == 2
+            return insert_rows(computed, changes.row, path=self.path, history=history, transaction=transaction)
         return merge_rows(
             sf.broadcast(computed) if few and not batch["truncates"] else computed,
             changes.row,
@@ -81,6 +85,11 @@ class ChangeWriter:
             self._changes = resolve_changes(self.flow, rows)
             add_missing_columns(rows.sparkSession, self.path, self._changes.target_schema)
         return self._changes
+
+    def _takes_as_it_is(self, rows: DataFrame, changes: ResolvedChanges) -> bool:
+        """Whether the target has no rows, and the types of those that are computed."""
+        target = rows.sparkSession.read.format("delta").load(self.path)
+        return not StoredTable(self.path).file_uris() and has_types(target.schema, changes.row)
 
     def _known(
         self, events: DataFrame, keys: DataFrame, older: DataFrame | None, batch: Row, changes: ResolvedChanges
