@@ -9,6 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import psutil
 from tests.integration.spark_standalone import SparkStandalone
 
 PROGRAM = """
@@ -50,7 +51,9 @@ def test_modules_and_jars_reach_the_executors(tmp_path: Path) -> None:
             env={**os.environ, "PENSTOCK_CLASS_ARCHIVE": "off"},
         )
         assert answer.returncode == 0, answer.stderr
-        assert cluster.executors_started() > 0
+        assert cluster.executors_started() == 2
+        pids = cluster.pids
+    assert not any(psutil.pid_exists(pid) for pid in pids), "the cluster of a test leaves nothing behind"
     told = json.loads(answer.stdout)
     assert told["prices"] == [0.0, 2.0, 4.0, 6.0]
     # The driver imports the user's own file, which is what errors should name.
