@@ -92,11 +92,6 @@ DEFAULTS: tuple[Default, ...] = (
         "200 tasks and 200 state files a batch for two cores; a stateful flow keeps the number for ever",
     ),
     Default(
-        "spark.sql.adaptive.enabled",
-        _if_local("false"),
-        "planning again after each stage is a fifth of a small batch's time; it gains little with a partition a core",
-    ),
-    Default(
         "spark.sql.session.timeZone",
         "UTC",
         "windows, dates and timestamps without a zone come out alike on a laptop in any country and on a server",
