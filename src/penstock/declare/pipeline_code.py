@@ -43,6 +43,7 @@ class PipelineCode:
         self._depth = 0
         self._stack = ExitStack()
         self._imported: dict[str, ModuleType] = {}
+        self._own_path: list[str] = []
 
     def run(self, file: Path) -> ModuleType:
         """Runs a library file once; see `UserModules.run`."""
@@ -99,18 +100,17 @@ class PipelineCode:
 
     @contextmanager
     def _folders_on_path(self) -> Iterator[None]:
-        finder = UserFinder(self._modules)
-        added = [folder for folder in self._modules.folders if folder not in sys.path]
+        finder, before, folders = UserFinder(self._modules), frozenset(sys.path), self._modules.folders
         importlib.invalidate_caches()
         sys.meta_path.insert(0, finder)
-        sys.path.extend(added)
+        sys.path.extend(entry for entry in (*folders, *self._own_path) if entry not in before)
         try:
             yield
         finally:
             sys.meta_path.remove(finder)
-            for folder in added:
-                if folder in sys.path:
-                    sys.path.remove(folder)
+            # What the user's code has put on the path is for this pipeline only, too.
+            self._own_path = [entry for entry in sys.path if entry not in before and entry not in folders]
+            sys.path[:] = [entry for entry in sys.path if entry in before]
 
     @contextmanager
     def _pickled_by_value(self) -> Iterator[None]:

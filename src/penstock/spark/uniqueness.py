@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from penstock.graph import quarantine
 from penstock.graph.elements import Expectation, OnViolation, UniqueKey
 from penstock.spark.expectations import REPEATS, condition, quoted
 from penstock.storage import Storage
@@ -75,7 +76,7 @@ def _with_repeats(
     complete = sf.lit(True)
     for key in keys:
         complete = complete & key.isNotNull()
-    order = Window.partitionBy(*keys).orderBy(kept.desc(), _fingerprint(values))
+    order = Window.partitionBy(*keys).orderBy(kept.desc(), *_fingerprints(values))
     repeats = sf.row_number().over(order) > 1
     if known is not None:
         same = [key == sf.col(f"{REPEATS}key_{index}") for index, key in enumerate(keys)]
@@ -98,9 +99,19 @@ def _known_keys(rows: DataFrame, stored: DataFrame, columns: Sequence[str], *, f
     return keys.join(sf.broadcast(wanted) if few else wanted, same, "left_semi").distinct()
 
 
-def _fingerprint(rows: DataFrame) -> Column:
+def _fingerprints(rows: DataFrame) -> list[Column]:
+    """The rows' own values decide; where a row comes from, only between rows that are equal."""
+    origin = [quarantine.SOURCE] if quarantine.SOURCE in rows.columns else []
+    return [
+        _fingerprint(rows, [name for name in rows.columns if name not in origin]),
+        *(_fingerprint(rows, [name]) for name in origin),
+    ]
+
+
+def _fingerprint(rows: DataFrame, names: Sequence[str]) -> Column:
+    kinds = dict(rows.dtypes)
     columns = []
-    for name, kind in rows.dtypes:
+    for name in names:
         column = sf.col(quoted(name))
-        columns.append(sf.to_json(sf.struct(column)) if any(word in kind for word in _NOT_HASHABLE) else column)
+        columns.append(sf.to_json(sf.struct(column)) if any(word in kinds[name] for word in _NOT_HASHABLE) else column)
     return sf.xxhash64(*columns)

@@ -184,6 +184,22 @@ def test_two_pipelines_with_modules_of_one_name(tmp_path: Path) -> None:
     assert registries[1].flows[0].function() == ("two",) * 3
 
 
+def test_what_a_pipeline_puts_on_the_path_is_its_own(tmp_path: Path) -> None:
+    registries = []
+    for name in ("one", "two"):
+        (tmp_path / name / "shared").mkdir(parents=True)
+        (tmp_path / name / "shared" / f"only_{name}.py").write_text(f"NAME = {name!r}\n")
+        (tmp_path / name / "pipeline.py").write_text(
+            "import os, sys, dlt\nsys.path.append(os.path.join(os.path.dirname(__file__), 'shared'))\n"
+            f"@dlt.table\ndef t():\n    import only_{name}\n    return only_{name}.NAME\n"
+        )
+        registries.append(load_pipeline([tmp_path / name / "pipeline.py"], root=tmp_path / name))
+    before = list(sys.path)
+    assert [registry.flows[0].function() for registry in registries] == ["one", "two"]
+    assert sys.path == before
+    assert not any(str(tmp_path) in entry for entry in before)
+
+
 def test_the_real_pyspark_pipelines_is_put_back(load: Load) -> None:
     import pyspark.pipelines as real
 
