@@ -56,12 +56,13 @@ class QueryAnalyser:
         *,
         schemas: Callable[[str], str],
         modes: Sequence[OutputMode],
-        around: object = None,
+        around: Callable[[], object],
     ) -> AnalysedQuery:
         """Calls the flow's function once and analyses what it returns.
 
         `modes` are the output modes that the target takes, the best one first; empty for a view.
-        `around` is JSON-ready data on which the result depends beside the query: see `query_definition`.
+        `around` tells on what the result of a batch query depends beside the query, as JSON-ready data: see
+        `query_definition`.
 
         Raises:
             PenstockError: whatever is wrong with it, with its place; PipelineInvalid for several.
@@ -91,7 +92,7 @@ class QueryAnalyser:
             output_mode=mode,
             stateful=stateful_operators(frame),
             watermark=None if mark is None else (mark.column, mark.delay),
-            definition=None if frame.isStreaming or not modes else query_definition(frame, around=around),
+            definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
             changes=applied,
         )
 

@@ -148,8 +148,9 @@ class Resolver:
                 resolved.append(_resolved_flow(flow, query))
         try:
             declared = None if table.schema is None else declared_schema(self.spark, table)
+            schema = declared or _merged(flow.schema for flow in resolved)
             if resolved:
-                check_protection(self.spark, table, declared or _merged(flow.schema for flow in resolved))
+                check_protection(self.spark, table, schema)
         except DefinitionError as error:
             failed.insert(0, _failed_target(table, error))
         if failed or not resolved:
@@ -159,7 +160,6 @@ class Resolver:
         self._tables[table.identifier] = decided
         self._flows.extend(resolved)
         rewritten = isinstance(decided, MaterializedView) or any(flow.type.rewrites for flow in resolved)
-        schema = declared or _merged(flow.schema for flow in resolved)
         self._known[table.identifier] = Known(schema, isinstance(decided, StreamingTable), rewritten)
 
     def _resolve_sink(self, sink: AnySink) -> None:
@@ -196,7 +196,7 @@ class Resolver:
                     target,
                     schemas=lambda source: self.layout.schemas(flow.target, flow.name, source),
                     modes=modes,
-                    around=self._around(flow, target),
+                    around=lambda: self._around(flow, target),
                 )
         except UpstreamFailed as upstream:
             reason = DefinitionError("UPSTREAM_FAILED", dataset=str(target.identifier), name=upstream.identifier)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.cli.console import progress_lines
 from penstock.cli.project import enter
 from penstock.cli.quiet_stdout import only_results_on_stdout
-from penstock.graph.protection import quoted
+from penstock.graph.sql_names import quoted
 
 if TYPE_CHECKING:
     from penstock.config import PipelineConfig

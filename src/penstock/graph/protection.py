@@ -42,11 +42,6 @@ class Protection:
     masks: Mapping[str, str]
 
 
-def quoted(name: str) -> str:
-    """Returns a name in backquotes."""
-    return f"`{name.replace('`', '``')}`"
-
-
 def protection_properties(row_filter: FunctionCall | None, masks: Iterable[ColumnMask]) -> dict[str, str]:
     """Returns the table properties in which a protection is kept, so that it holds without the pipeline's files."""
     properties = {} if row_filter is None else {ROW_FILTER: row_filter.sql}

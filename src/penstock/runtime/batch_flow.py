@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 
-from penstock.errors import PenstockError
-from penstock.events import FlowStatus, Level
+from penstock.events import FlowStatus
 from penstock.graph.elements import ChangeFlow
 from penstock.plan.refresh import UNCHANGED, changed_inputs
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow
@@ -46,7 +46,7 @@ class BatchFlow:
             lambda: self._run_once(self._read_now()),
             settings=self._services.retries,
             stop=self._services.stop,
-            on_retry=self._say_retry,
+            on_retry=partial(self._services.reporter.retry, self._flow),
         )
         return None
 
@@ -102,7 +102,3 @@ class BatchFlow:
     def _may_be_left_out(self) -> bool:
         always = self._services.graph.tables[self._stage.dataset].always_refreshed
         return not always and self._flow.definition is not None and self._flow.definition.always is None
-
-    def _say_retry(self, error: PenstockError, pause: float) -> None:
-        reason = f"tries again in {pause:g} s: {error.message}"
-        self._services.reporter.flow(self._flow, FlowStatus.QUEUED, reason=reason, level=Level.WARN)

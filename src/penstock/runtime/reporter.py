@@ -100,6 +100,11 @@ class Reporter:
             dataset=str(dataset),
         )
 
+    def retry(self, flow: ResolvedFlow, error: PenstockError, pause: float) -> None:
+        """A flow failed and is tried again after `pause` seconds."""
+        reason = f"tries again in {pause:g} s: {error.message}"
+        self.flow(flow, FlowStatus.QUEUED, reason=reason, level=Level.WARN)
+
     def flow(
         self,
         flow: ResolvedFlow,

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
-from penstock.errors import DataError, PenstockError
-from penstock.events import FlowStatus, Level
+from penstock.errors import DataError
+from penstock.events import FlowStatus
 from penstock.graph.elements import NextSnapshot, SnapshotChangeFlow
 from penstock.plan.stages import RunSnapshotFlow
 from penstock.runtime.change_target import with_merged
@@ -48,7 +49,10 @@ class SnapshotFlow:
             Stopped: the update was asked to stop; the current snapshot was applied.
         """
         run_with_retries(
-            self._run_once, settings=self._services.retries, stop=self._services.stop, on_retry=self._say_retry
+            self._run_once,
+            settings=self._services.retries,
+            stop=self._services.stop,
+            on_retry=partial(self._services.reporter.retry, self._flow),
         )
 
     def _run_once(self) -> None:
@@ -128,7 +132,3 @@ class SnapshotFlow:
         progress = refresh_progress(counters, query.counted, batch_id=number, seconds=seconds)
         services.board.table(self._stage.dataset).committed()
         services.reporter.batch(self._flow, with_merged(progress, checking, number))
-
-    def _say_retry(self, error: PenstockError, pause: float) -> None:
-        reason = f"tries again in {pause:g} s: {error.message}"
-        self._services.reporter.flow(self._flow, FlowStatus.QUEUED, reason=reason, level=Level.WARN)

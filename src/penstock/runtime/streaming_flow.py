@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -63,7 +64,7 @@ class StreamingFlow:
             self._run_through_schema_changes,
             settings=self._services.retries,
             stop=self._services.stop,
-            on_retry=self._say_retry,
+            on_retry=partial(self._services.reporter.retry, self._flow),
         )
 
     def _run_through_schema_changes(self) -> None:
@@ -180,10 +181,6 @@ class StreamingFlow:
         self._services.reporter.flow(
             self._flow, FlowStatus.STARTING, reason=f"starts again: {reason}", level=Level.WARN
         )
-
-    def _say_retry(self, error: PenstockError, pause: float) -> None:
-        reason = f"tries again in {pause:g} s: {error.message}"
-        self._services.reporter.flow(self._flow, FlowStatus.QUEUED, reason=reason, level=Level.WARN)
 
 
 def _batch_of(query: StreamingQuery) -> int | None:

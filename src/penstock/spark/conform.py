@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from penstock.graph.protection import quoted
 from penstock.graph.schema import Schema
+from penstock.graph.sql_names import quoted
 
 
 def conform(frame: DataFrame, schema: Schema) -> DataFrame:

@@ -14,6 +14,7 @@ from penstock.events.types import ExpectationCount
 from penstock.graph.elements import Expectation, OnViolation, UniqueKey
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import SOURCE
+from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
 from penstock.spark.row_origin import row_origin
 
@@ -205,8 +206,3 @@ def _as_text(frame: DataFrame) -> Column:
     except AnalysisException:
         return row.cast("string")
     return text
-
-
-def quoted(name: str) -> str:
-    """Returns a column's name as SQL writes it, whatever it holds."""
-    return "`" + name.replace("`", "``") + "`"

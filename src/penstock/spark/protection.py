@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.graph.protection import Protection, quoted
+from penstock.graph.protection import Protection
+from penstock.graph.sql_names import quoted
 
 
 def protect(frame: DataFrame, protection: Protection) -> DataFrame:

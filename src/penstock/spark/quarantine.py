@@ -10,7 +10,8 @@ from pyspark.sql import functions as sf
 from penstock.graph import quarantine
 from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
-from penstock.spark.expectations import REPEATS, broken_rules, quoted
+from penstock.graph.sql_names import quoted
+from penstock.spark.expectations import REPEATS, broken_rules
 from penstock.spark.row_origin import ORIGIN_TYPE, row_origin
 
 

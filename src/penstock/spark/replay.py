@@ -23,9 +23,10 @@ from penstock.errors import ConfigError
 from penstock.graph import quarantine
 from penstock.graph.elements import Expectation, OnViolation, Table, has_uniqueness
 from penstock.graph.schema import Schema
+from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
 from penstock.spark.conform import conform
-from penstock.spark.expectations import broken_rules, quoted
+from penstock.spark.expectations import broken_rules
 from penstock.spark.translate import reason_of
 from penstock.spark.uniqueness import mark_repeats
 from penstock.spark.writes import append_to_table

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from delta.tables import DeltaTable, DeltaTableBuilder
 from pyspark.sql import SparkSession
@@ -12,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from penstock.graph.elements import Table
 from penstock.graph.schema import Schema
+from penstock.graph.sql_names import literal, quoted
 
 
 def create_table(
@@ -35,14 +35,14 @@ def reset_table(spark: SparkSession, table: Table, *, path: str, schema: Schema,
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
     """Sets properties of an existing table, in one commit."""
-    listed = ", ".join(f"{_literal(name)} = {_literal(value)}" for name, value in properties.items())
+    listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
     _alter(spark, path, f"SET TBLPROPERTIES ({listed})")
 
 
 def add_columns(spark: SparkSession, path: str, columns: Mapping[str, tuple[str, str | None]]) -> None:
     """Adds columns by name, type and comment, in one commit; present rows have NULL there."""
     listed = ", ".join(
-        f"{_name(name)} {kind}" + ("" if comment is None else f" COMMENT {_literal(comment)}")
+        f"{quoted(name)} {kind}" + ("" if comment is None else f" COMMENT {literal(comment)}")
         for name, (kind, comment) in columns.items()
     )
     _alter(spark, path, f"ADD COLUMNS ({listed})")
@@ -50,27 +50,27 @@ def add_columns(spark: SparkSession, path: str, columns: Mapping[str, tuple[str,
 
 def widen_column(spark: SparkSession, path: str, column: str, kind: str) -> None:
     """Gives a column a wider type; the table must have `delta.enableTypeWidening`."""
-    _alter(spark, path, f"ALTER COLUMN {_name(column)} TYPE {kind}")
+    _alter(spark, path, f"ALTER COLUMN {quoted(column)} TYPE {kind}")
 
 
 def comment_column(spark: SparkSession, path: str, column: str, comment: str) -> None:
     """Sets the comment of a column."""
-    _alter(spark, path, f"ALTER COLUMN {_name(column)} COMMENT {_literal(comment)}")
+    _alter(spark, path, f"ALTER COLUMN {quoted(column)} COMMENT {literal(comment)}")
 
 
 def allow_null(spark: SparkSession, path: str, column: str) -> None:
     """Ends the NOT NULL of a column; Delta cannot begin one on an existing table."""
-    _alter(spark, path, f"ALTER COLUMN {_name(column)} DROP NOT NULL")
+    _alter(spark, path, f"ALTER COLUMN {quoted(column)} DROP NOT NULL")
 
 
 def comment_table(spark: SparkSession, path: str, comment: str) -> None:
     """Sets the comment of a table; an empty one removes it."""
-    spark.sql(f"COMMENT ON TABLE {_table(path)} IS {_literal(comment) if comment else 'NULL'}")
+    spark.sql(f"COMMENT ON TABLE {_table(path)} IS {literal(comment) if comment else 'NULL'}")
 
 
 def cluster_table(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
     """Sets the columns by which new files are clustered; none ends the clustering."""
-    listed = ", ".join(".".join(_name(part) for part in column.split(".")) for column in columns)
+    listed = ", ".join(".".join(quoted(part) for part in column.split(".")) for column in columns)
     _alter(spark, path, f"CLUSTER BY ({listed})" if columns else "CLUSTER BY NONE")
 
 
@@ -100,12 +100,4 @@ def _define(builder: DeltaTableBuilder, table: Table, path: str, schema: Schema,
 
 
 def _table(path: str) -> str:
-    return f"delta.{_name(path)}"
-
-
-def _name(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
-def _literal(text: Any) -> str:
-    return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return f"delta.{quoted(path)}"

@@ -12,7 +12,8 @@ from pyspark.sql import functions as sf
 
 from penstock.graph import quarantine
 from penstock.graph.elements import Expectation, OnViolation, UniqueKey
-from penstock.spark.expectations import REPEATS, condition, quoted
+from penstock.graph.sql_names import quoted
+from penstock.spark.expectations import REPEATS, condition
 from penstock.storage import Storage
 
 _KEEPING_OUT = {OnViolation.DROP, OnViolation.QUARANTINE}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.declare.sql.cursor import Cursor, unquoted
-from penstock.graph.protection import ColumnMask, FunctionCall, quoted
+from penstock.graph.protection import ColumnMask, FunctionCall
+from penstock.graph.sql_names import quoted
 from penstock.graph.sql_tokens import TokenKind
 
 _LITERALS = {TokenKind.STRING, TokenKind.NUMBER}

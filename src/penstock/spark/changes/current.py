@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from penstock.spark.changes.events import UPSERT
-from penstock.spark.changes.resolve import END_AT, START_AT, ResolvedChanges, quoted
+from penstock.spark.changes.resolve import END_AT, START_AT, ResolvedChanges, named
 
 
 def has_types(target: StructType, row: StructType) -> bool:
@@ -29,9 +29,9 @@ def current_events(target: DataFrame, changes: ResolvedChanges) -> DataFrame | N
     if changes.scd_type == 2:
         target, start = target.where(sf.col(END_AT).isNull()), sf.col(START_AT)
     return target.select(
-        sf.struct(*map(quoted, changes.keys)).alias("key"),
+        sf.struct(*map(named, changes.keys)).alias("key"),
         start.alias("sequence"),
         sf.lit(UPSERT).cast("tinyint").alias("kind"),
         sf.lit(0).cast("bigint").alias("hash"),
-        sf.struct(*[quoted(field.name).alias(field.name) for field in changes.row]).alias("row"),
+        sf.struct(*[named(field.name).alias(field.name) for field in changes.row]).alias("row"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.spark.changes.resolve import ResolvedChanges, comparable, quoted
+from penstock.spark.changes.resolve import ResolvedChanges, comparable, named
 
 UPSERT, DELETE, TRUNCATE = 0, 1, 2
 """The values of `kind`; of two events of one key and sequence, the greater one counts."""
@@ -18,10 +18,10 @@ def change_events(rows: DataFrame, changes: ResolvedChanges) -> DataFrame:
     not depend on their order either. A truncate has no key.
     """
     kind = sf.when(changes.truncates, TRUNCATE).when(changes.deletes, DELETE).otherwise(UPSERT).cast("tinyint")
-    row = sf.struct(*[quoted(field.name) for field in changes.row])
-    hashed = [quoted(field.name) for field in changes.row if comparable(field.dataType)]
+    row = sf.struct(*[named(field.name) for field in changes.row])
+    hashed = [named(field.name) for field in changes.row if comparable(field.dataType)]
     return rows.select(
-        sf.struct(*map(quoted, changes.keys)).alias("key"),
+        sf.struct(*map(named, changes.keys)).alias("key"),
         changes.sequence.alias("sequence"),
         kind.alias("kind"),
         sf.xxhash64(*hashed).alias("hash"),

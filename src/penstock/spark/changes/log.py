@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from penstock.spark.changes.events import TRUNCATE, UPSERT
+from penstock.spark.writes import append_to_table
 
 _MOST_FILES = 64
 
@@ -30,9 +31,7 @@ class ChangeLog:
     def append(self, events: DataFrame, *, transaction: tuple[str, int]) -> None:
         """Adds a batch's events; a second call with the same transaction does nothing."""
         kept = events if self.keeps_rows else events.drop("row")
-        app_id, version = transaction
-        writer = kept.withColumn("arrived", sf.current_timestamp()).write.format("delta").mode("append")
-        writer.option("mergeSchema", "true").option("txnAppId", app_id).option("txnVersion", version).save(self.path)
+        append_to_table(kept.withColumn("arrived", sf.current_timestamp()), self.path, transaction)
 
     def events(self, spark: SparkSession) -> DataFrame | None:
         """Returns the events that are remembered now, whatever is appended later; None before the first `append`."""

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from penstock.spark.changes.resolve import END_AT, START_AT, comparable, quote
+from penstock.graph.sql_names import quoted
+from penstock.spark.changes.resolve import END_AT, START_AT, comparable
 from penstock.spark.writes import append_to_table
 
 _APP_ID, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
@@ -44,8 +45,8 @@ def merge_rows(
     committed already nothing happens.
     """
     spark = computed.sparkSession
-    on = [f"t.{quote(key)} = s.key.{quote(key)}" for key in keys]
-    values = {quote(field.name): f"s.row.{quote(field.name)}" for field in row}
+    on = [f"t.{quoted(key)} = s.key.{quoted(key)}" for key in keys]
+    values = {quoted(field.name): f"s.row.{quoted(field.name)}" for field in row}
     if history:
         on.append(f"t.{START_AT} = s.start")
         if only_current:

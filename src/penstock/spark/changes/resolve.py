@@ -22,6 +22,7 @@ from penstock.graph.elements import (
     UnresolvedFlow,
 )
 from penstock.graph.resolved import AppliedChanges
+from penstock.graph.sql_names import quoted
 from penstock.spark.expectations import condition
 
 START_AT, END_AT = "__START_AT", "__END_AT"
@@ -92,7 +93,7 @@ def resolve_changes(flow: ChangeFlow, source: DataFrame) -> ResolvedChanges:
         if condition_given is not None:
             source.where(columns.expression(condition_given))  # Spark says what is wrong with it
     # Asks Spark whether sequence and keys have an order; nothing is executed.
-    ordered = source.select(sf.max(sequence).alias("sequence"), sf.max(sf.struct(*map(quoted, keys))).alias("key"))
+    ordered = source.select(sf.max(sequence).alias("sequence"), sf.max(sf.struct(*map(named, keys))).alias("key"))
     return ResolvedChanges(
         keys=keys,
         row=row,
@@ -141,7 +142,7 @@ def judged_expectations(
     def judged(expectation: Expectation) -> Any:
         match expectation.constraint:
             case EventPart.KEY:
-                keys = [quoted(key) for key in columns.names(flow.keys, "keys")]
+                keys = [named(key) for key in columns.names(flow.keys, "keys")]
                 present = functools.reduce(lambda left, right: left & right, [key.isNotNull() for key in keys])
                 return columns.truth(flow.apply_as_truncates) | present if isinstance(flow, ChangeFlow) else present
             case EventPart.SEQUENCE:
@@ -158,14 +159,9 @@ def _names_without(keys: tuple[str, ...], columns: StructType) -> tuple[str, ...
     return tuple(field.name for field in columns if field.name not in keys)
 
 
-def quoted(name: str) -> Column:
+def named(name: str) -> Column:
     """Returns the column of exactly that name."""
-    return sf.col(quote(name))
-
-
-def quote(name: str) -> str:
-    """Returns a column's name as SQL spells any name."""
-    return f"`{name.replace('`', '``')}`"
+    return sf.col(quoted(name))
 
 
 def comparable(data_type: DataType) -> bool:
@@ -218,7 +214,7 @@ class _Columns:
         if isinstance(given, Column):
             return given
         known = {name.casefold(): name for name in self.schema.fieldNames()}
-        return quoted(known[given.casefold()]) if given.casefold() in known else sf.expr(given)
+        return named(known[given.casefold()]) if given.casefold() in known else sf.expr(given)
 
     def present(self, given: Any, source: DataFrame) -> Column:
         """Returns whether an argument has a value; one of several columns has none when a column of it has none."""

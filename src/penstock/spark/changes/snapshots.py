@@ -27,7 +27,7 @@ from penstock.errors import DataError
 from penstock.graph.elements import SnapshotChangeFlow
 from penstock.graph.resolved import AppliedChanges
 from penstock.spark.changes.merge import MergedRows, merge_rows
-from penstock.spark.changes.resolve import END_AT, START_AT, comparable, quoted, resolve_snapshot, target_schema
+from penstock.spark.changes.resolve import END_AT, START_AT, comparable, named, resolve_snapshot, target_schema
 from penstock.spark.tables import add_missing_columns
 
 _TYPES: tuple[tuple[type, DataType], ...] = (
@@ -101,9 +101,9 @@ class SnapshotWriter:
 
 def _side_by_side(stored: DataFrame, snapshot: DataFrame, keys: Sequence[str], row: StructType) -> DataFrame:
     """Returns `key`, `was` (struct, NULL for a new row), `row` (struct, NULL for one that is gone) and `since`."""
-    key = sf.struct(*map(quoted, keys)).alias("key")
-    values = sf.struct(*map(quoted, row.fieldNames()))
-    since = quoted(START_AT) if START_AT in stored.columns else sf.lit(None)
+    key = sf.struct(*map(named, keys)).alias("key")
+    values = sf.struct(*map(named, row.fieldNames()))
+    since = named(START_AT) if START_AT in stored.columns else sf.lit(None)
     was = stored.select(key, values.alias("was"), since.alias("since"))
     return was.join(snapshot.select(key, values.alias("row")), "key", "full_outer")
 
@@ -141,7 +141,7 @@ def _same(row: StructType, names: Sequence[str]) -> Column:
 
 
 def _check_keys(snapshot: DataFrame, keys: Sequence[str], flow: SnapshotChangeFlow) -> None:
-    counted = snapshot.groupBy(*map(quoted, keys)).count()
+    counted = snapshot.groupBy(*map(named, keys)).count()
     if repeated := counted.where(sf.col("count") > 1).count():
         raise DataError(
             "SNAPSHOT_KEYS_NOT_UNIQUE",

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.graph.sql_names import quoted
 from penstock.graph.sql_tokens import Token, TokenKind, string_value
 from penstock.spark import _jvm
 from penstock.spark.sql.edits import Edit
-from penstock.spark.sql.references import plan_nodes, quoted
+from penstock.spark.sql.references import plan_nodes
 from penstock.spark.sql.scanner import Words
 
 # What Spark 4.2 says about a path on text; it has no message for this condition, so it is an internal error.

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
 from penstock.spark.sql.edits import Edit
 from penstock.spark.sql.scanner import Scanner, Words
@@ -95,11 +96,6 @@ class _Node:
 
 # Statements that change nothing but how the same function goes on.
 _HARMLESS = {"SetCommand", "ResetCommand", "SetNamespaceCommand", "SetCatalogCommand", "SetCatalogAndNamespace"}
-
-
-def quoted(part: str) -> str:
-    """Returns one part of a name in backquotes."""
-    return f"`{part.replace('`', '``')}`"
 
 
 def parse_statement(spark: SparkSession, statement: str) -> ParsedStatement:

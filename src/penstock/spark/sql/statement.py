@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
+from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.stream_read import StreamRead
@@ -25,7 +26,6 @@ from penstock.spark.sql.references import (
     ParsedStatement,
     TableReference,
     parse_statement,
-    quoted,
 )
 from penstock.spark.statement_places import placing, statement_position
 

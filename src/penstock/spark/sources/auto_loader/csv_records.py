@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import StringType, StructField, StructType
 
+from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.csv_headers import Header, unambiguous_names
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.sql_text import (
     column,
-    literal,
     options_map,
     schema_ddl,
     string_array,

@@ -23,7 +23,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from penstock.spark.sources.auto_loader.sql_text import column, literal, string_array
+from penstock.graph.sql_names import literal
+from penstock.spark.sources.auto_loader.sql_text import column, string_array
 from penstock.spark.sources.auto_loader.unknown_fields import PATH_SEPARATOR
 
 # Their JSON form holds no colon, whatever the value.

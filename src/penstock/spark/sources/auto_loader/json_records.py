@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import StringType, StructField, StructType
 
+from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.json_fields import (
     all_known_sql,
     folded_paths,
@@ -25,7 +26,6 @@ from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.sql_text import (
     column,
-    literal,
     options_map,
     string_array,
     type_ddl,

@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType, _parse_datatype_string
 
+from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.discovery import Listing, list_files, path_of_uri
 from penstock.spark.sources.auto_loader.inference import has_json_arrays, infer_first_version
 from penstock.spark.sources.auto_loader.limits import limit_options, needs_sizes
@@ -17,7 +18,6 @@ from penstock.spark.sources.auto_loader.records import file_rows
 from penstock.spark.sources.auto_loader.sample import sample
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource
-from penstock.spark.sources.auto_loader.sql_text import literal
 from penstock.spark.sources.native import native_load
 from penstock.spark.sources.stream_read import StreamRead
 

@@ -11,12 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.errors import DataError
+from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.discovery import Listing
 from penstock.spark.sources.auto_loader.inference import infer_columns
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, EvolutionMode
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, new_field_paths
-from penstock.spark.sources.auto_loader.sql_text import column, literal, with_file_path
+from penstock.spark.sources.auto_loader.sql_text import column, with_file_path
 from penstock.spark.sources.auto_loader.unknown_fields import raise_unknown_sql
 
 _LOOKED_AT = "_footers_read"

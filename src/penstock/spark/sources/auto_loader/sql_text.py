@@ -6,15 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from penstock.graph.sql_names import literal, quoted
+
 
 def column(*path: str) -> str:
     """Returns a column or nested field reference, each part quoted."""
-    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
-
-
-def literal(text: str) -> str:
-    """Returns a string literal."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return ".".join(map(quoted, path))
 
 
 def string_array(texts: Iterable[str]) -> str:
