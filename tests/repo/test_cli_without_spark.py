@@ -52,6 +52,13 @@ def test_show_starts_no_spark(project: Path) -> None:
     assert {"pyspark", "py4j"}.isdisjoint(told["loaded"])
 
 
+@pytest.mark.parametrize("words", [["ls"], ["verify"], ["show", "silver_orders"]], ids=" ".join)
+def test_checkpoints_are_looked_at_without_spark(words: list[str], project: Path) -> None:
+    told = run("checkpoint", *words, cwd=project)
+    assert told["code"] in (0, 2, None)
+    assert {"pyspark", "py4j"}.isdisjoint(told["loaded"])
+
+
 def test_help_does_not_read_the_pipeline_file(tmp_path: Path) -> None:
     (tmp_path / "penstock.yml").write_text("{{{ no yaml")
     assert run("run", "--help", cwd=tmp_path)["code"] in (0, None)

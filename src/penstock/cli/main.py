@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from penstock.cli import (
+    checkpoint,
     drop,
     events,
     explain,
@@ -117,6 +118,11 @@ quarantined = typer.Typer(
 quarantined.command(cls=Command)(quarantine.show)
 quarantined.command(cls=Command)(quarantine.replay)
 app.add_typer(quarantined, rich_help_panel=LOOK)
+
+checkpoints = typer.Typer(name="checkpoint", help="Look at what flows have read, and check it.", no_args_is_help=True)
+for action, command in (("ls", checkpoint.list_all), ("show", checkpoint.show), ("verify", checkpoint.verify)):
+    checkpoints.command(action, cls=Command)(command)
+app.add_typer(checkpoints, rich_help_panel=LOOK)
 
 
 def main() -> None:

@@ -24,6 +24,18 @@ def short_count(value: float | None) -> str:
     return f"{value / 1e12:.1f}T"
 
 
+def byte_size(value: int | None) -> str:
+    """Returns `987 B`, `12.3 kB`, `4.5 MB`, in powers of 1000; a dash for None."""
+    if value is None:
+        return UNKNOWN
+    size, unit = float(value), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+
+
 def rate(value: float | None) -> str:
     """Returns rows per second as `410/s`, or a dash for None."""
     return UNKNOWN if value is None else f"{short_count(value)}/s"

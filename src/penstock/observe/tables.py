@@ -59,7 +59,10 @@ def list_tables(storage_uri: str, events: Iterable[Event] = ()) -> tuple[StoredT
             continue
         schema_name, _, name = str(definition.get("dataset")).partition(".")
         identifier = Identifier(schema_name, name)
-        uri = str(definition.get("path") or layout.table(identifier))
+        own = layout.table(identifier)
+        uri = str(definition.get("path") or own)
+        if identifier in found and uri.endswith(own.removeprefix(layout.uri)):
+            uri = own  # the log of a storage that was moved or copied names the place from before
         if identifier in found or storage.exists(f"{uri}/_delta_log"):
             found.pop(identifier, None)  # the declared spelling replaces the folder's
             found[identifier] = StoredTable(identifier, uri)

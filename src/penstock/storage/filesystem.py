@@ -127,6 +127,24 @@ class Storage:
         with _reading(uri) if "r" in mode else _writing(uri):
             return cast("IO[bytes]", self._fs.open(uri, mode))
 
+    def walk(self, location: str = "") -> list[StoredFile]:
+        """Returns all files below the folder, each with its path in it as the name; a missing folder is empty."""
+        uri = self.resolve(location)
+        with _reading(uri):
+            self._fs.invalidate_cache()
+            try:
+                entries = self._fs.find(uri, detail=True)
+            except FileNotFoundError:
+                return []
+            root = str(self._fs._strip_protocol(uri)).rstrip("/")  # noqa: SLF001 - fsspec has no public name for it
+            found = []
+            for path, entry in entries.items():
+                name = str(path).removeprefix(root).lstrip("/")
+                modified = _seconds(entry.get("mtime") or entry.get("LastModified") or entry.get("created"))
+                size = int(entry.get("size") or 0)
+                found.append(StoredFile(name, f"{uri.rstrip('/')}/{name}", size, is_directory=False, modified=modified))
+            return sorted(found, key=lambda entry: entry.name)
+
     def list(self, location: str = "") -> list[StoredFile]:
         """Returns the folder's entries in the order of their names; a missing folder is empty."""
         uri = self.resolve(location)

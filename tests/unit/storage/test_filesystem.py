@@ -112,3 +112,15 @@ def test_a_scheme_whose_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> N
         Storage("s3a://bucket/orders")
     assert caught.value.condition == "STORAGE_EXTRA_MISSING"
     assert caught.value.facts == {"uri": "s3a://bucket/orders", "package": "s3fs"}
+
+
+@pytest.mark.parametrize("place", ["disk", "memory"])
+def test_walk_finds_files_at_any_depth_by_their_path(place: str, tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path) if place == "disk" else "memory://walk/here")
+    assert storage.walk("nothing") == []
+    for name in ("a/1", "a/b/c/2", "a/.hidden"):
+        storage.write_text_atomic(name, "xy")
+    found = {file.name: (file.size, file.is_directory) for file in storage.walk("a")}
+    assert found == {"1": (2, False), "b/c/2": (2, False), ".hidden": (2, False)}
+    assert [storage.read_text(file.uri) for file in storage.walk("a")] == ["xy"] * 3
+    assert all(file.modified for file in storage.walk("a"))

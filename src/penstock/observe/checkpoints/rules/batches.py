@@ -1,0 +1,42 @@
+"""The logs of planned and of committed batches have no holes, and belong to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from penstock.errors import StateError
+from penstock.observe.checkpoints.inventory import StoredCheckpoint
+
+
+def check(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
+    """Yields CHECKPOINT_FILE_MISSING, CHECKPOINT_BATCH_MISSING and CHECKPOINT_COMMIT_WITHOUT_OFFSETS.
+
+    The newest batch may be planned and not committed: the next run finishes it.
+    """
+    folder = checkpoint.folder
+    planned, committed = folder.numbers("offsets"), folder.numbers("commits")
+    if folder.files and "metadata" not in folder.files:
+        yield checkpoint.refusal("CHECKPOINT_FILE_MISSING", file=f"{folder.uri}/metadata")
+    if holes := _holes(planned):
+        yield checkpoint.refusal("CHECKPOINT_BATCH_MISSING", log="offsets", batches=_listed(holes))
+    # Spark deletes old offsets before it deletes their commits, so commits may begin earlier.
+    orphans = [batch for batch in committed if not planned or batch > planned[-1]]
+    if orphans:
+        yield checkpoint.refusal("CHECKPOINT_COMMIT_WITHOUT_OFFSETS", batches=_listed(orphans))
+    if not planned:
+        return
+    done = set(committed)
+    begin = committed[0] if committed and planned[0] > 0 else planned[0]
+    if missing := [batch for batch in range(begin, planned[-1]) if batch not in done]:
+        yield checkpoint.refusal("CHECKPOINT_BATCH_MISSING", log="commits", batches=_listed(missing))
+
+
+def _holes(numbers: tuple[int, ...]) -> list[int]:
+    if not numbers:
+        return []
+    present = set(numbers)
+    return [number for number in range(numbers[0], numbers[-1]) if number not in present]
+
+
+def _listed(batches: Sequence[int]) -> str:
+    return ", ".join(map(str, batches[:10])) + (f" and {len(batches) - 10} more" if len(batches) > 10 else "")

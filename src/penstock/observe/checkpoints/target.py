@@ -1,0 +1,72 @@
+"""What a flow's target knows of its batches: the transactions in a Delta table's log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from penstock.errors import StateError
+from penstock.plan.state import GENERATION
+from penstock.storage import Storage
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_COMMITS_LOOKED_AT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A stored table as the target of flows: its newest version, and the generation of its checkpoints."""
+
+    name: str
+    uri: str
+    version: int
+    generation: int
+    _table: DeltaTable
+
+    @classmethod
+    def open(cls, name: str, uri: str) -> Target | None:
+        """Returns the table at `uri`, None when there is none.
+
+        Raises:
+            StateError: TABLE_NOT_READABLE.
+        """
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            if not DeltaTable.is_deltatable(uri):
+                return None
+            table = DeltaTable(uri)
+            generation = int(table.metadata().configuration.get(GENERATION, "0"))
+            return cls(name, uri, table.version(), generation, table)
+        except (DeltaError, OSError, ValueError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=reason) from error
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether there is any file with rows."""
+        return bool(self._table.file_uris())
+
+    def newest_batch(self, query_id: str) -> int | None:
+        """Returns the newest batch of a query that the table notes; None for none."""
+        return self._table.transaction_version(query_id)
+
+    def version_of(self, query_id: str, batch: int) -> int | None:
+        """Returns the version that a batch made; None when it is not among the newest hundred."""
+        storage = Storage(self.uri)
+        for version in range(self.version, max(-1, self.version - _COMMITS_LOOKED_AT), -1):
+            try:
+                content = storage.read_text(f"_delta_log/{version:020d}.json")
+            except FileNotFoundError:
+                return None
+            for line in content.splitlines():
+                if '"txn"' not in line:
+                    continue
+                note = json.loads(line).get("txn") or {}
+                if (note.get("appId"), note.get("version")) == (query_id, batch):
+                    return version
+        return None

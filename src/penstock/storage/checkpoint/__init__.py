@@ -1,0 +1,31 @@
+"""The checkpoints of Spark's streaming queries as files: read without Spark, never guessed at."""
+
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import (
+    OFFSET_LOG_VERSION,
+    DamagedFile,
+    PlannedBatch,
+    UnknownVersion,
+    parse_commit,
+    parse_planned_batch,
+    parse_query_id,
+    parse_source_log,
+)
+from penstock.storage.checkpoint.state import OperatorState, StateStore, missing_state_files, operators, parse_operator
+
+__all__ = [
+    "OFFSET_LOG_VERSION",
+    "CheckpointFolder",
+    "DamagedFile",
+    "OperatorState",
+    "PlannedBatch",
+    "StateStore",
+    "UnknownVersion",
+    "missing_state_files",
+    "operators",
+    "parse_commit",
+    "parse_operator",
+    "parse_planned_batch",
+    "parse_query_id",
+    "parse_source_log",
+]

@@ -1,0 +1,138 @@
+"""One checkpoint's folder, listed once."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from penstock.storage.checkpoint.logs import DamagedFile, PlannedBatch, parse_planned_batch, parse_query_id
+from penstock.storage.filesystem import Storage, StoredFile
+
+_CHECKSUM_HEADER = struct.Struct(">4si")
+_MAGIC = b"crc\0"
+_TEMPORARY = re.compile(r"\.[0-9a-f]{8}-[0-9a-f-]{27}\.tmp$")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFolder:
+    """The files of one checkpoint as they were when it was opened, by their path in it.
+
+    Hadoop's checksums and what an interrupted write left over are not among `files`.
+    """
+
+    uri: str
+    storage: Storage
+    files: Mapping[str, StoredFile]
+    checksums: frozenset[str]
+
+    @classmethod
+    def open(cls, uri: str) -> CheckpointFolder:
+        """Lists the folder; a missing one has no files.
+
+        Raises:
+            ConfigError: STORAGE_NOT_READABLE.
+        """
+        storage = Storage(uri)
+        found = {file.name: file for file in storage.walk()}
+        kept = {name: file for name, file in found.items() if not _is_beside(name)}
+        checksums = frozenset(name for name in kept if _checksum_of(name) in found)
+        return cls(uri, storage, MappingProxyType(kept), checksums)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files.values())
+
+    @property
+    def changed(self) -> float | None:
+        """When the newest file was written, in seconds since 1970."""
+        return max((file.modified for file in self.files.values() if file.modified is not None), default=None)
+
+    def numbers(self, folder: str) -> tuple[int, ...]:
+        """Returns the numbers by which the files directly in `folder` are called, in their order."""
+        prefix = f"{folder}/"
+        names = (name.removeprefix(prefix) for name in self.files if name.startswith(prefix))
+        return tuple(sorted(int(name) for name in names if name.isdecimal()))
+
+    @property
+    def planned(self) -> int | None:
+        """The newest batch of the offset log."""
+        return max(self.numbers("offsets"), default=None)
+
+    @property
+    def committed(self) -> int | None:
+        """The newest batch of the commit log."""
+        return max(self.numbers("commits"), default=None)
+
+    @property
+    def in_flight(self) -> int | None:
+        """The batch that was planned and not committed: the next start runs it again, with the same rows."""
+        return self.planned if self.planned is not None and self.planned != self.committed else None
+
+    def query_id(self) -> str:
+        """Returns the query's id.
+
+        Raises:
+            FileNotFoundError: there is no `metadata`.
+            DamagedFile: it cannot be read.
+        """
+        return parse_query_id(self.read("metadata"))
+
+    def planned_batch(self, number: int) -> PlannedBatch:
+        """Returns one batch of the offset log.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            DamagedFile, UnknownVersion: it cannot be read.
+        """
+        return parse_planned_batch(self.read(f"offsets/{number}"))
+
+    def read(self, name: str) -> bytes:
+        """Returns a file's content, which is what was written as far as a checksum beside the file can tell.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            DamagedFile: the checksum is of another content.
+        """
+        content = self.read_unchecked(name)
+        if not self.fits_checksum(name, content):
+            raise DamagedFile("does not fit its checksum")
+        return content
+
+    def read_unchecked(self, name: str) -> bytes:
+        """Returns a file's content as it is now."""
+        return self.storage.read_bytes(name)
+
+    def fits_checksum(self, name: str, content: bytes) -> bool:
+        """Whether a checksum beside the file, if there is one, is of this content."""
+        return name not in self.checksums or _fits(content, self.storage.read_bytes(_checksum_of(name)))
+
+    def below(self, folder: str) -> Iterable[str]:
+        """Returns the names of the files anywhere in `folder`, without the folder's own."""
+        prefix = f"{folder}/"
+        return (name.removeprefix(prefix) for name in self.files if name.startswith(prefix))
+
+
+def _checksum_of(name: str) -> str:
+    folder, slash, file = name.rpartition("/")
+    return f"{folder}{slash}.{file}.crc"
+
+
+def _is_beside(name: str) -> bool:
+    file = name.rpartition("/")[2]
+    return file.startswith(".") or bool(_TEMPORARY.search(file))
+
+
+def _fits(content: bytes, checksum: bytes) -> bool:
+    """Compares with Hadoop's checksums, a CRC-32 for each so many bytes. Hadoop ignores a file that is none itself."""
+    if len(checksum) < _CHECKSUM_HEADER.size:
+        return True
+    magic, step = _CHECKSUM_HEADER.unpack_from(checksum)
+    if magic != _MAGIC or step <= 0:
+        return True
+    sums = b"".join(struct.pack(">I", zlib.crc32(content[at : at + step])) for at in range(0, len(content), step))
+    return sums == checksum[_CHECKSUM_HEADER.size :]

@@ -1,0 +1,152 @@
+"""The text files of a checkpoint, as Spark 4.2 writes them: a line with the format's version, then JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+OFFSET_LOG_VERSION: Final = "v2"
+"""The version that names sources; `v1` counts them by position."""
+
+_VOID_OFFSET = "-"
+_OFFSET_VERSIONS = frozenset({"v1", OFFSET_LOG_VERSION})
+_COMMIT_VERSIONS = frozenset({"v1", "v2"})
+_SOURCE_VERSIONS = frozenset({"v1"})
+
+
+class DamagedFile(ValueError):
+    """A file does not hold what Spark writes; the text says why, as the end of "it …"."""
+
+
+class UnknownVersion(ValueError):
+    """A file's version line is of another Spark; the text is that line."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBatch:
+    """One file of `offsets/`: what a batch reads, up to where.
+
+    `settings` are the session settings that belong to the checkpoint. `offsets` tells the end of each source's
+    range by the source's name, or by its position in a version 1 log; None when the source has none.
+    """
+
+    version: str
+    watermark_ms: int
+    planned_ms: int
+    settings: Mapping[str, str]
+    offsets: Mapping[str, Any]
+
+
+def parse_planned_batch(content: bytes) -> PlannedBatch:
+    """Reads a file of `offsets/`.
+
+    Raises:
+        DamagedFile: it is empty, ends early, or holds something else.
+        UnknownVersion: another Spark wrote it.
+    """
+    version, lines = versioned_lines(content, _OFFSET_VERSIONS)
+    if len(lines) < 2:
+        raise DamagedFile("ends before the offsets")
+    metadata = json_object(lines[0])
+    settings = metadata.get("conf", {})
+    if not isinstance(settings, dict):
+        raise DamagedFile("holds settings of another form")
+    offsets: dict[str, Any] = {}
+    for position, line in enumerate(lines[1:]):
+        name, text = str(position), line
+        if version == OFFSET_LOG_VERSION:
+            name, colon, text = line.partition(":")
+            if not colon or not name or name in offsets:
+                raise DamagedFile("holds a line that is no offset")
+        offsets[name] = None if text == _VOID_OFFSET else _value(text)
+    return PlannedBatch(
+        version,
+        _number(metadata, "batchWatermarkMs"),
+        _number(metadata, "batchTimestampMs"),
+        {str(key): str(value) for key, value in settings.items()},
+        offsets,
+    )
+
+
+def parse_commit(content: bytes) -> int:
+    """Reads a file of `commits/` and returns the watermark of the next batch, in milliseconds since 1970.
+
+    Raises:
+        DamagedFile, UnknownVersion: as `parse_planned_batch`.
+    """
+    _, lines = versioned_lines(content, _COMMIT_VERSIONS)
+    if len(lines) != 1:
+        raise DamagedFile("ends after its first line" if not lines else "has lines that do not belong to it")
+    return _number(json_object(lines[0]), "nextBatchWatermarkMs")
+
+
+def parse_query_id(content: bytes) -> str:
+    """Reads the file `metadata`: the query's id, under which its target notes each batch.
+
+    Raises:
+        DamagedFile: it is empty, ends early, or holds something else.
+    """
+    document = json_object(_text(content))
+    try:
+        return str(UUID(str(document["id"])))
+    except (KeyError, ValueError) as error:
+        raise DamagedFile("holds no query id") from error
+
+
+def parse_source_log(content: bytes) -> tuple[Any, ...]:
+    """Reads a file of `sources/<source>/`: the files of one step of a file source, or where another source began.
+
+    Raises:
+        DamagedFile, UnknownVersion: as `parse_planned_batch`.
+    """
+    # Kafka's begins with a zero byte: old versions of Spark shall not take it for a log of their own.
+    _, lines = versioned_lines(content.removeprefix(b"\0"), _SOURCE_VERSIONS)
+    if not lines:
+        raise DamagedFile("ends after its first line")
+    return tuple(_value(line) for line in lines)
+
+
+def versioned_lines(content: bytes, known: frozenset[str]) -> tuple[str, list[str]]:
+    """Returns the version and the lines behind it; raises DamagedFile, or UnknownVersion for one not in `known`."""
+    version, newline, rest = _text(content).partition("\n")
+    if version not in known:
+        if version.startswith("v") and version[1:].isdecimal():
+            raise UnknownVersion(version)
+        raise DamagedFile("does not begin with a version")
+    if not newline:
+        raise DamagedFile("ends after its first line")
+    return version, rest.removesuffix("\n").split("\n") if rest else []
+
+
+def _text(content: bytes) -> str:
+    if not content:
+        raise DamagedFile("is empty")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise DamagedFile("holds bytes that are no text") from error
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DamagedFile("holds a line that is no JSON, or ends in the middle of it") from error
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Returns a JSON object; raises DamagedFile for anything else."""
+    value = _value(text)
+    if not isinstance(value, dict):
+        raise DamagedFile("holds JSON of another form")
+    return value
+
+
+def _number(document: Mapping[str, Any], key: str) -> int:
+    value = document.get(key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise DamagedFile(f"holds no {key}")
+    return value

@@ -1,0 +1,112 @@
+"""The state stores in a checkpoint: which there are, and whether the next start finds what it loads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, json_object, versioned_lines
+
+_VERSIONS = frozenset({"v1", "v2"})
+_STORE_FILE = re.compile(r"^(\d+)(?:_[^.]+)?\.(changelog|delta|zip|snapshot)$")
+_WHOLE = {"zip", "snapshot"}
+_DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class StateStore:
+    """A named store of an operator, kept in so many partitions."""
+
+    name: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorState:
+    """A stateful operator of a query: its number in the plan, Spark's name for it, its stores."""
+
+    number: int
+    name: str
+    stores: tuple[StateStore, ...]
+
+
+@dataclass(slots=True)
+class _Versions:
+    """The versions of one store's partition that its files hold: whole ones, and changes from the one before."""
+
+    whole: set[int] = field(default_factory=set)
+    changes: dict[int, str] = field(default_factory=dict)
+
+
+def operators(folder: CheckpointFolder) -> Iterator[tuple[int, OperatorState | None]]:
+    """Yields the stateful operators by number, None for one whose description is missing or cannot be read."""
+    numbers = {int(part) for name in folder.below("state") if (part := name.partition("/")[0]).isdecimal()}
+    for number in sorted(numbers):
+        file = _metadata_file(folder, number)
+        try:
+            name, stores = ("", ()) if file is None else parse_operator(folder.read(file))
+        except (DamagedFile, UnknownVersion, FileNotFoundError):
+            file = None
+        yield number, None if file is None else OperatorState(number, name, stores)
+
+
+def parse_operator(content: bytes) -> tuple[str, tuple[StateStore, ...]]:
+    """Reads the description of a stateful operator: Spark's name for it, and its stores.
+
+    Raises:
+        DamagedFile: it is empty, ends early, or holds something else.
+        UnknownVersion: another Spark wrote it.
+    """
+    _, lines = versioned_lines(content, _VERSIONS)
+    if not lines:
+        raise DamagedFile("ends after its first line")
+    document = json_object(lines[0])
+    try:
+        stores = tuple(
+            StateStore(str(each["storeName"]), int(each["numPartitions"])) for each in document["stateStoreInfo"]
+        )
+        return str(document["operatorInfo"]["operatorName"]), stores
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedFile("holds JSON of another form") from error
+
+
+def missing_state_files(folder: CheckpointFolder, operator: OperatorState, version: int) -> Iterator[str]:
+    """Yields the files without which `version` of an operator's state cannot be loaded.
+
+    A store's version is the newest whole one at or below it, and all changes since. Where no file at all is
+    left, the newest one is named.
+    """
+    if version <= 0:
+        return
+    for store in operator.stores:
+        for partition in range(store.partitions):
+            place = f"state/{operator.number}/{partition}"
+            place = place if store.name == _DEFAULT else f"{place}/{store.name}"
+            found = _versions(folder, place)
+            newest = max((whole for whole in found.whole if whole <= version), default=0)
+            suffix = next((found.changes[each].rpartition(".")[2] for each in found.changes), "changelog")
+            for step in range(version, newest, -1):
+                if step not in found.changes:
+                    yield f"{place}/{step}.{suffix}"
+
+
+def _versions(folder: CheckpointFolder, place: str) -> _Versions:
+    found = _Versions()
+    for name in folder.below(place):
+        if match := _STORE_FILE.match(name):
+            number, kind = int(match[1]), match[2]
+            if kind in _WHOLE:
+                found.whole.add(number)
+            else:
+                found.changes[number] = name
+    return found
+
+
+def _metadata_file(folder: CheckpointFolder, number: int) -> str | None:
+    file = f"state/{number}/_metadata/metadata"
+    if file in folder.files:
+        return file
+    newer = folder.numbers(f"state/{number}/_metadata/v2")
+    return f"state/{number}/_metadata/v2/{newer[-1]}" if newer else None
