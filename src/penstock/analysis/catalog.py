@@ -104,10 +104,10 @@ class AnalysisCatalog:
             check_view_read(identifier, view_streaming=known.streaming, read_streaming=streaming)
             if any(key.casefold() in {"versionasof", "timestampasof"} for key in options):
                 raise DefinitionError("TIME_TRAVEL_ON_VIEW", name=identifier)
-            evaluation.inputs.append(Input("view", str(identifier), streaming, dataset=identifier))
+            evaluation.note(Input("view", str(identifier), streaming, dataset=identifier))
             return evaluation.inline(dataset, dataset.function)
         name = evaluation.source_name(identifier.name) if streaming else None
-        evaluation.inputs.append(Input("delta", str(identifier), streaming, dataset=identifier, name=name))
+        evaluation.note(Input("delta", str(identifier), streaming, dataset=identifier, name=name))
         if streaming and known.rewritten and not _accepts_rewrites(options):
             raise DefinitionError("STREAMING_READ_OF_REWRITTEN_TABLE", name=identifier)
         schema = readable_schema(known.schema)

@@ -17,12 +17,14 @@ from penstock.graph.elements import ChangeFlow, Dataset, Sink, SnapshotChangeFlo
 from penstock.graph.resolved import AppliedChanges, Input, QueryDefinition
 from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
+from penstock.graph.stream_definition import StreamDefinition
 from penstock.spark.changes.resolve import judged_expectations, resolve_changes, wanted_rows
 from penstock.spark.changes.snapshots import snapshot_target
 from penstock.spark.definition import query_definition
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import observe_expectations
 from penstock.spark.plans import OutputMode, stateful_operators, supported_output_mode, watermark
+from penstock.spark.stream_definition import stream_definition
 from penstock.spark.translate import reason_of, translate_analysis
 
 
@@ -38,6 +40,7 @@ class AnalysedQuery:
     watermark: tuple[str, str] | None
     definition: QueryDefinition | None
     changes: AppliedChanges | None
+    stream: StreamDefinition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ class QueryAnalyser:
             watermark=None if mark is None else (mark.column, mark.delay),
             definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
             changes=applied,
+            stream=stream_definition(frame, evaluation.sources, mode) if frame.isStreaming and modes else None,
         )
 
     def _source(

@@ -306,6 +306,7 @@ def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
         query.watermark,
         query.definition,
         query.changes,
+        query.stream,
     )
 
 

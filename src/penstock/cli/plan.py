@@ -9,6 +9,7 @@ from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Setti
 from penstock.cli.project import enter, open_project
 from penstock.cli.quiet_stdout import only_results_on_stdout
 from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
+from penstock.errors import UpdateRefused
 
 
 def plan(
@@ -36,3 +37,5 @@ def plan(
         print_json(planned.plan.to_json())
     else:
         say(render_plan(planned.plan))
+    if planned.plan.refusals:
+        raise UpdateRefused(planned.plan.refusals)

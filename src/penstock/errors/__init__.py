@@ -9,6 +9,7 @@ from penstock.errors.base import (
     PenstockError,
     PipelineInvalid,
     StateError,
+    UpdateRefused,
 )
 from penstock.errors.catalogue import Condition, Retry, condition, conditions
 from penstock.errors.location import SourceLocation, StatementPosition
@@ -28,6 +29,7 @@ __all__ = [
     "SourceLocation",
     "StateError",
     "StatementPosition",
+    "UpdateRefused",
     "condition",
     "conditions",
     "did_you_mean",

@@ -148,3 +148,19 @@ class PipelineInvalid(DefinitionError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PipelineInvalid, (self.errors, self.downstream)
+
+
+class UpdateRefused(StateError):
+    """All that keeps one update from running, together; nothing was written."""
+
+    def __init__(self, errors: Sequence[PenstockError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("UPDATE_REFUSED", count=len(self.errors))
+
+    def redact(self, redacted: Callable[[str], str]) -> None:
+        """Applies `redacted` to each of the errors."""
+        for error in self.errors:
+            error.redact(redacted)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UpdateRefused, (self.errors,)

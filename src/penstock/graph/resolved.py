@@ -18,6 +18,7 @@ from penstock.graph.elements import (
 )
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
+from penstock.graph.stream_definition import StreamDefinition
 
 
 class FlowType(Enum):
@@ -100,7 +101,7 @@ class ResolvedFlow:
     the stateful operators, outermost first (`aggregate`, `deduplicate`, `stream-stream join`, …).
     `watermark` is the event-time column and delay, e.g. `("order_time", "1 hour")`.
     `definition` is that of a batch query, None for a streaming one. `changes` is of a flow that applies changes
-    by key.
+    by key. `stream` is what the checkpoint of a streaming flow depends on.
     """
 
     flow: UnresolvedFlow
@@ -112,6 +113,7 @@ class ResolvedFlow:
     watermark: tuple[str, str] | None = None
     definition: QueryDefinition | None = None
     changes: AppliedChanges | None = None
+    stream: StreamDefinition | None = None
 
     @property
     def upstream(self) -> tuple[Identifier, ...]:

@@ -33,8 +33,10 @@ from penstock.plan.stages import (
     Stage,
     UpdatePlan,
     describe,
+    flow_label,
 )
 from penstock.plan.state import CLUSTER_BY, DATASET_TYPE, GENERATION, PIPELINE, PRIVATE, StateSnapshot, TableState
+from penstock.plan.stream_changes import StreamChanges, Verdict, compare_streams
 
 _TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
 
@@ -52,7 +54,7 @@ def plan_update(
     """
     planner = _Planner(graph, state, selection, overlap)
     stages = tuple(planner.stages())
-    return UpdatePlan(graph, stages, (*planner.notices, *_undeclared(state)))
+    return UpdatePlan(graph, stages, (*planner.notices, *_undeclared(state)), tuple(planner.refusals))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class _Planner:
     selection: ResolvedSelection
     overlap: bool
     notices: list[PenstockError] = field(default_factory=list)
+    refusals: list[PenstockError] = field(default_factory=list)
     emptied: set[Identifier] = field(default_factory=set)
     unchanged: set[Identifier] = field(default_factory=set)
     """The materialized views that this update leaves as they are; the graph's order has them before their readers."""
@@ -108,15 +111,39 @@ class _Planner:
         generation = newest + 1 if reset else max(newest, 0)
         again = f"; full refresh: all rows again, what the sink holds is not cleaned (generation {generation})"
         for flow in self.graph.flows_to(sink.identifier):
+            changes = self._stream_changes(flow, reset=reset)
             yield RunSinkFlow(
                 dataset=sink.identifier,
-                explanation=_explanation(flow) + (again if reset and newest >= 0 else ""),
+                explanation=_explanation(flow, changes) + (again if reset and newest >= 0 else ""),
                 flow=flow,
                 sink=sink,
                 after=self._after(flow),
                 generation=generation,
                 overlap=self._can_overlap(flow),
+                changes=changes,
             )
+
+    def _stream_changes(self, flow: ResolvedFlow, *, reset: bool) -> StreamChanges:
+        """Compares a streaming flow with its checkpoint; one that cannot go on is among the refusals."""
+        target = flow.flow.target
+        started = (target, flow.flow.name) in self.state.streams and not reset
+        before = self.state.streams.get((target, flow.flow.name))
+        assert flow.stream is not None, "streaming flows are analysed with their definition"
+        changes = compare_streams(before, flow.stream, started=started)
+        if changes.verdict is Verdict.FULL_REFRESH:
+            allowed = reset_allowed(self.graph, target)
+            self.refusals.append(
+                StateError(
+                    "CHECKPOINT_NOT_COMPATIBLE" if allowed else "CHECKPOINT_CHANGE_FORBIDDEN",
+                    location=flow.flow.location,
+                    dataset=str(target),
+                    flow=flow.flow.name,
+                    name=flow_label(flow),
+                    reasons="; ".join(changes.reasons),
+                    command=self._way_out(target)(),
+                )
+            )
+        return changes
 
     @property
     def _full_refresh(self) -> FullRefreshCheck:
@@ -295,14 +322,16 @@ class _Planner:
                     keeps_schema=self.graph.stored_schemas[identifier].constrained,
                 )
             case _:
+                changes = self._stream_changes(flow, reset=reset)
                 yield RunStreamingFlow(
                     dataset=identifier,
-                    explanation=_explanation(flow),
+                    explanation=_explanation(flow, changes),
                     flow=flow,
                     path=path,
                     after=after,
                     generation=generation,
                     overlap=self._can_overlap(flow),
+                    changes=changes,
                 )
 
     def _after(self, flow: ResolvedFlow) -> tuple[Identifier, ...]:
@@ -340,13 +369,14 @@ def _privacy(table: Table, existing: TableState | None) -> dict[str, str]:
     return {}
 
 
-def _explanation(flow: ResolvedFlow) -> str:
+def _explanation(flow: ResolvedFlow, changes: StreamChanges | None = None) -> str:
     reads = ", ".join(
         str(read.dataset) if read.dataset else f"{read.format} {read.description}" for read in flow.inputs
     )
     state = f"; keeps state: {', '.join(flow.stateful)}" if flow.stateful else ""
     mark = f"; watermark {flow.watermark[1]} on {flow.watermark[0]}" if flow.watermark else ""
-    return f"{describe(flow)}: reads {reads}{state}{mark}"
+    compared = "" if changes is None or changes.verdict is Verdict.NEW else f"; checkpoint {changes.describe()}"
+    return f"{describe(flow)}: reads {reads}{state}{mark}{compared}"
 
 
 def _layout_note(table: StreamingTable | MaterializedView) -> dict[str, str]:

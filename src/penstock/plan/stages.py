@@ -13,6 +13,7 @@ from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
 from penstock.plan.changes import TableChanges
 from penstock.plan.state import RefreshRecord
+from penstock.plan.stream_changes import StreamChanges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +88,18 @@ class FlowStage(Stage):
 class StreamingStage(FlowStage):
     """Takes new data of the sources to the flow's target, with the checkpoint of a `generation`.
 
-    `overlap` allows the flow to run while the tables that it reads are still being filled.
+    `overlap` allows the flow to run while the tables that it reads are still being filled. `changes` compares the flow
+    with its checkpoint.
     """
 
     generation: int
     overlap: bool
+    changes: StreamChanges
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what every stage does, and `{verdict, reasons}` of the comparison as `checkpoint`."""
+        compared = {"verdict": self.changes.verdict.value, "reasons": list(self.changes.reasons)}
+        return FlowStage.to_json(self) | {"checkpoint": compared}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,12 +167,14 @@ StageT = TypeVar("StageT", bound=Stage)
 class UpdatePlan:
     """All steps of one update in an order in which they could run one by one.
 
-    `notices` are conditions of the storage that do not stop the update.
+    `notices` are conditions of the storage that do not stop the update; `refusals` are those for which it cannot
+    run before something is done.
     """
 
     graph: ResolvedGraph
     stages: tuple[Stage, ...]
     notices: tuple[PenstockError, ...] = ()
+    refusals: tuple[PenstockError, ...] = ()
 
     @property
     def warnings(self) -> tuple[PenstockError, ...]:
@@ -176,10 +186,11 @@ class UpdatePlan:
         return tuple(stage for stage in self.stages if isinstance(stage, kind))
 
     def to_json(self) -> dict[str, Any]:
-        """Returns `{stages: [{stage, dataset, flow, explanation}], warnings}`."""
+        """Returns `{stages: [{stage, dataset, flow, explanation}], warnings, refusals}`."""
         return {
             "stages": [stage.to_json() for stage in self.stages],
             "warnings": [warning.to_json() for warning in self.warnings],
+            "refusals": [refusal.to_json() for refusal in self.refusals],
         }
 
 

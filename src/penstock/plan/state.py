@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
+from penstock.graph.stream_definition import StreamDefinition
 
 DATASET_TYPE = "penstock.dataset_type"
 GENERATION = "penstock.generation"
@@ -64,6 +65,8 @@ class StateSnapshot:
     `pipeline` is the pipeline's name, `undeclared` what it once stored and no longer declares.
     `refreshed` tells how the rows of a materialized view came about, `versions` the present versions of
     the tables that materialized views read (see `RefreshRecord.inputs`).
+    `streams` has the definition with which each checkpoint in use (`(target, flow)`) was last run, None when an older
+    version did not note it.
     """
 
     tables: Mapping[Identifier, TableState] = field(default_factory=dict)
@@ -74,3 +77,4 @@ class StateSnapshot:
     undeclared: tuple[Identifier, ...] = ()
     refreshed: Mapping[Identifier, RefreshRecord] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    streams: Mapping[tuple[Identifier, str], StreamDefinition | None] = field(default_factory=dict)

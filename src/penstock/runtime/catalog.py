@@ -46,10 +46,10 @@ class StoredCatalog:
         spark, path = evaluation.spark, self.paths[identifier]
         with handling_reads(None):
             if not streaming:
-                evaluation.inputs.append(Input("delta", str(identifier), streaming, dataset=identifier))
+                evaluation.note(Input("delta", str(identifier), streaming, dataset=identifier))
                 return spark.read.format("delta").options(**options).load(path)
             name = evaluation.source_name(identifier.name)
-            evaluation.inputs.append(Input("delta", str(identifier), streaming, dataset=identifier, name=name))
+            evaluation.note(Input("delta", str(identifier), streaming, dataset=identifier, name=name))
             return spark.readStream.format("delta").options(**options).name(name).load(path)
 
 

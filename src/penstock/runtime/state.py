@@ -13,9 +13,11 @@ from penstock.graph.protection import MASKS, ROW_FILTER
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
 from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.schema import Schema
+from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.refresh import recorded_inputs
 from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSnapshot, TableState
 from penstock.runtime.refresh_notes import last_refresh, versions_of
+from penstock.runtime.stream_notes import is_started, noted_definition
 from penstock.spark.evaluation import EvaluationSettings, map_path
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.layout import decode_part
@@ -71,7 +73,26 @@ def snapshot(
         tuple(_undeclared(storage, layout, paths, pipeline)),
         refreshed,
         versions_of(read),
+        dict(_streams(graph, layout, tables, highest)),
     )
+
+
+def _streams(
+    graph: ResolvedGraph,
+    layout: StorageLayout,
+    tables: Mapping[Identifier, TableState],
+    highest: Mapping[Identifier, int],
+) -> Iterator[tuple[tuple[Identifier, str], StreamDefinition | None]]:
+    """Yields what is noted of each checkpoint that the next run goes on with."""
+    for flow in graph.flows:
+        target = flow.flow.target
+        table = tables.get(target)
+        if flow.stream is None or (table is None and target in graph.tables):
+            continue
+        generation = highest[target] if table is None else table.generation
+        checkpoint = layout.checkpoint(target, flow.flow.name, generation)
+        if is_started(checkpoint):
+            yield (target, flow.flow.name), noted_definition(checkpoint)
 
 
 def _undeclared(

@@ -17,6 +17,7 @@ from penstock.runtime.change_target import with_merged
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
+from penstock.runtime.stream_notes import note_definition
 from penstock.runtime.targets import stream_writer
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
@@ -87,6 +88,8 @@ class StreamingFlow:
             built = services.query(self._flow)
             follows = self._follows()
             writer = stream_writer(self._stage, services, built)
+            if self._flow.stream is not None:
+                note_definition(self._checkpoint, self._flow.stream)
             query = self._start(built, writer, follows=follows)
             run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)

@@ -11,7 +11,7 @@ from importlib import metadata
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
-from penstock.errors import PenstockError, StateError
+from penstock.errors import PenstockError, StateError, UpdateRefused
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import (
@@ -124,6 +124,8 @@ def _run(
     paths = workspace.paths(graph)
     reporter.definitions(graph, paths)
     reporter.plan(plan)
+    if plan.refusals:
+        raise UpdateRefused(plan.refusals)
     reporter.update(UpdateState.SETTING_UP_TABLES)
     set_up_tables(plan, workspace.spark)
     flows = tuple(stage for stage in plan.stages if isinstance(stage, FlowStage))

@@ -53,6 +53,13 @@ def check_streaming(frame: DataFrame, mode: str) -> None:
     checker.checkForStreaming(analyzed_plan(frame), output_mode)
 
 
+def physical_aggregation(plan: Any) -> tuple[list[Any], list[Any]] | None:
+    """Returns what an `Aggregate` groups by and the aggregate functions that its state holds, each once."""
+    spark = SparkSession.active()
+    found = jvm(spark).org.apache.spark.sql.catalyst.planning.PhysicalAggregation.unapply(plan)
+    return None if found.isEmpty() else (scala_seq(found.get()._1()), scala_seq(found.get()._2()))
+
+
 def parse_plan(spark: SparkSession, statement: str) -> Any:
     """Returns the unresolved `LogicalPlan` of a SQL statement."""
     return java_session(spark).sessionState().sqlParser().parsePlan(statement)

@@ -58,7 +58,8 @@ class EvaluationSettings:
 class Evaluation:
     """One call of a dataset function, or (`dataset` None) of a pipeline file's module-level code.
 
-    It is the `ReadHandler` while the function runs; its lists tell afterwards what was read.
+    It is the `ReadHandler` while the function runs; its lists tell afterwards what was read: `inputs` by the function
+    itself, `sources` those that the checkpoint knows by name, also of the views that are inlined.
     `count_once` puts an exchange behind each counted view, for a query that `counts_twice`.
     """
 
@@ -69,6 +70,7 @@ class Evaluation:
     dataset: str | None
     count_once: bool = False
     inputs: list[Input] = field(default_factory=list)
+    sources: list[Input] = field(default_factory=list)
     auto_loader_sources: list[AutoLoaderSource] = field(default_factory=list)
     observed: list[ObservedExpectations] = field(default_factory=list)
     brokers: list[str] = field(default_factory=list)
@@ -102,6 +104,7 @@ class Evaluation:
             self.schemas,
             str(view.identifier),
             self.count_once,
+            sources=self.sources,
             auto_loader_sources=self.auto_loader_sources,
             observed=self.observed,
             brokers=self.brokers,
@@ -119,6 +122,12 @@ class Evaluation:
         )
         self.observed.append(observed)
         return frame
+
+    def note(self, read: Input) -> None:
+        """Remembers one read."""
+        self.inputs.append(read)
+        if read.name is not None:
+            self.sources.append(read)
 
     def source_name(self, suggestion: str) -> str:
         """Returns a name for a source in the checkpoint: readable, stable, unique within the flow.
@@ -166,21 +175,21 @@ class Evaluation:
                 with handling_reads(None):
                     return spark.table(name)
             if not streaming:
-                self.inputs.append(Input("table", name, streaming=False))
+                self.note(Input("table", name, streaming=False))
             return None
         with handling_reads(None):
             if not streaming:
-                self.inputs.append(Input("delta", name, streaming=False))
+                self.note(Input("delta", name, streaming=False))
                 return spark.read.format("delta").options(**options).load(stored)
             source = self.source_name(name)
-            self.inputs.append(Input("delta", name, streaming=True, name=source))
+            self.note(Input("delta", name, streaming=True, name=source))
             return spark.readStream.format("delta").options(**options).name(source).load(stored)
 
     def stream(self, spark: SparkSession, read: StreamRead, load: Callable[[str], DataFrame]) -> DataFrame:
         """Answers a streaming read of something outside the pipeline."""
         description = shown_path(describe_source(read), self.settings.directory)
         name = self.source_name(read.name or f"{read.format}_{description.rstrip('/').rpartition('/')[2]}")
-        self.inputs.append(Input(read.format, description, streaming=True, name=name))
+        self.note(Input(read.format, description, streaming=True, name=name))
         with handling_reads(None):
             if read.format.casefold() == "cloudfiles":
                 frame, source = load_auto_loader(
@@ -200,7 +209,7 @@ class Evaluation:
         """Maps a path of another platform to a local one and a relative one to the pipeline's folder."""
         where = map_path(path, self.settings)
         if batch:
-            self.inputs.append(Input("files", path, streaming=False))
+            self.note(Input("files", path, streaming=False))
         return where
 
     def statement(self, spark: SparkSession, statement: str, execute: Callable[[str], DataFrame]) -> DataFrame:

@@ -30,7 +30,7 @@ class Watermark:
     delay: str
 
 
-_STATEFUL = {
+STATEFUL = {
     "Aggregate": "aggregate",
     "Distinct": "deduplicate",
     "Deduplicate": "deduplicate",
@@ -83,12 +83,12 @@ def stateful_operators(frame: DataFrame) -> tuple[str, ...]:
     if not frame.isStreaming:
         return ()
     found: list[str] = []
-    for node in _operators(frame, (*_STATEFUL, "Join")):
+    for node in _operators(frame, (*STATEFUL, "Join")):
         if not node.isStreaming():
             continue
         name = node.getClass().getSimpleName()
-        if name in _STATEFUL:
-            found.append(_STATEFUL[name])
+        if name in STATEFUL:
+            found.append(STATEFUL[name])
         elif name == "Join" and node.left().isStreaming() and node.right().isStreaming():
             found.append("stream-stream join")
     return tuple(found)

@@ -30,6 +30,7 @@ from penstock.graph.resolved import (
     ResolvedView,
 )
 from penstock.graph.schema import Schema
+from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import UpdatePlan
@@ -63,6 +64,7 @@ class Pipeline:
     versions: dict[str, str] = field(default_factory=dict)
     undeclared: tuple[Identifier, ...] = ()
     schemas: dict[Identifier, Schema] = field(default_factory=dict)
+    streams: dict[tuple[Identifier, str], StreamDefinition | None] = field(default_factory=dict)
 
     def stream(
         self,
@@ -141,7 +143,10 @@ class Pipeline:
             sequence_by="at",
         )
         kind = FlowType.CHANGE
-        self.flows.append(ResolvedFlow(flow, kind, _SCHEMA, not once, _inputs(reads), changes=applied))
+        definition = None if once else StreamDefinition()
+        self.flows.append(
+            ResolvedFlow(flow, kind, _SCHEMA, not once, _inputs(reads), changes=applied, stream=definition)
+        )
         return self
 
     def view(self, name: str, *reads: str) -> Pipeline:
@@ -169,7 +174,17 @@ class Pipeline:
         once = kind is FlowType.APPEND_ONCE
         flow = UnresolvedFlow(name=name, target=_id(into), function=_nothing, location=_PLACE, once=once)
         streaming = kind in {FlowType.APPEND, FlowType.COMPLETE}
-        self.flows.append(ResolvedFlow(flow, kind, _SCHEMA, streaming, _inputs(reads), stateful, watermark))
+        definition = StreamDefinition() if streaming else None
+        self.flows.append(
+            ResolvedFlow(flow, kind, _SCHEMA, streaming, _inputs(reads), stateful, watermark, stream=definition)
+        )
+        return self
+
+    def runs(self, name: str, now: StreamDefinition, *, noted: StreamDefinition | None = None) -> Pipeline:
+        """Says what the flow into a table or sink is made of now, and what its checkpoint was made with."""
+        [position] = [number for number, flow in enumerate(self.flows) if flow.flow.target == _id(name)]
+        flow = self.flows[position] = replace(self.flows[position], stream=now)
+        self.streams[_id(name), flow.flow.name] = noted
         return self
 
     def existing(self, *names: str, generation: int = 0, kind: str | None = None) -> Pipeline:
@@ -209,6 +224,7 @@ class Pipeline:
             undeclared=self.undeclared,
             refreshed=self.last,
             versions=self.versions,
+            streams=self.streams,
         )
         return plan_update(graph, state, chosen, overlap=overlap)
 

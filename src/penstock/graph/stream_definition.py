@@ -1,0 +1,68 @@
+"""What a streaming flow's checkpoint depends on: sources, state, output mode and query. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class StateOperator:
+    """One operator that keeps state: `name` as in `ResolvedFlow.stateful`.
+
+    `keys` is what its state is filed under and `values` what it holds, each an expression as the user would
+    read it; `content` is the fingerprint of both, computed columns resolved down to the columns of the sources.
+    """
+
+    name: str
+    keys: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDefinition:
+    """A streaming query as its checkpoint knows it.
+
+    `sources` tells by the name of each source in the checkpoint what it reads. `operators` keep state, innermost
+    first. `watermarks` gives the delay of each event-time column. `query` is a fingerprint of the whole query, which
+    is the same in whatever process it is analysed; the code of Python functions is not in it.
+    """
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+    operators: tuple[StateOperator, ...] = ()
+    watermarks: Mapping[str, str] = field(default_factory=dict)
+    output_mode: str = "append"
+    query: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns JSON-ready data for `from_json`."""
+        return {
+            "sources": dict(self.sources),
+            "operators": [
+                {"name": each.name, "keys": each.keys, "values": each.values, "content": each.content}
+                for each in self.operators
+            ],
+            "watermarks": dict(self.watermarks),
+            "output_mode": self.output_mode,
+            "query": self.query,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Any) -> StreamDefinition:
+        """Returns what `to_json` gave.
+
+        Raises:
+            KeyError, TypeError, AttributeError: it is something else.
+        """
+        return cls(
+            {str(name): str(read) for name, read in stored["sources"].items()},
+            tuple(
+                StateOperator(str(each["name"]), tuple(each["keys"]), tuple(each["values"]), str(each["content"]))
+                for each in stored["operators"]
+            ),
+            {str(column): str(delay) for column, delay in stored["watermarks"].items()},
+            str(stored["output_mode"]),
+            str(stored["query"]),
+        )

@@ -1,0 +1,97 @@
+"""Compares a streaming flow with the definition that its checkpoint was made with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from penstock.graph.stream_definition import StateOperator, StreamDefinition
+
+
+class Verdict(Enum):
+    """What may become of a checkpoint; the later ones outweigh the earlier ones."""
+
+    NEW = "new"
+    UNCHANGED = "unchanged"
+    COMPATIBLE = "compatible"
+    FULL_REFRESH = "needs full refresh"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamChanges:
+    """How a flow differs from what its checkpoint knows; each of `reasons` says what changed and what that does."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Returns the comparison in one sentence."""
+        return ": ".join([self.verdict.value, *(["; ".join(self.reasons)] if self.reasons else [])])
+
+
+def compare_streams(before: StreamDefinition | None, now: StreamDefinition, *, started: bool) -> StreamChanges:
+    """Returns whether a flow can go on with its checkpoint.
+
+    `before` is None when nothing was noted: for a new checkpoint, or (`started`) one that an older version made,
+    which is taken as it is; Spark's own checks then are all there is.
+    """
+    if not started:
+        return StreamChanges(Verdict.NEW)
+    if before is None:
+        return StreamChanges(Verdict.UNCHANGED)
+    if breaking := tuple(_breaking(before, now)):
+        return StreamChanges(Verdict.FULL_REFRESH, breaking)
+    if compatible := tuple(_compatible(before, now)):
+        return StreamChanges(Verdict.COMPATIBLE, compatible)
+    return StreamChanges(Verdict.UNCHANGED)
+
+
+def _breaking(before: StreamDefinition, now: StreamDefinition) -> Iterator[str]:
+    for name, read in before.sources.items():
+        if (other := now.sources.get(name, read)) != read:
+            yield f"source {name} read {read} and now reads {other}, where its offsets mean something else"
+    yield from _other_state(before.operators, now.operators)
+    if not (before.operators or now.operators):
+        return
+    if before.output_mode != now.output_mode:
+        yield f"its output mode was {before.output_mode} and is {now.output_mode}"
+    for column in before.watermarks.keys() ^ now.watermarks.keys():
+        change = "no longer has" if column in before.watermarks else "now has"
+        yield f"event-time column {column} {change} a watermark, by which its state ends"
+
+
+def _other_state(before: tuple[StateOperator, ...], now: tuple[StateOperator, ...]) -> Iterator[str]:
+    names, new_names = ([each.name for each in operators] for operators in (before, now))
+    if names != new_names:
+        yield f"it kept state for {_listed(names)} and now needs it for {_listed(new_names)}"
+        return
+    for old, new in zip(before, now, strict=True):
+        if old.content == new.content:
+            continue
+        if old.keys != new.keys:
+            yield f"the state of its {old.name} is filed by {_listed(old.keys)}, not by {_listed(new.keys)}"
+        elif old.values != new.values:
+            yield f"the state of its {old.name} holds {_listed(old.values)}, not {_listed(new.values)}"
+        else:
+            yield f"the columns from which its {old.name} is computed are computed in another way"
+
+
+def _compatible(before: StreamDefinition, now: StreamDefinition) -> Iterator[str]:
+    for name in sorted(now.sources.keys() - before.sources.keys()):
+        yield f"source {name} is new: {now.sources[name]} is read from its beginning"
+    for name in sorted(before.sources.keys() - now.sources.keys()):
+        yield f"source {name} is gone: its rows stay, and if it comes back all of {before.sources[name]} is read again"
+    for column, delay in sorted(now.watermarks.items()):
+        if (old := before.watermarks.get(column, delay)) != delay:
+            yield f"the watermark on {column} waits {delay} instead of {old}, from the next batch on"
+    if before.query == now.query:
+        return
+    if now.operators:
+        yield "its query has changed: state that is open holds rows of the old query beside those of the new one"
+    else:
+        yield "its query has changed: rows that are written stay as they are, new rows come from the new query"
+
+
+def _listed(parts: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(parts) or "nothing"

@@ -1,0 +1,183 @@
+"""What a streaming query is made of, as far as its checkpoint depends on it; the same in the next process."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.graph.resolved import Input
+from penstock.graph.stream_definition import StateOperator, StreamDefinition
+from penstock.spark import _jvm
+from penstock.spark.plans import STATEFUL, OutputMode
+from penstock.spark.query_settings import query_settings
+
+_ALL_FIELDS = 2**31 - 1
+_ATTRIBUTE = re.compile(r"([^\s(),\[\]{}]*)#(\d+)L?(?:-T\d+ms)?")
+_LEAF = re.compile(r"^([\s:|+-]*)(?:\w*Streaming\w*Relation\w*|Relation|LocalRelation|LogicalRDD)\b[^\[]*(.*)$")
+_DRAWN = re.compile(r"\b__penstock_\d+\b|(CollectMetrics .*), \d+$")
+_LONGEST_TEXT = 200
+
+
+def stream_definition(frame: DataFrame, sources: Iterable[Input], mode: OutputMode) -> StreamDefinition:
+    """Returns the definition of a streaming query.
+
+    `sources` are its streaming reads, which have names, those of the views that it inlines among them.
+    """
+    plan = _jvm.analyzed_plan(frame)
+    named = {
+        read.name: f"{read.format} {read.description}" if read.dataset is None else str(read.dataset)
+        for read in sources
+        if read.name is not None
+    }
+    tree = str(plan.treeString(True, False, _ALL_FIELDS, False, False))
+    operators: tuple[StateOperator, ...] = ()
+    watermarks: Mapping[str, str] = {}
+    if "EventTimeWatermark" in tree or "Join" in tree or any(name in tree for name in STATEFUL):
+        with query_settings(frame.sparkSession, {"spark.sql.debug.maxToStringFields": str(_ALL_FIELDS)}):
+            state = _State()
+            state.add(plan, _ids(plan.output().mkString(" ")))
+        operators, watermarks = tuple(state.operators), state.watermarks
+    query = hashlib.sha256("\n".join(_without_drawn(tree)).encode()).hexdigest()
+    return StreamDefinition(named, operators, watermarks, mode.value, query)
+
+
+def _without_drawn(tree: str) -> list[str]:
+    """The text of a plan without ids that Spark draws, and without what stands for a source there."""
+    ordinals: dict[str, int] = {}
+
+    def numbered(match: re.Match[str]) -> str:
+        return f"{match[1]}#{ordinals.setdefault(match[2], len(ordinals))}"
+
+    lines = (_LEAF.sub(r"\1source \2", line) for line in tree.splitlines())
+    return [_ATTRIBUTE.sub(numbered, _DRAWN.sub(r"\1", line)) for line in lines]
+
+
+@dataclass(slots=True)
+class _State:
+    """The operators with state of a plan, and what each column is computed from."""
+
+    operators: list[StateOperator] = field(default_factory=list)
+    watermarks: dict[str, str] = field(default_factory=dict)
+    _computed: dict[str, str] = field(default_factory=dict)
+
+    def add(self, plan: Any, needed: frozenset[str]) -> None:
+        """Walks through the nodes of a plan, those that are executed first at first.
+
+        `needed` are the ids of the columns that are used above the plan: Spark keeps no others in its state.
+        """
+        kind = plan.getClass().getSimpleName()
+        children = _jvm.scala_seq(plan.children())
+        below = _needed_below(kind, plan, needed)
+        for child in children:
+            self.add(child, _needed_of_union(plan, child, needed) if kind == "Union" else below)
+        match kind:
+            case "Project":
+                self._define(_jvm.scala_seq(plan.projectList()))
+            case "Window":
+                self._define(_jvm.scala_seq(plan.windowExpressions()))
+            case "Expand":
+                self._unite(plan, [_jvm.scala_seq(row) for row in _jvm.scala_seq(plan.projections())])
+            case "Union":
+                self._unite(plan, [_jvm.scala_seq(child.output()) for child in children])
+            case "EventTimeWatermark":
+                self.watermarks[self._text(plan.eventTime())] = str(plan.delay().toString())
+            case "Aggregate":
+                if plan.isStreaming():
+                    self._keep(STATEFUL[kind], *_aggregation(plan, needed))
+                self._define(_jvm.scala_seq(plan.aggregateExpressions()))
+            case "Deduplicate" | "DeduplicateWithinWatermark" if plan.isStreaming():
+                self._keep(STATEFUL[kind], _jvm.scala_seq(plan.keys()))
+            case "Distinct" if plan.isStreaming():
+                self._keep(STATEFUL[kind], _jvm.scala_seq(plan.output()))
+            case "Join" if all(child.isStreaming() for child in children):
+                condition = plan.condition()
+                columns = [column for child in children for column in _jvm.scala_seq(child.output())]
+                self._keep(
+                    f"stream-stream {str(plan.joinType().sql()).lower()} join",
+                    [] if condition.isEmpty() else [condition.get()],
+                    [column for column in columns if str(column.exprId().id()) in below],
+                )
+            case name if name in STATEFUL and plan.isStreaming():
+                self._keep(STATEFUL[name], _jvm.scala_seq(plan.groupingAttributes()))
+
+    def _keep(self, name: str, keys: Sequence[Any], values: Sequence[Any] = ()) -> None:
+        content = [f"{self._text(each)} {each.dataType().catalogString()}" for each in (*keys, *values)]
+        digest = hashlib.sha256("\n".join([name, str(len(keys)), *content]).encode()).hexdigest()
+        self.operators.append(StateOperator(name, _shown(keys), _shown(values), digest))
+
+    def _define(self, expressions: Iterable[Any]) -> None:
+        for expression in expressions:
+            if expression.getClass().getSimpleName() == "Alias":
+                self._computed[str(expression.exprId().id())] = _short(self._text(expression.child()))
+
+    def _unite(self, plan: Any, rows: list[list[Any]]) -> None:
+        """Several rows, or inputs, become one column: how often and in which order does not matter to its values."""
+        for position, column in enumerate(_jvm.scala_seq(plan.output())):
+            texts = sorted({self._text(row[position]) for row in rows})
+            self._computed[str(column.exprId().id())] = _short(" or ".join(texts))
+
+    def _text(self, expression: Any) -> str:
+        """Returns an expression over the columns of the sources, by name."""
+        if expression.getClass().getSimpleName() == "Alias":
+            expression = expression.child()
+        return _ATTRIBUTE.sub(lambda found: self._computed.get(found[2], found[1]), str(expression.toString()))
+
+
+def _needed_below(kind: str, plan: Any, needed: frozenset[str]) -> frozenset[str]:
+    """The columns that a node needs of its children, as Spark's optimizer finds them."""
+    match kind:
+        case "Project":
+            return _references(plan.projectList(), needed)
+        case "Aggregate":
+            return _references(plan.aggregateExpressions(), needed) | _ids(plan.groupingExpressions().mkString(" "))
+        case "Distinct":
+            return _ids(plan.output().mkString(" "))
+        case _:
+            return needed | _ids(plan.references().toString())
+
+
+def _references(expressions: Any, needed: frozenset[str]) -> frozenset[str]:
+    """The columns in those named expressions that are needed."""
+    wanted = (each for each in _jvm.scala_seq(expressions) if str(each.exprId().id()) in needed)
+    return frozenset().union(*(_ids(each.references().toString()) for each in wanted))
+
+
+def _needed_of_union(plan: Any, child: Any, needed: frozenset[str]) -> frozenset[str]:
+    columns = zip(_jvm.scala_seq(plan.output()), _jvm.scala_seq(child.output()), strict=True)
+    return frozenset(str(own.exprId().id()) for union, own in columns if str(union.exprId().id()) in needed)
+
+
+def _aggregation(plan: Any, needed: frozenset[str]) -> tuple[list[Any], list[Any]]:
+    """What an aggregate groups by, and the functions that it computes for columns that are needed."""
+    outputs = [each for each in _jvm.scala_seq(plan.aggregateExpressions()) if str(each.exprId().id()) in needed]
+    parts = _jvm.physical_aggregation(plan)
+    if parts is None:  # one with a Python function
+        return _jvm.scala_seq(plan.groupingExpressions()), outputs
+    grouping, functions = parts
+    texts = "\n".join(str(each.toString()) for each in outputs)
+    return grouping, [function for function in functions if _plain(function) in texts]
+
+
+def _plain(function: Any) -> str:
+    """The text of an aggregate function as it stands in the query; alone, Spark shows the id of its result too."""
+    return re.sub(r"#\d+L?$", "", str(function.aggregateFunction().toString()))
+
+
+def _ids(text: Any) -> frozenset[str]:
+    return frozenset(found[2] for found in _ATTRIBUTE.finditer(str(text)))
+
+
+def _short(text: str) -> str:
+    """A long text is told by its digest: expressions that build on each other would grow without end."""
+    return text if len(text) <= _LONGEST_TEXT else hashlib.sha256(text.encode()).hexdigest()
+
+
+def _shown(expressions: Iterable[Any]) -> tuple[str, ...]:
+    """Returns expressions as a person reads them."""
+    texts = (_ATTRIBUTE.sub(lambda found: found[1], str(each.toString())) for each in expressions)
+    return tuple(text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…" for text in texts)

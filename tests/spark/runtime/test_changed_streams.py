@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.spark.pipeline_project import PipelineProject
+
+from penstock.errors import UpdateRefused
+from penstock.plan.selection import RefreshSelection
+from penstock.plan.stages import RunStreamingFlow
+from penstock.runtime import plan_update
+
+PIPELINE = """
+@ps.table
+def orders():
+    return spark.readStream.schema("id LONG, product STRING, shop STRING, at TIMESTAMP").json("in")
+
+@ps.table
+def counts():
+    hourly = F.window("at", "1 hour")
+    return ps.read_stream("orders").withWatermark("at", "1 hour").groupBy(hourly, "{key}").count()
+"""
+
+
+def _order(number: int) -> dict[str, object]:
+    return {"id": number, "product": "tea", "shop": f"s{number}", "at": f"2026-01-0{number}T10:00:00Z"}
+
+
+def test_a_query_that_its_state_does_not_fit_is_refused_before_anything_is_written(project: PipelineProject) -> None:
+    project.arrive("1", [_order(1), _order(2)])
+    project.write(PIPELINE.format(key="product"))
+    assert not project.run().errors
+    before = project.rows("counts", "product", "count")
+    assert before == [("tea", 1)], "the window of the second day is open"
+
+    project.arrive("2", [_order(3)])
+    project.write(PIPELINE.format(key="shop"))
+    versions = {table: project.version(table) for table in ("orders", "counts")}
+    planned = plan_update(project.config, RefreshSelection(), spark=project.spark).plan
+    [refusal] = planned.refusals
+    assert (refusal.condition, refusal.dataset) == ("CHECKPOINT_NOT_COMPATIBLE", "shop.counts")
+    assert str(refusal.location).startswith("pipeline.py:")
+    with pytest.raises(UpdateRefused) as refused:
+        project.run()
+    assert refused.value.errors[0].message == refusal.message
+    assert {table: project.version(table) for table in versions} == versions
+
+    # Put back, it goes on where it stopped.
+    project.write(PIPELINE.format(key="product"))
+    assert not project.run().errors
+    assert project.rows("counts", "product", "count") == [("tea", 1), ("tea", 1)]
+
+    project.write(PIPELINE.format(key="shop"))
+    assert not project.run(full_refresh=("counts",)).errors
+    assert project.rows("counts", "shop", "count") == [("s1", 1), ("s2", 1)]
+    assert not project.run().errors, "the new checkpoint has a note of the new query"
+
+
+def test_a_compatible_change_goes_on_and_says_what_it_means(project: PipelineProject) -> None:
+    code = 'return spark.readStream.schema("id LONG, product STRING, shop STRING, at TIMESTAMP").json("in")'
+    project.arrive("1", [_order(1)])
+    project.write(f"@ps.table\ndef orders():\n    {code}\n")
+    assert not project.run().errors
+
+    project.arrive("2", [_order(2), _order(3)])
+    project.write(f"@ps.table\ndef orders():\n    {code}.where('id > 2')\n")
+    verdicts = []
+    for _ in range(2):
+        [flow] = plan_update(project.config, RefreshSelection(), spark=project.spark).plan.of_type(RunStreamingFlow)
+        verdicts.append(flow.changes.verdict.value)
+        assert not project.run().errors
+    assert verdicts == ["compatible", "unchanged"]
+    assert project.rows("orders", "id") == [1, 3]
+
+    # A checkpoint without a note, as an older version left it, is taken as it is.
+    [note] = (project.directory / ".penstock" / "checkpoints").rglob("penstock.json")
+    assert set(json.loads(note.read_text())) == {"definition"}
+    for damaged in (None, "{torn"):
+        note.unlink() if damaged is None else note.write_text(damaged)
+        assert not project.run().errors
+        assert set(json.loads(note.read_text())) == {"definition"}
+    assert project.rows("orders", "id") == [1, 3]

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from penstock.graph.stream_definition import StateOperator, StreamDefinition
+from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
+from penstock.plan.stream_changes import Verdict, compare_streams
+
+from .conftest import Pipeline
+
+PLAIN = StreamDefinition({"kafka_orders": "kafka orders"}, query="q1")
+HOURLY = StateOperator("aggregate", ("window", "product"), ("sum(amount)",), "a1")
+WINDOWS = StreamDefinition({"bronze": "shop.bronze"}, (HOURLY,), {"order_time": "1 hour"}, "append", "q1")
+DISTINCT = StateOperator("deduplicate", ("order_id",), (), "d1")
+
+
+def test_a_definition_survives_its_note() -> None:
+    assert StreamDefinition.from_json(json.loads(json.dumps(WINDOWS.to_json()))) == WINDOWS
+
+
+@pytest.mark.parametrize("damaged", [{}, [], None, {"sources": []}, {**WINDOWS.to_json(), "operators": [1]}])
+def test_a_damaged_note_is_none(damaged: object) -> None:
+    with pytest.raises((KeyError, TypeError, AttributeError)):
+        StreamDefinition.from_json(damaged)
+
+
+@pytest.mark.parametrize("now", [PLAIN, WINDOWS])
+def test_without_a_checkpoint_everything_is_new(now: StreamDefinition) -> None:
+    assert compare_streams(None, now, started=False).verdict is Verdict.NEW
+
+
+@pytest.mark.parametrize("now", [PLAIN, WINDOWS])
+def test_the_same_is_unchanged(now: StreamDefinition) -> None:
+    assert compare_streams(now, now, started=True).verdict is Verdict.UNCHANGED
+    assert compare_streams(None, now, started=True).verdict is Verdict.UNCHANGED, "nothing was noted"
+
+
+COMPATIBLE = {
+    "another filter": (PLAIN, replace(PLAIN, query="q2"), "new rows come from the new query"),
+    "a filter before state": (WINDOWS, replace(WINDOWS, query="q2"), "holds rows of the old query beside"),
+    "a source more": (
+        PLAIN,
+        replace(PLAIN, sources={**PLAIN.sources, "refunds": "kafka refunds"}, query="q2"),
+        "source refunds is new: kafka refunds is read from its beginning",
+    ),
+    "a source less": (
+        replace(PLAIN, sources={**PLAIN.sources, "refunds": "kafka refunds"}),
+        PLAIN,
+        "source refunds is gone: its rows stay",
+    ),
+    "another delay": (
+        WINDOWS,
+        replace(WINDOWS, watermarks={"order_time": "2 hours"}, query="q2"),
+        "waits 2 hours instead of 1 hour",
+    ),
+    "another output mode, without state": (PLAIN, replace(PLAIN, output_mode="update", query="q2"), "new query"),
+}
+
+
+@pytest.mark.parametrize("case", COMPATIBLE)
+def test_compatible_changes(case: str) -> None:
+    before, now, effect = COMPATIBLE[case]
+    changes = compare_streams(before, now, started=True)
+    assert changes.verdict is Verdict.COMPATIBLE
+    assert effect in changes.describe()
+
+
+BREAKING = {
+    "another topic under the name of a source": (
+        PLAIN,
+        replace(PLAIN, sources={"kafka_orders": "kafka refunds"}),
+        "source kafka_orders read kafka orders and now reads kafka refunds",
+    ),
+    "grouped by another column": (
+        WINDOWS,
+        replace(WINDOWS, operators=(replace(HOURLY, keys=("window", "shop"), content="a2"),)),
+        "the state of its aggregate is filed by window, product, not by window, shop",
+    ),
+    "another aggregate function": (
+        WINDOWS,
+        replace(WINDOWS, operators=(replace(HOURLY, values=("max(amount)",), content="a2"),)),
+        "holds sum(amount), not max(amount)",
+    ),
+    "a computed column that is summed": (
+        WINDOWS,
+        replace(WINDOWS, operators=(replace(HOURLY, content="a2"),)),
+        "the columns from which its aggregate is computed are computed in another way",
+    ),
+    "one more operator": (
+        WINDOWS,
+        replace(WINDOWS, operators=(DISTINCT, HOURLY)),
+        "it kept state for aggregate and now needs it for deduplicate, aggregate",
+    ),
+    "no state any more": (WINDOWS, replace(WINDOWS, operators=()), "now needs it for nothing"),
+    "state at last": (PLAIN, replace(PLAIN, operators=(DISTINCT,)), "it kept state for nothing"),
+    "operators in another order": (
+        replace(WINDOWS, operators=(DISTINCT, HOURLY)),
+        replace(WINDOWS, operators=(HOURLY, DISTINCT)),
+        "it kept state for deduplicate, aggregate",
+    ),
+    "complete instead of append": (WINDOWS, replace(WINDOWS, output_mode="complete"), "was append and is complete"),
+    "no watermark any more": (
+        WINDOWS,
+        replace(WINDOWS, watermarks={}),
+        "order_time no longer has a watermark, by which its state ends",
+    ),
+    "a watermark on another column": (
+        WINDOWS,
+        replace(WINDOWS, watermarks={"paid_at": "1 hour"}),
+        "event-time column paid_at now has a watermark",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BREAKING)
+def test_breaking_changes(case: str) -> None:
+    before, now, reason = BREAKING[case]
+    changes = compare_streams(before, replace(now, query="q2"), started=True)
+    assert changes.verdict is Verdict.FULL_REFRESH
+    assert reason in changes.describe()
+
+
+def test_the_plan_says_how_a_checkpoint_compares(pipeline: Pipeline) -> None:
+    pipeline.stream("bronze").sink("out", "bronze*").existing("bronze")
+    plan = pipeline.runs("bronze", replace(PLAIN, query="q2"), noted=PLAIN).runs("out", PLAIN, noted=PLAIN).plan()
+
+    [flow], [sink] = plan.of_type(RunStreamingFlow), plan.of_type(RunSinkFlow)
+    assert flow.explanation.endswith("rows that are written stay as they are, new rows come from the new query")
+    assert flow.to_json()["checkpoint"]["verdict"] == "compatible"
+    assert sink.to_json()["checkpoint"] == {"verdict": "unchanged", "reasons": []}
+    assert plan.refusals == ()
+
+
+def test_what_breaks_is_refused_together(pipeline: Pipeline) -> None:
+    pipeline.stream("bronze").stream("gold", "bronze*").stream("kept", "bronze*", properties=_NO_RESET).existing()
+    other = replace(WINDOWS, operators=(DISTINCT,))
+    plan = pipeline.runs("gold", other, noted=WINDOWS).runs("kept", other, noted=WINDOWS).plan()
+
+    gold, kept = plan.refusals
+    assert (gold.condition, kept.condition) == ("CHECKPOINT_NOT_COMPATIBLE", "CHECKPOINT_CHANGE_FORBIDDEN")
+    assert gold.exit_code == 3
+    assert "it kept state for aggregate and now needs it for deduplicate" in gold.message
+    assert "penstock run --full-refresh shop.gold" in gold.fix
+    assert [each["condition"] for each in plan.to_json()["refusals"]] == [gold.condition, kept.condition]
+
+
+def test_a_full_refresh_starts_anew(pipeline: Pipeline) -> None:
+    pipeline.stream("gold", stateful=("aggregate",)).existing()
+    pipeline.runs("gold", replace(WINDOWS, operators=(DISTINCT,)), noted=WINDOWS)
+
+    plan = pipeline.plan(full_refresh=("gold",))
+
+    assert plan.refusals == ()
+    [flow] = plan.of_type(RunStreamingFlow)
+    assert flow.changes.verdict is Verdict.NEW
+
+
+_NO_RESET = {"pipelines.reset.allowed": "false"}
