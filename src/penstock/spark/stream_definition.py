@@ -19,7 +19,8 @@ from penstock.spark.query_settings import query_settings
 _ALL_FIELDS = 2**31 - 1
 _ATTRIBUTE = re.compile(r"([^\s(),\[\]{}]*)#(\d+)L?(?:-T\d+ms)?")
 _LEAF = re.compile(r"^([\s:|+-]*)(?:\w*Streaming\w*Relation\w*|Relation|LocalRelation|LogicalRDD)\b[^\[]*(.*)$")
-_DRAWN = re.compile(r"\b__penstock_\d+\b|(CollectMetrics .*), \d+$")
+# Our views, the ids of observed queries, and those that Spark 4.2 draws for each watermark.
+_DRAWN = re.compile(r"\b__penstock_\d+\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(CollectMetrics .*), \d+$")
 _LONGEST_TEXT = 200
 
 

@@ -71,7 +71,7 @@ EDITS = {
     ),
     "a source more": Edit(_E, f"{_E}.union({_R})", _FITS),
     "a source less": Edit(f"{_E}.union({_R})", _E, _FITS),
-    "sources in another order": Edit(f"{_E}.union({_R})", f"{_R}.union({_E})", _FITS),
+    "sources in another order": Edit(f"{_E}.union({_R})", f"{_R}.union({_E})", _SAME),
     "another table": Edit(_E, _R, _FITS),
     "a static join": Edit(_E, f"{_E}.join(ps.read('shops'), 'shop')", _FITS),
     "an outer static join": Edit(
