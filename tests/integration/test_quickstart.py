@@ -16,9 +16,20 @@ def _by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {dataset["name"].rpartition(".")[2]: dataset for dataset in document["datasets"]}
 
 
+def _events(project: OrdersProject) -> list[dict[str, Any]]:
+    return penstock("events", project.directory, "--json", "--count", "0").expect(0).lines
+
+
 def _metrics(project: OrdersProject) -> list[dict[str, Any]]:
-    told = penstock("events", project.directory, "--json", "--count", "0").expect(0).lines
-    return [event for event in told if event["level"] == "METRICS"]
+    return [event for event in _events(project) if event["level"] == "METRICS"]
+
+
+def _checkpoints(project: OrdersProject) -> dict[str, str]:
+    """What the last run found of the checkpoint of each streaming flow."""
+    plans = [event["details"] for event in _events(project) if event["event_type"] == "planning_information"]
+    stages = [plan["planning_information"]["stages"] for plan in plans if plan["planning_information"]["stages"]]
+    streams = [stage for stage in stages[-1] if stage["stage"] == "run_streaming_flow"]
+    return {stage["flow"]: stage["explanation"].partition("; checkpoint ")[2] for stage in streams}
 
 
 @pytest.mark.timeout(1200)
@@ -62,6 +73,8 @@ def test_from_init_to_new_files(tmp_path: Path) -> None:
     penstock("run", where, "--json").expect(0)
     assert project.versions() == before, "nothing new, so nothing is written, not even the materialized view"
     project.assert_tables()
+    # What another process noted is the same in this one.
+    assert _checkpoints(project) == dict.fromkeys(("bronze_orders", "silver_orders", "hourly_revenue"), "unchanged")
 
     project.drop_files(4)
     penstock("run", where, "--json").expect(0)
