@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ def _metrics(project: OrdersProject) -> list[dict[str, Any]]:
 
 def _checkpoints(project: OrdersProject) -> dict[str, str]:
     """What the last run found of the checkpoint of each streaming flow."""
-    plans = [event["details"] for event in _events(project) if event["event_type"] == "planning_information"]
+    plans = [
+        json.loads(event["details"]) for event in _events(project) if event["event_type"] == "planning_information"
+    ]
     stages = [plan["planning_information"]["stages"] for plan in plans if plan["planning_information"]["stages"]]
     streams = [stage for stage in stages[-1] if stage["stage"] == "run_streaming_flow"]
     return {stage["flow"]: stage["explanation"].partition("; checkpoint ")[2] for stage in streams}
