@@ -72,8 +72,8 @@ def _startup_table(runs: list[dict[str, Any]]) -> str:
         [
             run["what"],
             f"{statistics.median(run['seconds']):.2f} ({min(run['seconds']):.2f} to {max(run['seconds']):.2f})",
-            f"{run['goal']:.1f}",
-            "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no",
+            "" if run["goal"] is None else f"{run['goal']:.1f}",
+            "" if run["goal"] is None else "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no",
         ]
         for run in runs
     ]
