@@ -13,6 +13,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 DEMO_SECONDS ?= 60
 ARGS ?=
+SELECTED = $(if $(FULL),,-m "not slow")
 export DEMO_SECONDS
 
 ##@ Start here
@@ -27,7 +28,7 @@ setup: $(STAMP) ## Install everything, and fetch the jars for Spark if they are 
 demo: setup ## Run the orders pipeline on arriving data for DEMO_SECONDS (60)
 	@$(BIN)/python tools/demo.py
 
-test: $(STAMP) test-unit test-spark test-integration test-browser test-faults ## Run all tests
+test: $(STAMP) test-unit test-spark test-integration test-browser test-faults ## Run the tests, as CI does (FULL=1 for the slow ones too)
 
 check: $(STAMP) ## What CI runs: format, lint, types, layers, then all tests
 	@$(BIN)/ruff format --check .
@@ -51,8 +52,8 @@ layers: $(STAMP) ## Check that no package imports a higher one
 test-unit: $(STAMP) ## Tests without a JVM (ARGS="-k name" for some)
 	@$(BIN)/python -m pytest -q tests/unit tests/golden tests/repo $(ARGS)
 
-test-spark: setup ## Tests on one local Spark session
-	@$(BIN)/python -m pytest -q tests/spark $(ARGS)
+test-spark: setup ## Tests on one local Spark session (FULL=1 for all)
+	@$(BIN)/python -m pytest -q tests/spark $(SELECTED) $(ARGS)
 
 test-integration: setup ## Tests against real servers that they start on loopback
 	@$(BIN)/python -m pytest -q tests/integration $(ARGS)
@@ -61,7 +62,7 @@ test-browser: $(STAMP) ## Tests of the dashboard in Chromium
 	@$(BIN)/python -m pytest -q tests/browser $(ARGS)
 
 test-faults: setup ## Kill -9 and broken disks, the reduced set (FULL=1 for all)
-	@$(BIN)/python -m pytest -q tests/faults $(if $(FULL),,-m "not slow") $(ARGS)
+	@$(BIN)/python -m pytest -q tests/faults $(SELECTED) $(ARGS)
 
 ##@ Measure and publish
 bench: $(STAMP) ## Run the benchmarks and print their table

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from tests.spark.published.conftest import Published
 
 Row = dict[str, Any]
@@ -14,6 +15,7 @@ _WEATHER = {"2026-04-01": 8.5, "2026-04-02": 11.0}
 _TIME = "%Y-%m-%d %H:%M:%S"
 
 
+@pytest.mark.slow
 def test_python_notebooks(published: Published) -> None:
     pipeline = published("bike_rides")
     pipeline.csv("weather.csv", [{"date": day, "temperature": value} for day, value in _WEATHER.items()])

@@ -50,7 +50,7 @@ CUSTOMERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("folder", ["cdc_customers", "sql_change_capture"])
+@pytest.mark.parametrize("folder", ["cdc_customers", pytest.param("sql_change_capture", marks=pytest.mark.slow)])
 def test_customers(published: Published, folder: str) -> None:
     pipeline = published(folder)
     events = customer_events(60)

@@ -6,6 +6,7 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from tests.spark.published.conftest import Published
 
 Row = dict[str, Any]
@@ -13,6 +14,7 @@ _COUNTRIES = {"FRA": "48.8", "USA": "38.9"}
 _CUSTOMERS = [{"id": f"c{n}", "name": f"Customer\n{n}", "secret_pin": "0000"} for n in range(4)]
 
 
+@pytest.mark.slow
 def test_fraud(published: Published) -> None:
     pipeline = published("fraud_detection")
     pipeline.csv("country_code.csv", [{"code": code, "latitude": value} for code, value in _COUNTRIES.items()])

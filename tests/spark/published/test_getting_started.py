@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import pytest
 from tests.spark.published.conftest import Published
 
 Row = dict[str, Any]
@@ -59,6 +60,7 @@ def test_first_notebook(published: Published) -> None:
     assert pipeline.quality(outcome)["names_clean", "name is known"] == (24 - nameless, nameless)
 
 
+@pytest.mark.slow
 def test_verified_counts(published: Published) -> None:
     pipeline = published("row_count_verification")
     orders = [{"id": n, "customer": None if n % 4 == 0 else n % 7} for n in range(30)]

@@ -7,7 +7,7 @@ from tests.spark.published.conftest import Published
 from tests.spark.published.loans import Loans
 
 
-@pytest.mark.parametrize("folder", ["loans_notebook", "sql_loans_live"])
+@pytest.mark.parametrize("folder", ["loans_notebook", pytest.param("sql_loans_live", marks=pytest.mark.slow)])
 def test_loans(published: Published, folder: str) -> None:
     pipeline = published(folder)
     loans = Loans()

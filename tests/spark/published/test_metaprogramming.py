@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import pytest
 from tests.oracle.tables import assert_table, stored
 from tests.spark.published.conftest import Published
 
@@ -15,6 +16,7 @@ _KINDS = {"alarms": "Alarms", "fire": "Structure Fire", "medical": "Medical Inci
 _AMERICAN = "%m/%d/%Y %I:%M:%S %p"
 
 
+@pytest.mark.slow
 def test_tables_in_a_loop(published: Published) -> None:
     pipeline = published("fire_calls_loop")
     calls = _calls(60)

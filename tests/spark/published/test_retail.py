@@ -14,7 +14,7 @@ Row = dict[str, Any]
 _CITIES = ("Los Angeles", "Chicago", "Boston")
 
 
-@pytest.mark.parametrize("folder", ["retail_medallion", "sql_retail_live"])
+@pytest.mark.parametrize("folder", [pytest.param("retail_medallion", marks=pytest.mark.slow), "sql_retail_live"])
 def test_medallion(published: Published, folder: str) -> None:
     pipeline = published(folder)
     customers = [
