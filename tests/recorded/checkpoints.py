@@ -12,6 +12,7 @@ The newest batch of each table is in its Delta log, under the query's id, as Del
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 import uuid
 import zlib
@@ -86,6 +87,14 @@ def recorded_checkpoints(storage: Path) -> StorageLayout:
     _hourly(Path(layout.checkpoint(HOURLY, "hourly", 0)))
     _events(layout)
     return layout
+
+
+def copied_checkpoints(recorded: Path, to: Path) -> StorageLayout:
+    """Copies a recorded storage, which is quicker than making one; its log names the new places."""
+    shutil.copytree(recorded, to)
+    for segment in (to / "events").iterdir():
+        segment.write_text(segment.read_text().replace(str(recorded), str(to)))
+    return StorageLayout(str(to))
 
 
 def write_rows(layout: StorageLayout, dataset: Identifier, query_id: str, batch: int) -> None:

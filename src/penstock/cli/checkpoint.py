@@ -66,7 +66,9 @@ def show(
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     inventory = open_inventory(config)
-    described = [describe(inventory, each) for each in _current(inventory.select(flow, default_schema=config.schema))]
+    described = [
+        describe(inventory, each) for each in current_generations(inventory.select(flow, default_schema=config.schema))
+    ]
     if as_json:
         print_json(described)
         return
@@ -123,8 +125,8 @@ def open_inventory(config: PipelineConfig) -> Inventory:
     return Inventory(config.storage, read_events(config.storage))
 
 
-def _current(found: tuple[StoredCheckpoint, ...]) -> list[StoredCheckpoint]:
-    """The generation in use of each flow, else its newest."""
+def current_generations(found: tuple[StoredCheckpoint, ...]) -> list[StoredCheckpoint]:
+    """Returns the generation in use of each flow, else its newest."""
     newest: dict[str, StoredCheckpoint] = {}
     for each in found:
         if each.in_use or each.name not in newest or not newest[each.name].in_use:

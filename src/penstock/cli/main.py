@@ -15,6 +15,7 @@ from typer.core import TyperCommand
 
 from penstock.cli import (
     checkpoint,
+    checkpoint_changes,
     drop,
     events,
     explain,
@@ -119,8 +120,17 @@ quarantined.command(cls=Command)(quarantine.show)
 quarantined.command(cls=Command)(quarantine.replay)
 app.add_typer(quarantined, rich_help_panel=LOOK)
 
-checkpoints = typer.Typer(name="checkpoint", help="Look at what flows have read, and check it.", no_args_is_help=True)
-for action, command in (("ls", checkpoint.list_all), ("show", checkpoint.show), ("verify", checkpoint.verify)):
+checkpoints = typer.Typer(
+    name="checkpoint", help="Look at what flows have read; check, copy and replace it.", no_args_is_help=True
+)
+for action, command in (
+    ("ls", checkpoint.list_all),
+    ("show", checkpoint.show),
+    ("verify", checkpoint.verify),
+    ("backup", checkpoint_changes.backup),
+    ("restore", checkpoint_changes.restore),
+    ("reset", checkpoint_changes.reset),
+):
     checkpoints.command(action, cls=Command)(command)
 app.add_typer(checkpoints, rich_help_panel=LOOK)
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 
 from penstock.storage import Storage
+from penstock.storage.checkpoint import OFFSET_LOG_VERSION
 
 _KEY = "spark.sql.shuffle.partitions"
-_VERSION = "v2"
 
 
 def repair_offset_log(checkpoint_location: str, shuffle_partitions: int) -> bool:
@@ -38,7 +38,7 @@ def repair_offset_log(checkpoint_location: str, shuffle_partitions: int) -> bool
 def _add_entry(checkpoint: Storage, batch: int, shuffle_partitions: int) -> bool:
     version, _, rest = checkpoint.read_text(f"offsets/{batch}").partition("\n")
     metadata_line, newline, offsets = rest.partition("\n")
-    if version != _VERSION or not metadata_line.startswith("{"):
+    if version != OFFSET_LOG_VERSION or not metadata_line.startswith("{"):
         return False
     metadata = json.loads(metadata_line)
     if _KEY in metadata.setdefault("conf", {}):

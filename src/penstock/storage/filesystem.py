@@ -183,6 +183,25 @@ class Storage:
             if self._fs.exists(uri):
                 self._fs.rm(uri, recursive=self._fs.isdir(uri))
 
+    def move(self, source: str, target: str) -> None:
+        """Moves a folder to where nothing is yet; a missing one is nothing to do.
+
+        On a local disk this is one atomic step. Elsewhere each file is copied and then all are deleted: when the
+        process dies in between, the same call again completes it, and until then nothing is lost.
+        """
+        old, new = self.resolve(source), self.resolve(target)
+        with _writing(old):
+            self._fs.invalidate_cache()
+            if not self._fs.exists(old):
+                return
+            if self.is_local:
+                os.makedirs(os.path.dirname(local_path(new)), exist_ok=True)
+                os.rename(local_path(old), local_path(new))
+                return
+            for file in self.walk(old):
+                self._fs.copy(file.uri, f"{new}/{file.name}")
+            self._fs.rm(old, recursive=True)
+
     def makedirs(self, location: str = "") -> None:
         """Makes the folder and its parents; nothing happens when they are there."""
         uri = self.resolve(location)

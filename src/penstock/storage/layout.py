@@ -27,7 +27,8 @@ class StorageLayout:
     """The URIs of a storage's parts; strings that Spark, DuckDB and `Storage` all accept.
 
     <uri>/tables/<schema>/<name>
-    <uri>/checkpoints/<schema>/<name>/<flow>/<generation>
+    <uri>/checkpoints/<schema>/<name>/<flow>/<generation>[.before-<time>]
+    <uri>/checkpoints/unfinished.json
     <uri>/changes/<schema>/<name>/<generation>[/snapshots/<flow>]
     <uri>/schemas/<schema>/<name>/<flow>/<source>
     <uri>/events/<update ordinal>-<n>.jsonl

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from penstock.errors import ConfigError, StateError
+from penstock.storage.checkpoint.exchange import finish_exchange
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
 from penstock.storage.process import birth_mark, machine
@@ -145,9 +146,11 @@ class StorageLock:
     def acquire(self) -> Self:
         """Takes the lock, at once or not at all; makes the storage's folder when it is missing.
 
+        Then finishes what an earlier holder that died had begun with a checkpoint, see `exchange`.
+
         Raises:
             StateError: STORAGE_LOCKED (storage, pid, host, since), in well under a second; this
-                process itself may be the holder.
+                process itself may be the holder. CHECKPOINT_NOTE_DAMAGED.
             ConfigError: STORAGE_NOT_WRITABLE.
         """
         if self._token is not None:
@@ -168,6 +171,11 @@ class StorageLock:
         self._stop.clear()
         self._thread = threading.Thread(target=self._beat, name="penstock-lock", daemon=True)
         self._thread.start()
+        try:
+            finish_exchange(self.storage)
+        except BaseException:
+            self.release()
+            raise
         return self
 
     def release(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.recorded.checkpoints import RAW, TOPIC, plan_batch, recorded_checkpoints
+from tests.recorded.checkpoints import RAW, TOPIC, copied_checkpoints, plan_batch, recorded_checkpoints
 from typer.testing import CliRunner, Result
 
 from penstock.cli.main import app
@@ -17,10 +17,15 @@ from penstock.storage import StorageLayout, StorageLock
 runner = CliRunner(env={"COLUMNS": "80"})
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(recorded_checkpoints(tmp_path_factory.mktemp("recorded") / "storage").uri)
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(recorded: Path, tmp_path: Path) -> Path:
     (tmp_path / "penstock.yml").write_text("name: shop\nschema: shop\n")
-    recorded_checkpoints(tmp_path / ".penstock")
+    copied_checkpoints(recorded, tmp_path / ".penstock")
     return tmp_path
 
 

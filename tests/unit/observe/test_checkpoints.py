@@ -16,6 +16,7 @@ from tests.recorded.checkpoints import (
     RAW,
     TOPIC,
     commit_batch,
+    copied_checkpoints,
     plan_batch,
     recorded_checkpoints,
     report,
@@ -41,8 +42,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def layout(recorded: Path, tmp_path: Path) -> StorageLayout:
-    shutil.copytree(recorded, tmp_path / "storage")
-    return StorageLayout(str(tmp_path / "storage"))
+    return copied_checkpoints(recorded, tmp_path / "storage")
 
 
 def place(layout: StorageLayout, dataset: Identifier) -> Path:
@@ -112,6 +112,9 @@ def test_no_damage_is_silent(layout: StorageLayout, kind: str, damage: str) -> N
     assert str(dataset) in found[0].fix
     if damage != "missing":
         assert [finding.facts["file"] for finding in found] == [str(path)]
+    inventory = look(layout)
+    for checkpoint in inventory.checkpoints:
+        assert json.dumps(describe(inventory, checkpoint)), "what is damaged is still described"
 
 
 @pytest.mark.parametrize("damage", ["empty", "torn", "missing", "garbage"])
@@ -214,6 +217,17 @@ def test_a_lost_checkpoint(layout: StorageLayout) -> None:
     assert (finding.condition, finding.facts["path"]) == ("CHECKPOINT_LOST", str(place(layout, RAW)))
 
 
+def test_a_note_that_was_written_before_the_query_began_is_no_checkpoint(layout: StorageLayout) -> None:
+    noted = Path(layout.checkpoint(TOPIC, "new", 0), "penstock.json")
+    noted.parent.mkdir(parents=True)
+    noted.write_text("{}")
+    assert findings(layout) == []
+    shutil.rmtree(place(layout, RAW))
+    place(layout, RAW).mkdir()
+    (place(layout, RAW) / "penstock.json").write_text("{}")
+    assert conditions(layout) == ["CHECKPOINT_LOST"]
+
+
 def test_what_began_anew_has_lost_nothing(layout: StorageLayout) -> None:
     shutil.rmtree(place(layout, RAW).parent)
     with EventLog.open(layout.uri, pipeline_name="shop", update_id="reset") as log:
@@ -221,8 +235,7 @@ def test_what_began_anew_has_lost_nothing(layout: StorageLayout) -> None:
     assert findings(layout) == []
 
 
-def test_a_table_that_is_gone_needs_no_checkpoint(tmp_path: Path) -> None:
-    layout = recorded_checkpoints(tmp_path)
+def test_a_table_that_is_gone_needs_no_checkpoint(layout: StorageLayout) -> None:
     for part in (layout.table(RAW), layout.checkpoints(RAW, "raw")):
         shutil.rmtree(part)
     assert findings(layout) == []
@@ -298,13 +311,3 @@ def test_what_a_checkpoint_says(layout: StorageLayout) -> None:
         target = told[f"shop.{name}"]["target"]
         assert target["last_batch"] == BATCHES[dataset] - 1
         assert target["version_of_last_batch"] == 0
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_damaged_is_still_described(layout: StorageLayout, kind: str, damage: str) -> None:
-    dataset, name = KINDS[kind]
-    DAMAGES[damage](place(layout, dataset) / name)
-    inventory = look(layout)
-    for checkpoint in inventory.checkpoints:
-        json.dumps(describe(inventory, checkpoint))

@@ -117,8 +117,8 @@ class Inventory:
         chosen: dict[str, StoredCheckpoint] = {}
         flows: list[FlowRecord] = []
         for name in names:
-            found = [each for each in self.checkpoints if _is_called(each.dataset, each.flow, name, default_schema)]
-            known = [each for each in self.records if _is_called(each.dataset, each.flow, name, default_schema)]
+            found = [each for each in self.checkpoints if is_called(each.dataset, each.flow, name, default_schema)]
+            known = [each for each in self.records if is_called(each.dataset, each.flow, name, default_schema)]
             if not found and not (recorded and known):
                 raise self._not_found(name)
             chosen |= {each.folder.uri: each for each in found}
@@ -185,7 +185,8 @@ class Inventory:
         return max(generations, default=None) if dataset in self.records.sinks else None
 
 
-def _is_called(dataset: Identifier, flow: str, name: str, default_schema: str) -> bool:
+def is_called(dataset: Identifier, flow: str, name: str, default_schema: str) -> bool:
+    """Whether a command that says `name` means this flow; see `Inventory.select`."""
     before, slash, after = name.rpartition("/")
     if not slash and flow.casefold() == name.casefold():
         return True

@@ -1,5 +1,14 @@
 """The checkpoints of Spark's streaming queries as files: read without Spark, never guessed at."""
 
+from penstock.storage.checkpoint.backup import (
+    Backup,
+    CheckpointToCopy,
+    CopiedCheckpoint,
+    read_backup,
+    write_backup,
+)
+from penstock.storage.checkpoint.changes import Restoration, reset, restore
+from penstock.storage.checkpoint.exchange import exchange, finish_exchange
 from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.checkpoint.logs import (
     OFFSET_LOG_VERSION,
@@ -15,12 +24,18 @@ from penstock.storage.checkpoint.state import OperatorState, StateStore, missing
 
 __all__ = [
     "OFFSET_LOG_VERSION",
+    "Backup",
     "CheckpointFolder",
+    "CheckpointToCopy",
+    "CopiedCheckpoint",
     "DamagedFile",
     "OperatorState",
     "PlannedBatch",
+    "Restoration",
     "StateStore",
     "UnknownVersion",
+    "exchange",
+    "finish_exchange",
     "missing_state_files",
     "operators",
     "parse_commit",
@@ -28,4 +43,8 @@ __all__ = [
     "parse_planned_batch",
     "parse_query_id",
     "parse_source_log",
+    "read_backup",
+    "reset",
+    "restore",
+    "write_backup",
 ]

@@ -8,9 +8,19 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
-from penstock.storage.checkpoint.logs import DamagedFile, PlannedBatch, parse_planned_batch, parse_query_id
+from penstock.storage.checkpoint.logs import (
+    DamagedFile,
+    PlannedBatch,
+    json_object,
+    parse_planned_batch,
+    parse_query_id,
+)
 from penstock.storage.filesystem import Storage, StoredFile
+
+INHERITED: Final = "penstock-restored.json"
+"""Penstock's own file in a checkpoint that got a new query id; Spark does not look at it."""
 
 _CHECKSUM_HEADER = struct.Struct(">4si")
 _MAGIC = b"crc\0"
@@ -43,6 +53,11 @@ class CheckpointFolder:
         return cls(uri, storage, MappingProxyType(kept), checksums)
 
     @property
+    def with_checksums(self) -> tuple[str, ...]:
+        """The names of all files and of the checksums beside them, in order."""
+        return tuple(sorted([*self.files, *(_checksum_of(name) for name in self.checksums)]))
+
+    @property
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.size for file in self.files.values())
@@ -69,6 +84,11 @@ class CheckpointFolder:
         return max(self.numbers("commits"), default=None)
 
     @property
+    def is_begun(self) -> bool:
+        """Whether a query ever started with it; Penstock's own notes may be there before."""
+        return "metadata" in self.files or self.planned is not None or self.committed is not None
+
+    @property
     def in_flight(self) -> int | None:
         """The batch that was planned and not committed: the next start runs it again, with the same rows."""
         return self.planned if self.planned is not None and self.planned != self.committed else None
@@ -81,6 +101,17 @@ class CheckpointFolder:
             DamagedFile: it cannot be read.
         """
         return parse_query_id(self.read("metadata"))
+
+    def inherited_batch(self) -> int | None:
+        """Returns the newest batch that was finished under another query id, before a restore gave it this one.
+
+        Raises:
+            DamagedFile: the note cannot be read.
+        """
+        if INHERITED not in self.files:
+            return None
+        batch = json_object(self.read(INHERITED).decode(errors="replace")).get("batch")
+        return batch if isinstance(batch, int) else None
 
     def planned_batch(self, number: int) -> PlannedBatch:
         """Returns one batch of the offset log.

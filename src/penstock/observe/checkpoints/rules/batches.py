@@ -15,7 +15,7 @@ def check(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
     """
     folder = checkpoint.folder
     planned, committed = folder.numbers("offsets"), folder.numbers("commits")
-    if folder.files and "metadata" not in folder.files:
+    if folder.is_begun and "metadata" not in folder.files:
         yield checkpoint.refusal("CHECKPOINT_FILE_MISSING", file=f"{folder.uri}/metadata")
     if holes := _holes(planned):
         yield checkpoint.refusal("CHECKPOINT_BATCH_MISSING", log="offsets", batches=_listed(holes))

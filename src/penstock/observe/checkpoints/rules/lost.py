@@ -24,7 +24,7 @@ def check(inventory: Inventory, record: FlowRecord) -> Iterator[StateError]:
     generations = [
         each
         for each in inventory.checkpoints
-        if each.dataset == record.dataset and each.flow.casefold() == record.flow.casefold() and each.folder.files
+        if each.dataset == record.dataset and each.flow.casefold() == record.flow.casefold() and each.folder.is_begun
     ]
     if not any(each.in_use for each in generations):
         place = inventory.layout.checkpoints(record.dataset, record.flow)

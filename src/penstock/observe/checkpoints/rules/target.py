@@ -17,7 +17,7 @@ def check(inventory: Inventory, checkpoint: StoredCheckpoint) -> Iterator[StateE
     """
     folder = checkpoint.folder
     try:
-        query_id = folder.query_id()
+        query_id, inherited = folder.query_id(), folder.inherited_batch()
         target = inventory.target(checkpoint.dataset)
     except (DamagedFile, FileNotFoundError):
         return  # the rules about files and batches say so
@@ -27,6 +27,8 @@ def check(inventory: Inventory, checkpoint: StoredCheckpoint) -> Iterator[StateE
     if target is None:
         return
     stored = target.newest_batch(query_id)
+    if stored is None:
+        stored = inherited  # its rows came under the id that the checkpoint had before it was restored
     if stored is not None and stored > (-1 if folder.planned is None else folder.planned):
         planned = "none" if folder.planned is None else folder.planned
         yield checkpoint.refusal("CHECKPOINT_BEHIND_TARGET", stored=stored, planned=planned)

@@ -1,0 +1,199 @@
+"""Copies of checkpoints, with a manifest by which they are checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from penstock.errors import ConfigError, StateError
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.filesystem import Storage
+from penstock.storage.layout import StorageLayout
+
+COMPARED_WITH: Final = "compared_with.json"
+"""Stands beside a flow's generations; see `penstock.spark.uniqueness`."""
+
+_MANIFEST: Final = "manifest.json"
+_CHECKPOINTS: Final = "checkpoints_v1"
+"""The manifest's key for its list, by the form of the entries: another form has another key."""
+_CHUNK: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedFile:
+    """One file: its path in the checkpoint, bytes, and SHA-256 in hexadecimal."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedCheckpoint:
+    """One checkpoint of a backup; `planned` and `committed` are its newest batches.
+
+    `inherited` is the newest one that was finished under another query id.
+    `compared_with` is the flow's note on the version of its table that the newest batch is compared with.
+    """
+
+    schema: str
+    name: str
+    flow: str
+    generation: int
+    query_id: str
+    planned: int | None
+    committed: int | None
+    inherited: int | None
+    compared_with: str | None
+    files: tuple[CopiedFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A folder with copies of checkpoints of one storage."""
+
+    uri: str
+    created: str
+    storage: str
+    checkpoints: tuple[CopiedCheckpoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointToCopy:
+    """A checkpoint by its names and its files."""
+
+    schema: str
+    name: str
+    flow: str
+    generation: int
+    folder: CheckpointFolder
+
+
+def write_backup(to: str, storage: Storage, checkpoints: Iterable[CheckpointToCopy]) -> Backup:
+    """Copies checkpoints into the folder `to`, which must be empty or missing; the manifest comes last.
+
+    The caller holds the storage's lock. A folder without a manifest is no backup: its making was interrupted.
+
+    Raises:
+        ConfigError: CHECKPOINT_BACKUP_PLACE_TAKEN, also for a folder inside the storage; STORAGE_NOT_WRITABLE.
+        DamagedFile, FileNotFoundError: a checkpoint's query id cannot be read.
+    """
+    target = Storage(to)
+    if target.list() or f"{target.uri}/".startswith(f"{storage.uri}/"):
+        raise ConfigError("CHECKPOINT_BACKUP_PLACE_TAKEN", path=target.uri)
+    layout, copied = StorageLayout(target.uri), []
+    for each in checkpoints:
+        note = f"{StorageLayout(storage.uri).checkpoints(each, each.flow)}/{COMPARED_WITH}"
+        query_id = each.folder.query_id()
+        place = layout.checkpoint(each, each.flow, each.generation)
+        files = tuple(
+            CopiedFile(name, *_copy(each.folder.storage, name, target, f"{place}/{name}"))
+            for name in each.folder.with_checksums
+        )
+        copied.append(
+            CopiedCheckpoint(
+                each.schema,
+                each.name,
+                each.flow,
+                each.generation,
+                query_id,
+                each.folder.planned,
+                each.folder.committed,
+                each.folder.inherited_batch(),
+                storage.read_text(note) if storage.exists(note) else None,
+                files,
+            )
+        )
+    backup = Backup(target.uri, datetime.now(UTC).isoformat(timespec="seconds"), storage.uri, tuple(copied))
+    document = asdict(backup)
+    document[_CHECKPOINTS] = document.pop("checkpoints")
+    target.write_text_atomic(_MANIFEST, json.dumps(document, indent=1) + "\n")
+    return backup
+
+
+def read_backup(uri: str) -> Backup:
+    """Reads the manifest of a backup.
+
+    Raises:
+        ConfigError: CHECKPOINT_BACKUP_NOT_FOUND.
+        StateError: CHECKPOINT_BACKUP_DAMAGED.
+    """
+    storage = Storage(uri)
+    try:
+        content = storage.read_bytes(_MANIFEST)
+    except FileNotFoundError:
+        raise ConfigError("CHECKPOINT_BACKUP_NOT_FOUND", path=storage.uri) from None
+    try:
+        document = json.loads(content)
+        checkpoints = tuple(_checkpoint(each) for each in document[_CHECKPOINTS])
+        return Backup(storage.uri, str(document["created"]), str(document["storage"]), checkpoints)
+    except (ValueError, KeyError, TypeError) as error:
+        file = storage.resolve(_MANIFEST)
+        raise StateError("CHECKPOINT_BACKUP_DAMAGED", file=file, reason="is no manifest of a backup") from error
+
+
+def copy_from_backup(backup: Backup, copied: CopiedCheckpoint, storage: Storage, to: str) -> None:
+    """Copies one checkpoint of a backup to the folder `to` of a storage, and compares each file with the manifest.
+
+    Raises:
+        StateError: CHECKPOINT_BACKUP_DAMAGED; what was copied stays.
+    """
+    source = Storage(backup.uri)
+    place = StorageLayout(backup.uri).checkpoint(copied, copied.flow, copied.generation)
+    for file in copied.files:
+        location = f"{place}/{file.name}"
+        try:
+            found = _copy(source, location, storage, f"{to}/{file.name}")
+        except FileNotFoundError as error:
+            raise StateError("CHECKPOINT_BACKUP_DAMAGED", file=location, reason="is missing") from error
+        if found != (file.size, file.sha256):
+            reason = "does not fit its checksum in the manifest"
+            raise StateError("CHECKPOINT_BACKUP_DAMAGED", file=location, reason=reason)
+
+
+def _copy(source: Storage, name: str, target: Storage, location: str) -> tuple[int, str]:
+    """Copies a file; returns its bytes and its SHA-256."""
+    digest, size = hashlib.sha256(), 0
+    with source.open(name) as read, target.create(location) as written:
+        while chunk := read.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+            left = memoryview(chunk)
+            while left:  # a disk that is getting full takes a part without an error
+                left = left[written.write(left) :]
+    return size, digest.hexdigest()
+
+
+def _checkpoint(document: dict[str, Any]) -> CopiedCheckpoint:
+    files = tuple(
+        CopiedFile(_inside(each["name"]), int(each["size"]), str(each["sha256"])) for each in document["files"]
+    )
+    return CopiedCheckpoint(
+        str(document["schema"]),
+        str(document["name"]),
+        str(document["flow"]),
+        int(document["generation"]),
+        str(document["query_id"]),
+        _batch(document["planned"]),
+        _batch(document["committed"]),
+        _batch(document["inherited"]),
+        None if document["compared_with"] is None else str(document["compared_with"]),
+        files,
+    )
+
+
+def _batch(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _inside(name: str) -> str:
+    """A manifest comes from outside: its names must not lead out of the checkpoint's folder."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name:
+        raise ValueError(name)
+    return name
