@@ -50,6 +50,12 @@ def test_statements(file: Path) -> None:
         assert "<" not in error.message + error.fix, "a fact is missing"
 
 
+def test_or_replace_of_a_materialized_view_is_a_warning() -> None:
+    registry, _ = loaded(FIXTURES / "materialized_view" / "ok.sql")
+    notices = [(notice.condition, str(notice.location), notice.dataset) for notice in registry.notices]
+    assert notices == [("OR_REPLACE_IS_REFRESH", "ok.sql:2:8", "default.b")]
+
+
 @pytest.mark.parametrize("folder", sorted(FIXTURES.iterdir()), ids=lambda folder: folder.name)
 def test_each_statement_has_both_kinds_of_cases(folder: Path) -> None:
     assert {file.name for file in folder.iterdir()} == {"ok.sql", "ok.json", "bad.sql", "bad.json"}

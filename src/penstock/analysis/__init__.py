@@ -1,7 +1,7 @@
 """Calls each dataset function under a resolver and applies the semantic rules."""
 
-from penstock.analysis.catalog import check_view_read
+from penstock.analysis.catalog import accepts_rewrites, check_view_read
 from penstock.analysis.resolver import Resolver
 from penstock.analysis.view_quarantine import with_view_quarantines
 
-__all__ = ["Resolver", "check_view_read", "with_view_quarantines"]
+__all__ = ["Resolver", "accepts_rewrites", "check_view_read", "with_view_quarantines"]

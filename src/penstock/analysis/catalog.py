@@ -13,6 +13,7 @@ from penstock.errors import DefinitionError
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import TemporaryView
 from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import declared_owner, owner_of, quarantine_of
 from penstock.graph.resolved import Input
 from penstock.graph.schema import Schema
 from penstock.spark.definition import marked_source
@@ -41,11 +42,15 @@ class NotYetResolved(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a dataset that was analysed. `rewritten` tells that its rows get replaced."""
+    """What is known of a dataset that was analysed, and of its `quarantine`, if it has one.
+
+    `rewritten` tells that its rows get replaced.
+    """
 
     schema: Schema
     streaming: bool
     rewritten: bool
+    quarantine: Known | None = None
 
 
 class UpstreamFailed(BaseException):
@@ -73,7 +78,7 @@ class AnalysisCatalog:
     stored_table: Callable[[Identifier], str | None]
 
     def find(self, name: str) -> Identifier | None:
-        """Returns the pipeline's dataset of that name.
+        """Returns the pipeline's dataset of that name, or a table's quarantine.
 
         Raises:
             DefinitionError: SINK_NOT_READABLE.
@@ -82,10 +87,13 @@ class AnalysisCatalog:
         if dataset is not None:
             return dataset.identifier
         identifier = Identifier.parse(name, default_schema=self.default_schema)
+        if (owner := declared_owner(self.graph, identifier)) is not None:
+            return quarantine_of(owner)
         if identifier in self.graph.sinks:
             raise DefinitionError("SINK_NOT_READABLE", name=identifier)
-        if identifier in self.graph.refused:
-            raise UpstreamFailed(identifier)
+        for refused in (identifier, owner_of(identifier)):
+            if refused in self.graph.refused:
+                raise UpstreamFailed(refused)
         return None
 
     def stored(self, name: str) -> str | None:
@@ -96,10 +104,15 @@ class AnalysisCatalog:
         self, identifier: Identifier, evaluation: Evaluation, *, streaming: bool, options: Mapping[str, str]
     ) -> DataFrame:
         """Returns an empty relation, or the inlined plan of a view."""
-        known = self.known(identifier)
+        dataset = self.graph.get(identifier)
+        owner = declared_owner(self.graph, identifier) if dataset is None else None
+        read = identifier if owner is None else owner
+        known = self.known(read)
         if known is None:
-            raise NotYetResolved(identifier)
-        dataset = self.graph.datasets[identifier]
+            raise NotYetResolved(read)
+        if owner is not None:
+            known = known.quarantine
+            assert known is not None, "find() knows which tables have one"
         if isinstance(dataset, TemporaryView):
             check_view_read(identifier, view_streaming=known.streaming, read_streaming=streaming)
             if any(key.casefold() in {"versionasof", "timestampasof"} for key in options):
@@ -107,8 +120,9 @@ class AnalysisCatalog:
             evaluation.note(Input("view", str(identifier), streaming, dataset=identifier))
             return evaluation.inline(dataset, dataset.function)
         name = evaluation.source_name(identifier.name) if streaming else None
-        evaluation.note(Input("delta", str(identifier), streaming, dataset=identifier, name=name))
-        if streaming and known.rewritten and not _accepts_rewrites(options):
+        aside = owner is not None
+        evaluation.note(Input("delta", str(identifier), streaming, dataset=read, name=name, aside=aside))
+        if streaming and known.rewritten and not accepts_rewrites(options):
             raise DefinitionError("STREAMING_READ_OF_REWRITTEN_TABLE", name=identifier)
         schema = readable_schema(known.schema)
         if not streaming:
@@ -162,7 +176,8 @@ def plain_schema(schema: StructType) -> Schema:
     return Schema(json.dumps(document))
 
 
-def _accepts_rewrites(options: Mapping[str, str]) -> bool:
+def accepts_rewrites(options: Mapping[str, str]) -> bool:
+    """Whether the options of a streaming read say what becomes of rows that are changed or removed."""
     return _is_set(options, _CHANGE_FEED | {"skipchangecommits", "ignorechanges"})
 
 

@@ -41,6 +41,7 @@ class AnalysedQuery:
     definition: QueryDefinition | None
     changes: AppliedChanges | None
     stream: StreamDefinition | None
+    judged: Schema | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ class QueryAnalyser:
             definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
             changes=applied,
             stream=stream_definition(frame, evaluation.sources, mode) if frame.isStreaming and modes else None,
+            judged=None if written is None else plain_schema(frame.schema),
         )
 
     def _source(

@@ -32,6 +32,7 @@ from penstock.graph.elements import (
 )
 from penstock.graph.event_parts import with_event_parts
 from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import has_quarantine, quarantine_schema
 from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
@@ -160,7 +161,8 @@ class Resolver:
         self._tables[table.identifier] = decided
         self._flows.extend(resolved)
         rewritten = isinstance(decided, MaterializedView) or any(flow.type.rewrites for flow in resolved)
-        self._known[table.identifier] = Known(schema, isinstance(decided, StreamingTable), rewritten)
+        streaming = isinstance(decided, StreamingTable)
+        self._known[table.identifier] = Known(schema, streaming, rewritten, _known_quarantine(decided, resolved))
 
     def _resolve_sink(self, sink: AnySink) -> None:
         """Resolves the flows into a sink, after all datasets: nothing reads it."""
@@ -307,6 +309,7 @@ def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
         query.definition,
         query.changes,
         query.stream,
+        query.judged,
     )
 
 
@@ -317,6 +320,15 @@ def _decide(table: Table, flows: list[ResolvedFlow]) -> StreamingTable | Materia
     own = next((flow for flow in flows if flow.flow.name.casefold() == table.identifier.name.casefold()), flows[0])
     kind = StreamingTable if own.streaming or own.flow.once else MaterializedView
     return kind(**{each.name: getattr(table, each.name) for each in fields(table)})
+
+
+def _known_quarantine(table: StreamingTable | MaterializedView, flows: Iterable[ResolvedFlow]) -> Known | None:
+    """What a reader of the table's quarantine has to know: changes are applied to the table, not to its quarantine."""
+    if not has_quarantine(table):
+        return None
+    flows = list(flows)
+    rewritten = isinstance(table, MaterializedView) or any(flow.type is FlowType.COMPLETE for flow in flows)
+    return Known(quarantine_schema(flow.rows for flow in flows), isinstance(table, StreamingTable), rewritten)
 
 
 def _flattened(errors: list[PenstockError]) -> list[PenstockError]:

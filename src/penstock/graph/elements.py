@@ -215,6 +215,9 @@ class ColumnSelection:
 TOMBSTONE_SECONDS = "pipelines.cdc.tombstoneGCThresholdInSeconds"
 """The table property that says how long the deletes of a change flow are remembered."""
 
+COLUMN_MAPPING = "delta.columnMapping.mode"
+"""The table property with which Delta stores columns under any name."""
+
 ALL_COLUMNS = ColumnSelection(excluded=True)
 
 ScdType = Literal[1, 2]

@@ -49,9 +49,26 @@ def quarantining(graph: DataflowGraph) -> tuple[Dataset, ...]:
     return tuple(each for each in graph.datasets.values() if each.identifier in changed or has_quarantine(each))
 
 
+def declared_owner(graph: DataflowGraph, quarantine: Identifier) -> Identifier | None:
+    """Returns which dataset of the pipeline has a quarantine of that name, None when there is none."""
+    owner = owner_of(quarantine)
+    dataset = None if owner is None else graph.get(owner)
+    if dataset is None:
+        return None
+    applied = (isinstance(flow, (ChangeFlow, SnapshotChangeFlow)) for flow in graph.flows_to(dataset.identifier))
+    return dataset.identifier if has_quarantine(dataset) or any(applied) else None
+
+
 def quarantine_of(table: Identifier) -> Identifier:
     """Returns the name of a table's quarantine, whether or not it has one."""
     return Identifier(table.schema, table.name + _SUFFIX)
+
+
+def owner_of(quarantine: Identifier) -> Identifier | None:
+    """Returns the name of the table whose quarantine would be called so; None when no quarantine is called so."""
+    if not quarantine.name.casefold().endswith(_SUFFIX) or len(quarantine.name) == len(_SUFFIX):
+        return None
+    return Identifier(quarantine.schema, quarantine.name[: -len(_SUFFIX)])
 
 
 def quarantine_path(table_path: str) -> str:
@@ -62,11 +79,13 @@ def quarantine_path(table_path: str) -> str:
 def quarantine_schema(queries: Iterable[Schema]) -> Schema:
     """Returns the columns of a quarantine: those of all queries that fill the table by name, then its own.
 
-    Every column is nullable and without metadata, because nothing can be demanded of rows that are wrong.
+    Of a column that several have, the first one counts; one with a name of the quarantine's own is passed over. Every
+    column is nullable and without metadata, because nothing can be demanded of rows that are wrong.
     """
     fields: dict[str, dict[str, Any]] = {}
     for query in queries:
         for field in json.loads(query.json)["fields"]:
-            fields.setdefault(field["name"].casefold(), {**field, "nullable": True, "metadata": {}})
+            if not (name := field["name"].casefold()).startswith(RESERVED_PREFIX):
+                fields.setdefault(name, {**field, "nullable": True, "metadata": {}})
     own = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in _OWN_TYPES.items()]
     return Schema(json.dumps({"type": "struct", "fields": [*fields.values(), *own]}))

@@ -50,6 +50,8 @@ class Input:
     `dataset` is set for a read of the pipeline's own graph (views included), else None.
     `format` and `description` tell the rest: `("kafka", "orders")`, `("cloudFiles", "./data")`,
     `("delta", "other.table")`. `name` is the source's name in the checkpoint, None for a batch read.
+    With `aside` it is not the rows of `dataset`, a table, that are read, but those of its quarantine: its
+    flows write both, so whatever holds for a reader of the table holds for a reader of the quarantine.
     """
 
     format: str
@@ -57,6 +59,7 @@ class Input:
     streaming: bool
     dataset: Identifier | None = None
     name: str | None = None
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,9 @@ class ResolvedFlow:
     the stateful operators, outermost first (`aggregate`, `deduplicate`, `stream-stream join`, …).
     `watermark` is the event-time column and delay, e.g. `("order_time", "1 hour")`.
     `definition` is that of a batch query, None for a streaming one. `changes` is of a flow that applies changes
-    by key. `stream` is what the checkpoint of a streaming flow depends on.
+    by key. `judged` are the columns of the rows that expectations see and a quarantine keeps, where they are
+    not those of `schema`: of such a flow they are the columns of its events.
+    `stream` is what the checkpoint of a streaming flow depends on.
     """
 
     flow: UnresolvedFlow
@@ -114,6 +119,12 @@ class ResolvedFlow:
     definition: QueryDefinition | None = None
     changes: AppliedChanges | None = None
     stream: StreamDefinition | None = None
+    judged: Schema | None = None
+
+    @property
+    def rows(self) -> Schema:
+        """The columns of the rows that expectations see, and that a quarantine keeps."""
+        return self.judged or self.schema
 
     @property
     def upstream(self) -> tuple[Identifier, ...]:

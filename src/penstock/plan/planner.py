@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from penstock.errors import DefinitionError, PenstockError, StateError
-from penstock.graph.elements import AnySink, MaterializedView, StreamingTable, Table
+from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
 from penstock.plan.change_capture import change_properties, check_changes
 from penstock.plan.changes import TableComparison
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
-from penstock.plan.protection import protection_changes
+from penstock.plan.protection import privacy_changes, protection_changes
 from penstock.plan.quarantine_stages import quarantine_stages
 from penstock.plan.refresh import decide_refresh, recorded_inputs
 from penstock.plan.selection import ResolvedSelection
@@ -35,7 +35,7 @@ from penstock.plan.stages import (
     describe,
     flow_label,
 )
-from penstock.plan.state import CLUSTER_BY, DATASET_TYPE, GENERATION, PIPELINE, PRIVATE, StateSnapshot, TableState
+from penstock.plan.state import CLUSTER_BY, DATASET_TYPE, GENERATION, PIPELINE, StateSnapshot, TableState
 from penstock.plan.stream_changes import StreamChanges, Verdict, compare_streams
 
 _TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
@@ -204,7 +204,7 @@ class _Planner:
             **table.table_properties,
             DATASET_TYPE: _TYPES[type(table)],
             GENERATION: str(generation),
-            **_privacy(table, existing),
+            **privacy_changes(table, existing),
             **({PIPELINE: self.state.pipeline} if self.state.pipeline else {}),
             **protection_changes(table, existing),
         }
@@ -362,17 +362,8 @@ class _Planner:
         return tuple(found)
 
 
-def _privacy(table: Table, existing: TableState | None) -> dict[str, str]:
-    """Marks a private table for other pipelines of the storage; one that no longer is loses the mark."""
-    if table.temporary or (existing is not None and PRIVATE in existing.properties):
-        return {PRIVATE: str(table.temporary).lower()}
-    return {}
-
-
 def _explanation(flow: ResolvedFlow, changes: StreamChanges | None = None) -> str:
-    reads = ", ".join(
-        str(read.dataset) if read.dataset else f"{read.format} {read.description}" for read in flow.inputs
-    )
+    reads = ", ".join(read.description if read.dataset else f"{read.format} {read.description}" for read in flow.inputs)
     state = f"; keeps state: {', '.join(flow.stateful)}" if flow.stateful else ""
     mark = f"; watermark {flow.watermark[1]} on {flow.watermark[0]}" if flow.watermark else ""
     compared = "" if changes is None or changes.verdict is Verdict.NEW else f"; checkpoint {changes.describe()}"

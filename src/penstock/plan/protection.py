@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from penstock.graph.elements import Table
 from penstock.graph.protection import MASKS, ROW_FILTER, protection_properties
-from penstock.plan.state import TableState
+from penstock.plan.state import PRIVATE, TableState
+
+
+def privacy_changes(table: Table, existing: TableState | None) -> dict[str, str]:
+    """Marks a private table for other pipelines of the storage; one that no longer is loses the mark."""
+    if table.temporary or (existing is not None and PRIVATE in existing.properties):
+        return {PRIVATE: str(table.temporary).lower()}
+    return {}
 
 
 def protection_changes(table: Table, existing: TableState | None) -> dict[str, str]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from penstock.graph.elements import MaterializedView, StreamingTable, Table
+from penstock.graph.elements import COLUMN_MAPPING, MaterializedView, StreamingTable, Table
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantine_schema
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.changes import WIDENING, TableComparison
-from penstock.plan.protection import protection_changes
+from penstock.plan.protection import privacy_changes, protection_changes
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable
 from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot
+
+_OF_COLUMNS = frozenset({WIDENING, COLUMN_MAPPING})
+"""The properties without which a table could not have the columns that it has."""
 
 QUARANTINE = "QUARANTINE"
 """The `DATASET_TYPE` of a quarantine."""
@@ -38,15 +41,19 @@ def quarantine_stages(
         identifier=identifier,
         location=table.location,
         comment=f"Rows that break an expectation of {table.identifier}",
-        table_properties={name: value for name, value in table.table_properties.items() if name == WIDENING},
+        table_properties={name: value for name, value in table.table_properties.items() if name in _OF_COLUMNS},
     )
-    # An event has other columns than the table that it changes: they come with the first one that is put aside.
-    queries = [flow.schema for flow in graph.flows_to(table.identifier) if flow.changes is None]
-    schema = quarantine_schema(queries)
+    flows = graph.flows_to(table.identifier)
+    columns = [flow.rows for flow in flows]
+    if existing is not None and existing.generation == generation and any(flow.changes is not None for flow in flows):
+        # The table does not have all columns of its events: when the type of another one changes, it can go on.
+        columns.insert(0, existing.schema)
+    schema = quarantine_schema(columns)
     properties = {
         **aside.table_properties,
         DATASET_TYPE: QUARANTINE,
         GENERATION: str(generation),
+        **privacy_changes(table, existing),
         **protection_changes(table, existing),
     }
     if existing is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.graph.elements import MaterializedView
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import has_quarantine, quarantine_of
+from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import RefreshRecord, StateSnapshot
 
@@ -27,8 +27,12 @@ class RefreshDecision:
 
 def recorded_inputs(graph: ResolvedGraph, flow: ResolvedFlow, paths: Mapping[Identifier, str]) -> dict[str, str]:
     """Returns name and path of each Delta table that a materialized view reads, seen through views."""
-    tables = {read.dataset: paths[read.dataset] for read in graph.stored_inputs(flow.inputs) if read.dataset}
-    found = {str(identifier).casefold(): path for identifier, path in tables.items()}
+    found: dict[str, str] = {}
+    for read in graph.stored_inputs(flow.inputs):
+        if read.dataset is not None:
+            path = paths[read.dataset]
+            name = str(quarantine_of(read.dataset) if read.aside else read.dataset)
+            found[name.casefold()] = quarantine_path(path) if read.aside else path
     outside = flow.definition.outside if flow.definition is not None else ()
     return found | {path: path for path in outside}
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from penstock.analysis import check_view_read
+from penstock.analysis import accepts_rewrites, check_view_read
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import has_quarantine, owner_of, quarantine_of, quarantine_path
 from penstock.graph.resolved import Input, ResolvedGraph
 from penstock.runtime.state import is_private
 from penstock.spark.evaluation import Evaluation
@@ -27,9 +28,12 @@ class StoredCatalog:
     default_schema: str
 
     def find(self, name: str) -> Identifier | None:
-        """Returns the pipeline's dataset of that name."""
+        """Returns the pipeline's dataset of that name, or a table's quarantine."""
         identifier = Identifier.parse(name, default_schema=self.default_schema)
-        return identifier if identifier in self.graph.tables or identifier in self.graph.views else None
+        if identifier in self.graph.tables or identifier in self.graph.views:
+            return identifier
+        owner = self._owner(identifier)
+        return None if owner is None else quarantine_of(owner)
 
     def stored(self, name: str) -> str | None:
         """Returns the path of a table of the storage that the pipeline does not declare."""
@@ -38,19 +42,31 @@ class StoredCatalog:
     def open(
         self, identifier: Identifier, evaluation: Evaluation, *, streaming: bool, options: Mapping[str, str]
     ) -> DataFrame:
-        """Returns the stored table, or the inlined view."""
+        """Returns the stored table, the quarantine of one, or the inlined view."""
         if identifier in self.graph.views:
             resolved = self.graph.views[identifier]
             check_view_read(identifier, view_streaming=resolved.streaming, read_streaming=streaming)
             return evaluation.inline(resolved.view, resolved.view.function)
-        spark, path = evaluation.spark, self.paths[identifier]
+        owner = self._owner(identifier)
+        read, aside = (identifier, False) if owner is None else (owner, True)
+        path = quarantine_path(self.paths[read]) if aside else self.paths[read]
+        spark = evaluation.spark
         with handling_reads(None):
             if not streaming:
-                evaluation.note(Input("delta", str(identifier), streaming, dataset=identifier))
+                evaluation.note(Input("delta", str(identifier), streaming, dataset=read, aside=aside))
                 return spark.read.format("delta").options(**options).load(path)
             name = evaluation.source_name(identifier.name)
-            evaluation.note(Input("delta", str(identifier), streaming, dataset=identifier, name=name))
+            evaluation.note(Input("delta", str(identifier), streaming, dataset=read, name=name, aside=aside))
+            if aside and not accepts_rewrites(options):
+                # Rows are repaired there, and leave when they are replayed: neither is new to who reads what arrives.
+                options = {**options, "skipChangeCommits": "true"}
             return spark.readStream.format("delta").options(**options).name(name).load(path)
+
+    def _owner(self, identifier: Identifier) -> Identifier | None:
+        """Returns the table whose quarantine `identifier` is; a table of that name is the quarantine of a view."""
+        owner = owner_of(identifier)
+        table = None if owner is None or identifier in self.graph.tables else self.graph.tables.get(owner)
+        return table.identifier if table is not None and has_quarantine(table) else None
 
 
 def stored_table(layout: StorageLayout, identifier: Identifier) -> str | None:

@@ -38,7 +38,8 @@ def run_flows(stages: Iterable[FlowStage], services: FlowServices) -> None:
 
     A triggered flow waits for the tables that it reads: until they are complete, or, where the plan
     allows overlap, until their first batch. When one of them fails, it is SKIPPED; flows that do
-    not read a failed table go on.
+    not read a failed table go on. What is raised here meanwhile, such as KeyboardInterrupt, is raised on when
+    the flows have ended: at once, without their current batches, which the next update runs again.
     """
     slots = threading.BoundedSemaphore(MAX_CONCURRENT_FLOWS) if services.trigger.stops else None
     threads = [
@@ -47,11 +48,20 @@ def run_flows(stages: Iterable[FlowStage], services: FlowServices) -> None:
         )
         for stage in stages
     ]
-    for thread in threads:
-        thread.daemon = True
-        thread.start()
-    for thread in threads:
-        thread.join()
+    started: list[InheritableThread] = []
+    try:
+        for thread in threads:
+            thread.daemon = True
+            thread.start()
+            started.append(thread)
+        for thread in started:
+            thread.join()
+    except BaseException:
+        services.abandon.set()
+        services.stop.set()
+        for thread in started:
+            thread.join()  # they write to the event log, which is closed next
+        raise
 
 
 class _FlowThread:

@@ -59,8 +59,8 @@ class FlowQuery:
 class FlowServices:
     """What all flows of one update share.
 
-    `stop` is set when the update shall end after the current batches, `abandon` when it must not
-    write any more, because another run has taken the storage over. `trigger` is the pipeline's;
+    `stop` is set when the update shall end after the current batches, `abandon` when it shall not wait for
+    them: another run has taken the storage over, or this one was interrupted. `trigger` is the pipeline's;
     `evaluation` guards the session's settings while a dataset function runs and its query starts.
     """
 

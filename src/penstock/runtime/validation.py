@@ -87,7 +87,7 @@ def _dataset(graph: ResolvedGraph, identifier: Identifier) -> dict[str, Any]:
         table = graph.tables[identifier]
         kind = "MATERIALIZED_VIEW" if isinstance(table, MaterializedView) else "STREAMING_TABLE"
         inputs = tuple(read for flow in graph.flows_to(identifier) for read in flow.inputs)
-    names = [str(read.dataset) if read.dataset else f"{read.format} {read.description}" for read in inputs]
+    names = [read.description if read.dataset else f"{read.format} {read.description}" for read in inputs]
     return {
         "name": str(identifier),
         "type": kind,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 SOURCES = """
 @dlt.table
+@dlt.expect_or_quarantine("positive", "amount >= 0")
 def orders():
     return spark.readStream.format("rate").load().selectExpr("value AS id", "timestamp AS at", "value * 2 AS amount")
 
@@ -48,6 +49,11 @@ def _sql(name: str, statement: str, reads: str, columns: str) -> Way:
     return Way(f"sql_{name}", f"spark.sql({statement!r})", reads, columns)
 
 
+_ASIDE = (
+    "id at amount _quarantine_id _quarantine_rules _quarantine_flow _quarantine_batch_id _quarantine_time "
+    "_quarantine_source _quarantine_replay"
+)
+
 WAYS = (
     Way("dlt_read", 'dlt.read("orders")', "orders", "id at amount"),
     Way("dlt_read_stream", 'dlt.read_stream("LIVE.Orders")', "orders*", "id at amount"),
@@ -82,6 +88,12 @@ WAYS = (
         "orders* orders*",
         "id at amount b at_b c",
     ),
+    Way("quarantine_read", 'dlt.read("orders__quarantine")', "orders", _ASIDE),
+    Way("quarantine_read_stream", 'ps.read_stream("LIVE.orders__quarantine")', "orders*", _ASIDE),
+    Way("quarantine_table", 'spark.read.table("shop.orders__quarantine")', "orders", _ASIDE),
+    Way("quarantine_stream_table", 'spark.readStream.table("ORDERS__Quarantine")', "orders*", _ASIDE),
+    _sql("quarantine", "SELECT * FROM orders__quarantine", "orders", _ASIDE),
+    _sql("quarantine_stream", "SELECT q.id FROM STREAM(live.orders__quarantine) AS q", "orders*", "id"),
     _sql("sql", "SELECT * FROM orders", "orders", "id at amount"),
     _sql("own_name", "SELECT Orders.id FROM ORDERS", "orders", "id"),
     _sql("alias", "SELECT o.id FROM shop.orders AS o", "orders", "id"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from deltalake import DeltaTable
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.events import UpdateState
+from penstock.events import Event, Level, UpdateState
 from penstock.runtime import UpdateOutcome
 
 PIPELINE = """
@@ -71,6 +73,46 @@ def test_a_new_materialized_view_does_not_wait_for_new_data(project: PipelinePro
         finally:
             stop.set()
     assert running.result(_PATIENCE).errors == ()
+
+
+class _Interrupted(BaseException):
+    """Stands for KeyboardInterrupt, whose signal PySpark takes for itself."""
+
+
+def test_an_interrupted_update_ends_its_flows_before_its_log(project: PipelineProject) -> None:
+    project.write(PIPELINE)
+    for number in range(4):
+        project.arrive(str(number), [{"id": number * 2}, {"id": number * 2 + 1}])
+    waiting = threading.main_thread().ident
+    assert waiting is not None
+    interrupted = threading.Event()
+
+    def interrupt(event: Event) -> None:
+        if event.level is Level.METRICS and not interrupted.is_set():
+            interrupted.set()
+            signal.pthread_kill(waiting, signal.SIGUSR1)
+
+    def raise_interrupted(*_: object) -> None:
+        raise _Interrupted
+
+    before = signal.signal(signal.SIGUSR1, raise_interrupted)
+    try:
+        with pytest.raises(_Interrupted):
+            project.run(trigger="100 milliseconds", on_event=interrupt)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("flow ")] == []
+    last: dict[str, str] = {}
+    for event in project.events():
+        if (progress := event.details.get("flow_progress")) and "metrics" not in progress:
+            last[str(event.origin.dataset_name)] = progress["status"]
+    assert last == dict.fromkeys(("shop.bronze", "shop.silver", "shop.total"), "STOPPED")
+    assert project.events()[-1].details["update_progress"]["state"] == "FAILED"
+
+    assert project.run().errors == ()
+    assert project.rows("bronze", "id") == list(range(8))
+    assert project.rows("silver", "id") == list(range(0, 8, 2))
+    assert project.rows("total", "orders") == [4]
 
 
 def test_stop_before_anything_ran(project: PipelineProject) -> None:

@@ -20,6 +20,7 @@ from penstock.graph.elements import (
     UnresolvedFlow,
 )
 from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import owner_of
 from penstock.graph.resolved import (
     AppliedChanges,
     FlowType,
@@ -51,7 +52,10 @@ def _nothing() -> None:
 
 @dataclass(slots=True)
 class Pipeline:
-    """A pipeline and its storage; `reads` are written `orders` for a batch read, `orders*` for a stream."""
+    """A pipeline and its storage; `reads` are written `orders` for a batch read, `orders*` for a stream.
+
+    `orders__quarantine` is a read of what the table `orders` puts aside.
+    """
 
     tables: dict[Identifier, StreamingTable | MaterializedView] = field(default_factory=dict)
     views: dict[Identifier, ResolvedView] = field(default_factory=dict)
@@ -129,8 +133,15 @@ class Pipeline:
         self.flows.append(ResolvedFlow(flow, kind, _SCHEMA, streaming=False, inputs=_inputs(reads), changes=applied))
         return self
 
-    def changes(self, name: str, *reads: str, applied: AppliedChanges, once: bool = False) -> Pipeline:
-        """Declares a streaming table with a change flow of its name."""
+    def changes(
+        self,
+        name: str,
+        *reads: str,
+        applied: AppliedChanges,
+        once: bool = False,
+        events: Schema | None = None,
+    ) -> Pipeline:
+        """Declares a streaming table with a change flow of its name; `events` are the columns of what it reads."""
         table = StreamingTable(identifier=_id(name), location=_PLACE)
         self.tables[table.identifier] = table
         flow = ChangeFlow(
@@ -145,7 +156,9 @@ class Pipeline:
         kind = FlowType.CHANGE
         definition = None if once else StreamDefinition()
         self.flows.append(
-            ResolvedFlow(flow, kind, _SCHEMA, not once, _inputs(reads), changes=applied, stream=definition)
+            ResolvedFlow(
+                flow, kind, _SCHEMA, not once, _inputs(reads), changes=applied, stream=definition, judged=events
+            )
         )
         return self
 
@@ -239,7 +252,8 @@ def _inputs(reads: tuple[str, ...]) -> tuple[Input, ...]:
             source, _, description = name.partition(":")
             found.append(Input(source, description, streaming))
         else:
-            found.append(Input("delta", f"shop.{name}", streaming=streaming, dataset=_id(name)))
+            owner = owner_of(_id(name))
+            found.append(Input("delta", f"shop.{name}", streaming, dataset=owner or _id(name), aside=owner is not None))
     return tuple(found)
 
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
+import pytest
 from tests.unit.plan.conftest import Pipeline
 
+from penstock.errors import StateError
+from penstock.graph.event_parts import with_event_parts
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import ROW_FILTER, FunctionCall
 from penstock.graph.quarantine import quarantine_schema
+from penstock.graph.resolved import AppliedChanges
 from penstock.graph.schema import Schema
+from penstock.plan.change_capture import change_properties
 from penstock.plan.quarantine_stages import QUARANTINE
-from penstock.plan.stages import AlterTable, CreateTable, ResetTable
-from penstock.plan.state import DATASET_TYPE, GENERATION, TableState
+from penstock.plan.stages import (
+    AlterTable,
+    CreateTable,
+    FlowStage,
+    RefreshMaterializedView,
+    ResetTable,
+    RunStreamingFlow,
+)
+from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE, TableState
 
 _ASIDE = Identifier("shop", "orders__quarantine")
 
@@ -80,16 +93,71 @@ def test_what_readers_may_not_see_of_the_table_they_may_not_see_of_the_quarantin
     assert altered == {orders: {ROW_FILTER: "`mine`(`id`)"}, _ASIDE: {ROW_FILTER: "`mine`(`id`)"}}
 
 
+def test_the_quarantine_of_a_private_table_is_private(pipeline: Pipeline) -> None:
+    pipeline.stream("orders", quarantines=True, private=True)
+    created = {stage.dataset: stage.properties.get(PRIVATE) for stage in pipeline.plan().of_type(CreateTable)}
+    assert created == {Identifier("shop", "orders"): "true", _ASIDE: "true"}
+    pipeline.flows.clear()
+    _with_quarantine(pipeline, generation=3, aside=3)
+    before = pipeline.stored[_ASIDE]
+    pipeline.stored[_ASIDE] = replace(before, properties={**before.properties, PRIVATE: "true"})
+    altered = {stage.dataset: stage.changes.properties for stage in pipeline.plan().of_type(AlterTable)}
+    assert altered == {_ASIDE: {PRIVATE: "false"}}
+
+
 def test_it_takes_the_types_and_columns_of_the_queries(pipeline: Pipeline) -> None:
     _with_quarantine(pipeline, generation=3, aside=3)
     orders = Identifier("shop", "orders")
     before = pipeline.stored[_ASIDE]
-    wider = {"delta.enableTypeWidening": "true"}
-    pipeline.tables[orders] = replace(pipeline.tables[orders], table_properties=wider)
+    wider = {"delta.enableTypeWidening": "true", "delta.columnMapping.mode": "name"}
+    properties = {**wider, "delta.appendOnly": "true"}
+    pipeline.tables[orders] = replace(pipeline.tables[orders], table_properties=properties)
     narrow = before.schema.json.replace('"name": "id", "type": "long"', '"name": "id", "type": "integer"')
     pipeline.stored[_ASIDE] = replace(before, schema=Schema(narrow))
     [changes] = [stage.changes for stage in pipeline.plan().of_type(AlterTable) if stage.dataset == _ASIDE]
     assert (changes.widened, changes.properties) == ({"id": "bigint"}, wider)
+
+
+def test_that_of_changes_takes_the_columns_of_the_events(pipeline: Pipeline) -> None:
+    applied = AppliedChanges(keys=("id bigint",), sequence_type="bigint", scd_type=1)
+    fields = [{"name": n, "type": t, "nullable": False, "metadata": {}} for n, t in (("id", "long"), ("op", "string"))]
+    events = Schema(json.dumps({"type": "struct", "fields": fields}))
+    pipeline.changes("customers", applied=applied, events=events)
+    customers, aside = Identifier("shop", "customers"), Identifier("shop", "customers__quarantine")
+    pipeline.tables[customers] = with_event_parts(pipeline.tables[customers], pipeline.flows)
+    created = {stage.dataset: stage for stage in pipeline.plan().of_type(CreateTable)}
+    assert created[customers].schema.names == ("id",)
+    assert created[aside].schema.names[:3] == ("id", "op", "_quarantine_id")
+
+    pipeline.existing("customers")
+    stored = pipeline.stored[customers]
+    noted = {**stored.properties, **change_properties(pipeline.graph, customers)}
+    pipeline.stored[customers] = replace(stored, properties=noted)
+    old = quarantine_schema([Schema(events.json.replace('"string"', '"long"').replace('"id"', '"at"'))])
+    properties = {DATASET_TYPE: QUARANTINE, GENERATION: "0"}
+    pipeline.stored[aside] = TableState("/lake/customers__quarantine", old, 1, properties)
+    [changes] = [stage.changes for stage in pipeline.plan().of_type(AlterTable) if stage.dataset == aside]
+    assert list(changes.columns) == ["id"], "op, which is in no table, keeps its type"
+
+
+def test_a_reader_waits_for_the_flows_of_the_table(pipeline: Pipeline) -> None:
+    _with_quarantine(pipeline, generation=3, aside=3)
+    pipeline.stream("fixes", "orders__quarantine*").materialized("rules", "orders__quarantine").existing("fixes")
+    plan = pipeline.plan()
+    orders = Identifier("shop", "orders")
+    assert {stage.dataset.name: stage.after for stage in plan.of_type(FlowStage)} == {
+        "orders": (),
+        "fixes": (orders,),
+        "rules": (orders,),
+    }
+    fixes, rules = plan.of_type(RunStreamingFlow)[1], plan.of_type(RefreshMaterializedView)[0]
+    assert fixes.overlap
+    assert fixes.explanation == "append: reads shop.orders__quarantine"
+    assert rules.inputs == {"shop.orders__quarantine": "/lake/orders__quarantine"}
+    with pytest.raises(StateError) as refused:
+        pipeline.plan(full_refresh=("orders",))
+    assert refused.value.condition == "FULL_REFRESH_BREAKS_READERS"
+    assert refused.value.facts["readers"] == "shop.fixes"
 
 
 def test_a_full_refresh_empties_both(pipeline: Pipeline) -> None:

@@ -7,19 +7,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.errors import DefinitionError, PenstockError
+from penstock.graph.elements import COLUMN_MAPPING
 from penstock.graph.resolved import ResolvedGraph
 
 _REFUSED = frozenset(" ,;{}()\n\t=")
-_MAPPING = "delta.columnMapping.mode"
 
 
 def column_name_not_storable(graph: ResolvedGraph) -> Iterator[PenstockError]:
-    """Refuses a name such as the `sum(amount)` of an aggregation without an alias, before a batch fails on it."""
+    """Refuses a name such as the `sum(amount)` of an aggregation without an alias, before a batch fails on it.
+
+    Of change events all columns count, because an event that cannot be applied is stored whole, in quarantine.
+    """
     for flow in graph.flows:
         table = graph.tables.get(flow.flow.target)
-        if table is None or str(table.table_properties.get(_MAPPING, "none")).casefold() != "none":
+        if table is None or str(table.table_properties.get(COLUMN_MAPPING, "none")).casefold() != "none":
             continue
-        for name in _names(json.loads(flow.schema.json)):
+        for name in _names(json.loads(flow.rows.json)):
             if not _REFUSED.isdisjoint(name):
                 yield DefinitionError(
                     "COLUMN_NAME_NOT_STORABLE",

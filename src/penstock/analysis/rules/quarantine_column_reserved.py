@@ -13,7 +13,7 @@ def quarantine_column_reserved(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses a query with a column of the quarantine's own, if its target has a quarantine."""
     for identifier, table in graph.tables.items():
         for flow in graph.flows_to(identifier) if has_quarantine(table) else ():
-            for column in flow.schema.names:
+            for column in flow.rows.names:
                 if column.casefold().startswith(RESERVED_PREFIX):
                     yield DefinitionError(
                         "QUARANTINE_COLUMN_RESERVED",

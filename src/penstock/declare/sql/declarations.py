@@ -17,7 +17,7 @@ from penstock.declare.sql.statements import (
     CreateView,
     TableKind,
 )
-from penstock.errors import SourceLocation
+from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.elements import MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.placed_text import PlacedText
@@ -45,6 +45,10 @@ class SqlDeclarations:
             DefinitionError: INVALID_DATASET_NAME; what is not supported.
         """
         identifier = self._identifier(statement.name)
+        if statement.replaces is not None:
+            name = str(identifier)
+            notice = DefinitionError("OR_REPLACE_IS_REFRESH", location=statement.replaces, dataset=name, name=name)
+            self.registry.add_notice(notice)
         clauses = statement.clauses
         self.registry.add_dataset(
             _KINDS[statement.kind](

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.declare.sql.create_flow import read_change_flow, read_create_flow, with_dataset
 from penstock.declare.sql.create_table import read_create_table
 from penstock.declare.sql.create_view import read_create_view
@@ -47,8 +49,7 @@ def parse(source: PlacedText) -> Statement:
 
 
 def _create(cursor: Cursor, place: SourceLocation) -> Statement:
-    replaces = cursor.at("OR", "REPLACE")
-    or_place = cursor.location
+    replaces = cursor.location if cursor.at("OR", "REPLACE") else None
     if cursor.at("OR") and not (cursor.accept("OR", "REFRESH") or cursor.accept("OR", "REPLACE")):
         cursor.expect("OR")
         raise cursor.error("REFRESH", known=("REFRESH", "REPLACE"))
@@ -57,10 +58,10 @@ def _create(cursor: Cursor, place: SourceLocation) -> Statement:
     if cursor.accept("FLOW"):
         return read_create_flow(cursor, _flow_name(cursor), place=place)
     kind = _table_kind(cursor, modifiers)
-    if kind is TableKind.STREAMING_TABLE and replaces:
+    if kind is TableKind.STREAMING_TABLE and replaces is not None:
         raise DefinitionError(
             "UNSUPPORTED_DECLARATION",
-            location=or_place,
+            location=replaces,
             name="OR REPLACE",
             reason="a streaming table keeps its rows from run to run",
             alternative="Write OR REFRESH; 'penstock run --full-refresh' computes the table again",
@@ -71,7 +72,7 @@ def _create(cursor: Cursor, place: SourceLocation) -> Statement:
         if kind is None:
             return read_create_view(cursor, name, place=place)
         private = bool({"PRIVATE", "TEMPORARY", "TEMP"} & modifiers)
-        return read_create_table(cursor, name, kind, place=place, private=private)
+        return replace(read_create_table(cursor, name, kind, place=place, private=private), replaces=replaces)
     except DefinitionError as error:
         raise with_dataset(error, name) from None
 

@@ -67,7 +67,10 @@ class ChangeClauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """CREATE STREAMING TABLE, MATERIALIZED VIEW, and their LIVE spellings; `name` is dotted."""
+    """CREATE STREAMING TABLE, MATERIALIZED VIEW, and their LIVE spellings; `name` is dotted.
+
+    `replaces` is the place of OR REPLACE, where that is written instead of OR REFRESH.
+    """
 
     location: SourceLocation
     kind: TableKind
@@ -77,6 +80,7 @@ class CreateTable:
     clauses: TableClauses
     query: PlacedText | None
     changes: ChangeClauses | None = None
+    replaces: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

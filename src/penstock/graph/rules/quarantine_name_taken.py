@@ -10,9 +10,10 @@ from penstock.graph.quarantine import quarantine_of, quarantining
 
 
 def quarantine_name_taken(graph: DataflowGraph) -> Iterator[PenstockError]:
-    """Reports each dataset that is called as the quarantine of another."""
+    """Reports each dataset or sink that is called as the quarantine of a dataset."""
     for dataset in quarantining(graph):
-        taken = graph.get(quarantine_of(dataset.identifier))
+        name = quarantine_of(dataset.identifier)
+        taken = graph.get(name) or graph.sinks.get(name)
         if taken is not None:
             yield DefinitionError(
                 "QUARANTINE_NAME_TAKEN",
