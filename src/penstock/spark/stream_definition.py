@@ -31,7 +31,7 @@ def stream_definition(frame: DataFrame, sources: Iterable[Input], mode: OutputMo
     """
     plan = _jvm.analyzed_plan(frame)
     named = {
-        read.name: f"{read.format} {read.description}" if read.dataset is None else str(read.dataset)
+        read.name: f"{read.format} {read.description}" if read.dataset is None else read.description
         for read in sources
         if read.name is not None
     }
