@@ -35,7 +35,7 @@ def _render(result: dict[str, Any], name: str) -> str:
     run = f"**{result['benchmark']}**, {result['date']}, commit {result['commit']}, `{result['command']}` ({name})"
     machine = f"{host['processor']}, {host['cores']} cores, {host['memory_gb']} GB; Python {versions['python']}, "
     machine += f"Java {versions['java']}, PySpark {versions['pyspark']}, Delta {versions['delta-spark']}"
-    table = {"orders": _orders_table, "expectations": _ratio_table}.get(result["benchmark"], _startup_table)
+    table = _TABLES.get(result["benchmark"], _startup_table)
     return "\n\n".join([run, machine, table(result["runs"])])
 
 
@@ -94,6 +94,22 @@ def _ratio_table(runs: list[dict[str, Any]]) -> str:
     return _markdown(["what", "seconds", "ratio", "goal", "met"], rows)
 
 
+def _changes_table(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["what"],
+            f"{statistics.median(run['seconds']):.2f} ({min(run['seconds']):.2f} to {max(run['seconds']):.2f})",
+            f"{run['rows_per_second']:,}",
+            f"{run['goal_rows_per_second']:,}",
+            f"{run['ratio_to_hand']:.2f}",
+            f"{run['jobs']:.0f}",
+            ", ".join(f"{step} {seconds:.2f}" for step, seconds in run["steps"].items()),
+        ]
+        for run in runs
+    ]
+    return _markdown(["what", "seconds a batch", "rows/s", "goal", "of MERGE by hand", "jobs", "steps, seconds"], rows)
+
+
 def _median(runs: list[dict[str, Any]], key: str) -> float | None:
     return statistics.median(run[key] for run in runs) if runs else None
 
@@ -109,6 +125,9 @@ def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in [headings, *rows]]
     lines.insert(1, ["-" * width for width in widths])
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+_TABLES = {"cdc": _changes_table, "expectations": _ratio_table, "orders": _orders_table}
 
 
 def _newest(folder: Path) -> list[Path]:

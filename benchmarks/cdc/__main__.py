@@ -1,86 +1,104 @@
 """Times batches of changes into a large table: `python -m benchmarks.cdc [--rows N] [--changes N] [--batches N]`.
 
-Three ways: SCD type 1 and 2 as a change flow applies them (change log, one MERGE), and the MERGE that a careful person
-would write by hand for SCD type 1 (newest event of each key; the sequence is a column of the table, no tombstones).
+Three ways, batch by batch in turn, in one JVM: SCD type 1 and 2 as a change flow applies them (change log, one
+MERGE), and a MERGE by hand for SCD type 1. All tables have the properties of a change flow's target. The first
+batches are not measured: until the JVM has compiled what they run, they take several times as long.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from benchmarks.cdc.ways import ByHand, ChangeFlowWay, Way, steps
 from benchmarks.compare import render
 from benchmarks.orders.systems import ROOT
 from benchmarks.results import FOLDER, write_result
-from penstock.errors import SourceLocation
-from penstock.graph.elements import ChangeFlow, ColumnSelection, StreamingTable
-from penstock.graph.identifier import Identifier
-from penstock.graph.schema import Schema
-from penstock.plan.change_capture import CHANGE_FEED
-from penstock.spark.changes.log import ChangeLog
-from penstock.spark.changes.resolve import resolve_changes
-from penstock.spark.changes.writer import ChangeWriter
+from penstock.plan.change_capture import CHANGE_FEED, LAYOUT
 from penstock.spark.session import SessionConfig, start_session, stop_session
-from penstock.spark.tables import create_table
 
-_TARGET = Identifier("bench", "customers")
-_GOALS = {"scd1": 10_000, "scd2": 5_000, "scd1, MERGE by hand": 10_000}
-Apply = Callable[[DataFrame, int], None]
+_BY_HAND = "MERGE by hand"
+_GOALS = {"scd1": 10_000, "scd2": 5_000, _BY_HAND: 10_000}  # rows a second
+
+
+@dataclass(slots=True)
+class _Measured:
+    way: Way
+    first_load: float = 0.0
+    seconds: list[float] = field(default_factory=list)
+    jobs: list[int] = field(default_factory=list)
+    steps: list[dict[str, float]] = field(default_factory=list)
 
 
 def main() -> int:
     given = _arguments()
     with tempfile.TemporaryDirectory(prefix="cdc-", dir=given.work) as folder:
         spark = start_session(SessionConfig("cdc", spark_conf={"spark.driver.memory": given.memory}))
-        first = _written(_events(spark, given.rows, 0, given.rows), f"{folder}/first")
-        batches = [
-            _written(_events(spark, given.changes, number, given.rows * 11 // 10), f"{folder}/batch{number}")
-            for number in range(1, given.batches + 2)
-        ]
-        properties = {CHANGE_FEED: "true"} | dict(each.split("=", 1) for each in given.property)
-        ways: dict[str, Apply] = {
-            "scd1": _change_flow(spark, f"{folder}/scd1", 1, properties),
-            "scd2": _change_flow(spark, f"{folder}/scd2", 2, properties),
-            "scd1, MERGE by hand": _by_hand(spark, f"{folder}/hand", properties),
+        properties = {CHANGE_FEED: "true", **LAYOUT} | dict(each.split("=", 1) for each in given.property)
+        ways: dict[str, Way] = {
+            "scd1": ChangeFlowWay(spark, f"{folder}/scd1", 1, properties),
+            "scd2": ChangeFlowWay(spark, f"{folder}/scd2", 2, properties),
+            _BY_HAND: ByHand(spark, f"{folder}/hand", properties),
         }
-        runs = [_timed(what, apply, first, batches, given.changes) for what, apply in ways.items()]
+        measured = _measure(spark, ways, given, folder)
         stop_session(spark)
-    for run in runs:
-        run["ratio_to_hand"] = round(min(runs[-1]["seconds"]) / min(run["seconds"]), 2)
-    arguments = {name: getattr(given, name) for name in ("rows", "changes", "batches", "memory", "property")}
-    path = write_result("cdc", arguments, runs, given.results)
+    arguments = {name: getattr(given, name) for name in ("rows", "changes", "batches", "warm_up", "memory", "property")}
+    path = write_result("cdc", arguments, _results(measured, given.changes), given.results)
     print(render([path]))
     print(f"written to {path}")
     return 0
 
 
-def _timed(what: str, apply: Apply, first: DataFrame, batches: list[DataFrame], changes: int) -> dict[str, Any]:
-    load = _seconds(apply, first, 0)
-    _seconds(apply, batches[0], 1)  # once unmeasured: compiled code, file cache
-    seconds = [round(_seconds(apply, batch, number), 3) for number, batch in enumerate(batches[1:], 2)]
-    speeds = [round(changes / each) for each in seconds]
-    print(f"{what}: {min(speeds)} to {max(speeds)} rows/s; the first rows in {load:.1f} s", flush=True)
-    return {
-        "what": what,
-        "goal_rows_per_second": _GOALS[what],
-        "goal": changes / _GOALS[what],
-        "seconds": seconds,
-        "rows_per_second": speeds,
-        "first_load_seconds": round(load, 3),
-    }
+def _measure(spark: SparkSession, ways: dict[str, Way], given: argparse.Namespace, folder: str) -> dict[str, _Measured]:
+    first = _written(_events(spark, given.rows, 0, given.rows), f"{folder}/first")
+    measured = {}
+    for what, way in ways.items():
+        measured[what] = _Measured(way, first_load=_seconds(way, first, 0, given.rows))
+    for number in range(1, given.warm_up + given.batches + 1):
+        batch = _written(_events(spark, given.changes, number, given.rows * 11 // 10), f"{folder}/batch{number}")
+        warm = number > given.warm_up
+        said = []
+        for what, each in measured.items():
+            spark.sparkContext.setJobGroup(f"{what} {number}", what)
+            seconds = _seconds(each.way, batch, number, given.changes)
+            jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup(f"{what} {number}"))
+            said.append(f"{what} {seconds:.2f} s, {jobs} jobs")
+            if warm:
+                each.seconds.append(seconds)
+                each.jobs.append(jobs)
+                each.steps.append(steps(each.way, seconds))
+        print(f"{'batch' if warm else 'warm-up'} {number}: {'; '.join(said)}", flush=True)
+    return measured
 
 
-def _seconds(apply: Apply, batch: DataFrame, number: int) -> float:
+def _results(measured: dict[str, _Measured], changes: int) -> list[dict[str, Any]]:
+    by_hand = statistics.median(measured[_BY_HAND].seconds)
+    return [
+        {
+            "what": what,
+            "goal_rows_per_second": _GOALS[what],
+            "seconds": [round(seconds, 3) for seconds in each.seconds],
+            "rows_per_second": round(changes / statistics.median(each.seconds)),
+            "ratio_to_hand": round(statistics.median(each.seconds) / by_hand, 2),
+            "jobs": statistics.median(each.jobs),
+            "steps": {name: round(statistics.median(step[name] for step in each.steps), 3) for name in each.steps[0]},
+            "first_load_seconds": round(each.first_load, 3),
+        }
+        for what, each in measured.items()
+    ]
+
+
+def _seconds(way: Way, batch: DataFrame, number: int, count: int) -> float:
     started = time.monotonic()
-    apply(batch, number)
+    way.apply(batch, number, count)
     return time.monotonic() - started
 
 
@@ -103,62 +121,12 @@ def _written(events: DataFrame, path: str) -> DataFrame:
     return events.sparkSession.read.parquet(path)
 
 
-def _change_flow(spark: SparkSession, path: str, scd_type: Literal[1, 2], properties: dict[str, str]) -> Apply:
-    flow = ChangeFlow(
-        name="bench",
-        target=_TARGET,
-        function=lambda: None,
-        location=SourceLocation("bench.py", 1),
-        keys=("id",),
-        sequence_by="at",
-        scd_type=scd_type,
-        apply_as_deletes="op = 'D'",
-        columns=ColumnSelection(("op", "at"), excluded=True),
-    )
-    changes = resolve_changes(flow, _events(spark, 1, 0, 1))
-    table = StreamingTable(identifier=_TARGET, location=flow.location)
-    create_table(spark, table, path=path, schema=Schema(changes.target_schema.json()), properties=properties)
-    log = ChangeLog(f"{path}_log", keeps_rows=changes.applied.keeps_rows, tombstone_seconds=172_800)
-    writer = ChangeWriter(flow, path, log, truncates=False)
-
-    def apply(batch: DataFrame, number: int) -> None:
-        writer.apply(batch, ("bench", number))
-
-    return apply
-
-
-def _by_hand(spark: SparkSession, path: str, properties: dict[str, str]) -> Apply:
-    schema = "id LONG, at LONG, name STRING, city STRING, amount DOUBLE"
-    builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(spark.createDataFrame([], schema).schema)
-    for name, value in properties.items():
-        builder = builder.property(name, value)
-    builder.execute()
-
-    def apply(batch: DataFrame, number: int) -> None:
-        if number == 0:
-            batch.drop("op").write.format("delta").mode("append").save(path)
-            return
-        columns = ["id", "at", "name", "city", "amount"]
-        newest = batch.groupBy("id").agg(sf.max_by(sf.struct("op", *columns[1:]), "at").alias("e")).select("id", "e.*")
-        values = {name: f"s.{name}" for name in columns}
-        (
-            DeltaTable.forPath(spark, path)
-            .alias("t")
-            .merge(sf.broadcast(newest).alias("s"), "t.id = s.id")
-            .whenMatchedDelete("s.op = 'D' AND s.at > t.at")
-            .whenMatchedUpdate("s.at > t.at", dict(values))
-            .whenNotMatchedInsert("s.op = 'U'", dict(values))
-            .execute()
-        )
-
-    return apply
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cdc", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--changes", type=int, default=10_000)
-    parser.add_argument("--batches", type=int, default=5)
+    parser.add_argument("--batches", type=int, default=5, help="that are measured")
+    parser.add_argument("--warm-up", type=int, default=10, help="batches before those, not measured")
     parser.add_argument("--memory", default="1g", help="of the driver")
     parser.add_argument("--property", action="append", default=[], metavar="KEY=VALUE", help="of the tables")
     parser.add_argument("--work", type=Path, default=ROOT / ".bench")

@@ -11,6 +11,11 @@ from penstock.graph.resolved import AppliedChanges, ResolvedGraph
 from penstock.plan.state import TableState
 
 CHANGE_FEED = "delta.enableChangeDataFeed"
+LAYOUT: Mapping[str, str] = {
+    "delta.enableDeletionVectors": "true",  # a MERGE writes the rows that changed, and not every file that has one
+    "delta.autoOptimize.autoCompact": "true",  # and what it wrote is put together once it is many files
+}
+"""Properties of a table that is changed by key in every batch; they are the first that its own ones override."""
 _PREFIX = "penstock.cdc."
 _WORDS = {
     "keys": "the keys",
@@ -21,7 +26,7 @@ _WORDS = {
 
 
 def change_properties(graph: ResolvedGraph, identifier: Identifier) -> dict[str, str]:
-    """Returns the table properties of a target of change flows: its change data feed, and what it depends on.
+    """Returns the table properties of a target of change flows: its change feed and layout, and what it depends on.
 
     Empty for every other table.
     """
@@ -34,7 +39,7 @@ def change_properties(graph: ResolvedGraph, identifier: Identifier) -> dict[str,
         "sequence_type": applied.sequence_type,
         "keeps_rows": str(applied.keeps_rows).lower(),
     }
-    return {CHANGE_FEED: "true"} | {_PREFIX + name: value for name, value in facts.items()}
+    return {CHANGE_FEED: "true", **LAYOUT} | {_PREFIX + name: value for name, value in facts.items()}
 
 
 def check_changes(graph: ResolvedGraph, table: Table, existing: TableState) -> None:

@@ -124,7 +124,7 @@ class SnapshotFlow:
         self._versions.write(number, version)
         assert query.checking is not None, "a table of change flows has a quarantine"
         changes = SnapshotWriter(self._declared, version, self._stage.path)
-        checking = replace(query.checking, apply=changes.apply)
+        checking = replace(query.checking, apply=lambda rows, transaction, _: changes.apply(rows, transaction))
         counters = checking.append(
             query.frame, query.observed, transaction=(self._app_id, number), conf=services.spark_conf(self._flow)
         )

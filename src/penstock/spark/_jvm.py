@@ -9,7 +9,7 @@ from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import ParseException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 
@@ -147,6 +147,30 @@ def on_cloned_session(frame: DataFrame, conf: Mapping[str, str]) -> DataFrame:
         clone.conf().set(key, value)
     dataset = jvm(spark).org.apache.spark.sql.classic.Dataset.ofRows(clone, analyzed_plan(frame))
     return DataFrame(dataset, SparkSession(spark.sparkContext, clone))
+
+
+def bloom_filter(frame: DataFrame, column: str, expected: int) -> Any:
+    """Returns a Java `BloomFilter` of a BIGINT column with about `expected` different values; one job."""
+    return frame._jdf.stat().bloomFilter(column, expected, _FALSE_POSITIVES)
+
+
+def may_contain(bloom: Any, value: Column) -> Column:
+    """Returns whether a Java `BloomFilter` may contain a BIGINT; the filter is no part of the expression's text."""
+    java = SparkContext._gateway.jvm  # type: ignore[union-attr]  # there is a filter, so there is a JVM
+    expressions = java.org.apache.spark.sql.catalyst.expressions
+    utilities = java.org.apache.spark.sql.classic.ExpressionUtils
+    # Its own class is not public, so that generated code could not name it.
+    kind = java.org.apache.spark.sql.types.ObjectType(java.java.lang.Class.forName(_BLOOM_FILTER))
+    literal = expressions.Literal(bloom, kind)
+    nothing = getattr(getattr(java.scala.collection.immutable, "Nil$"), "MODULE$")
+    arguments = nothing.prepended(utilities.expression(value._jc))
+    boolean = java.org.apache.spark.sql.types.DataTypes.BooleanType
+    call = expressions.objects.Invoke(literal, "mightContainLong", boolean, arguments, nothing, True, False, True)
+    return Column(utilities.column(call))
+
+
+_BLOOM_FILTER = "org.apache.spark.util.sketch.BloomFilter"
+_FALSE_POSITIVES = 0.01
 
 
 def release(checkpointed: DataFrame) -> None:

@@ -34,7 +34,8 @@ from penstock.spark.writes import (
 )
 
 Counters = Mapping[str, Mapping[str, int]]
-Apply = Callable[[DataFrame, tuple[str, int]], MergedRows]
+Apply = Callable[[DataFrame, tuple[str, int], int], MergedRows]
+"""Brings rows into a table, once per transaction (app id, version); the last argument is how many rows there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class CheckingWriter:
                 aside = self._aside(rows, transaction[1]).write.format("delta").mode("overwrite")
                 mine = f"{quarantine.FLOW} = '{flow}' AND {quarantine.BATCH} = {transaction[1]}"
                 aside.option("mergeSchema", "true").option("replaceWhere", mine).save(self._quarantine)
-            self._write(rows, transaction)
+            self._write(rows, transaction, counters)
         return {**await_counters(observations), self.observed.metric: counters}
 
     def replace(
@@ -134,7 +135,7 @@ class CheckingWriter:
             with self._alone(), self._judged(rows, self._stored(rows, batch_id), eager=False) as judged:
                 counters = self._counted(judged)
                 mode = "overwrite" if self.overwrite else "append"
-                self._write(judged, (sink_transaction_of(rows), batch_id), mode=mode)
+                self._write(judged, (sink_transaction_of(rows), batch_id), counters, mode=mode)
                 if self._has_quarantine and (self.overwrite or self.observed.quarantined(counters)):
                     name = str(quarantine.quarantine_of(self.table.identifier))
                     transaction = (transaction_of(rows, name), batch_id)
@@ -144,11 +145,13 @@ class CheckingWriter:
             raise
         self._counters[batch_id] = {self.observed.metric: counters}
 
-    def _write(self, judged: DataFrame, transaction: tuple[str, int], *, mode: str = "append") -> None:
+    def _write(
+        self, judged: DataFrame, transaction: tuple[str, int], counters: Mapping[str, int], *, mode: str = "append"
+    ) -> None:
         if self.apply is None:
             append_to_table(self._good(judged), self.path, transaction, mode=mode)
         else:
-            self._merged[transaction[1]] = self.apply(self._good(judged), transaction)
+            self._merged[transaction[1]] = self.apply(self._good(judged), transaction, self.observed.kept(counters))
 
     @property
     def _has_quarantine(self) -> bool:

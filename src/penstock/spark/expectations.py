@@ -66,6 +66,10 @@ class ObservedExpectations:
         """Returns how many rows went to quarantine; a row that breaks a dropping rule too counts here only."""
         return values.get(_QUARANTINED, 0)
 
+    def kept(self, values: Mapping[str, int]) -> int:
+        """Returns how many rows nothing kept out."""
+        return values.get(_TOTAL, 0) - self.dropped(values) - self.quarantined(values)
+
 
 def condition(expectation: Expectation) -> Column:
     """Returns TRUE for a row that meets the expectation, FALSE else; NULL is a failure."""

@@ -24,6 +24,7 @@ from penstock.spark.changes import writer as writer_module
 from penstock.spark.changes.events import change_events
 from penstock.spark.changes.log import ChangeLog
 from penstock.spark.changes.merge import MergedRows
+from penstock.spark.changes.order import Order
 from penstock.spark.changes.resolve import resolve_changes
 from penstock.spark.changes.writer import ChangeWriter
 from penstock.spark.tables import create_table
@@ -64,7 +65,7 @@ class Target:
         return self.spark.createDataFrame(rows, SCHEMA)
 
     def apply(self, events: list[Event], batch: int) -> MergedRows:
-        return self.writer.apply(self.frame(events), ("app", batch))
+        return self.writer.apply(self.frame(events), ("app", batch), len(events))
 
 
 def arrivals(random: Random, *, truncates: bool) -> tuple[list[Event], list[list[Event]]]:
@@ -134,8 +135,9 @@ def test_a_replayed_batch_changes_nothing_and_a_half_written_one_is_completed(
     # The process died between the two commits: the log has the events, and the target knows nothing of them.
     target = Target(spark, folder, 1, Settings())
     target.apply([upsert(1, 1, "x"), upsert(2, 1, "y")], 0)
-    fresh = change_events(target.frame(second), resolve_changes(target.flow, target.frame([])))
-    target.writer.log.append(fresh, transaction=("app", 1))
+    changes = resolve_changes(target.flow, target.frame([]))
+    fresh = change_events(target.frame(second), changes)
+    target.writer.log.append(fresh, Order(changes.sequence_type), few=True, transaction=("app", 1))
     target.apply(second, 1)
     rows: list[dict[str, Any]] = [{"id": 1, "a": "z", "b": 3}, {"id": 3, "a": "w", "b": 1}]
     assert_table(Path(target.path), rows)

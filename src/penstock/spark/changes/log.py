@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from delta.tables import DeltaTable
 from deltalake import DeltaTable as StoredTable
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from penstock.spark.changes import quick_append
 from penstock.spark.changes.events import TRUNCATE, UPSERT
+from penstock.spark.changes.order import Order
 from penstock.spark.writes import append_to_table
 
 _MOST_FILES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedBatch:
+    """What is known of a batch since it was logged.
+
+    `before` is the version of the log that it met, None for the first batch. `earliest` is where it begins, for
+    `Order.reaches`. `late` is whether the log may have had an event as late as that; None when nobody looked.
+    """
+
+    before: int | None
+    truncates: bool
+    earliest: int | str | None
+    late: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +46,33 @@ class ChangeLog:
     keeps_rows: bool
     tombstone_seconds: int
 
-    def append(self, events: DataFrame, *, transaction: tuple[str, int]) -> None:
-        """Adds a batch's events; a second call with the same transaction does nothing."""
-        kept = events if self.keeps_rows else events.drop("row")
-        append_to_table(kept.withColumn("arrived", sf.current_timestamp()), self.path, transaction)
+    def append(self, events: DataFrame, order: Order, *, few: bool, transaction: tuple[str, int]) -> LoggedBatch:
+        """Adds a batch's events; a second call with the same transaction adds nothing.
 
-    def events(self, spark: SparkSession) -> DataFrame | None:
-        """Returns the events that are remembered now, whatever is appended later; None before the first `append`."""
-        if not StoredTable.is_deltatable(self.path):
-            return None
-        version = StoredTable(self.path).version()
+        `few` events pass through the driver, so that neither their commit nor the look at what was before takes a job.
+        """
+        kept = events if self.keeps_rows else events.drop("row")
+        log = StoredTable(self.path) if StoredTable.is_deltatable(self.path) else None
+        before = None if log is None else log.version()
+        if log is not None and few and order.told_by_files and quick_append.can_append(log, kept.schema):
+            rows = kept.toArrow()
+            earliest, comparable = order.earliest_of(rows)
+            late = rows.num_rows > 0 and order.may_reach(log, comparable)
+            quick_append.append(log, rows, transaction)
+            return LoggedBatch(
+                before, bool(pc.any(pc.equal(rows["kind"], pa.scalar(TRUNCATE, pa.int8()))).as_py()), earliest, late
+            )
+        batch = events.agg(
+            sf.coalesce(sf.bool_or(sf.col("kind") == TRUNCATE), sf.lit(False)).alias("truncates"),
+            order.earliest(sf.col("sequence")).alias("earliest"),
+        ).collect()[0]
+        append_to_table(kept.withColumn("arrived", sf.current_timestamp()), self.path, transaction)
+        return LoggedBatch(before, batch["truncates"], batch["earliest"])
+
+    def events(self, spark: SparkSession, version: int | None = None) -> DataFrame:
+        """Returns the events that are remembered now, whatever is appended later, or those of a version of the log."""
+        if version is None:
+            version = StoredTable(self.path).version()
         return spark.read.format("delta").option("versionAsOf", version).load(self.path)
 
     def tidy(self, spark: SparkSession) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from delta.tables import DeltaMergeBuilder, DeltaTable
 from deltalake import DeltaTable as StoredTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
@@ -36,12 +36,15 @@ def merge_rows(
     path: str,
     history: bool,
     only_current: bool = False,
+    near: Column | None = None,
     transaction: tuple[str, int],
 ) -> MergedRows:
     """Merges `key`, `row`, `remove` (and, with `history`, `start`, `end`) into the Delta table at `path`.
 
     Rows that are equal already are not written. `only_current` says that of a history only rows that
-    hold now can match, so that files of older ones are not read. With a transaction (app id, version) that is
+    hold now can match, so that files of older ones are not read. `near` is a condition over the target's rows,
+    as `t`, that all with a computed key meet: the join that finds new rows is an outer one, for which Spark would
+    shuffle the whole target. With a transaction (app id, version) that is
     committed already nothing happens.
     """
     spark = computed.sparkSession
@@ -57,7 +60,7 @@ def merge_rows(
     merge = (
         DeltaTable.forPath(spark, path)
         .alias("t")
-        .merge(computed.alias("s"), " AND ".join(on))
+        .merge(computed.alias("s"), sf.expr(" AND ".join(on)) if near is None else sf.expr(" AND ".join(on)) & near)
         .whenMatchedDelete("s.remove")
         .whenMatchedUpdate(f"NOT s.remove{unequal}", dict(values))
         .whenNotMatchedInsert("NOT s.remove", dict(values))
@@ -78,8 +81,9 @@ def insert_rows(
 
 
 def execute_merge(spark: SparkSession, merge: DeltaMergeBuilder, transaction: tuple[str, int]) -> MergedRows:
-    """Runs a MERGE under a Delta transaction id."""
-    with _in_transaction(spark, transaction):
+    """Runs a MERGE under a Delta transaction id, for which it has no option."""
+    app_id, version = transaction
+    with _settings(spark, {_APP_ID: app_id, _VERSION: str(version)}):
         # A repetition returns no row.
         for done in merge.execute().collect():
             return MergedRows(done["num_inserted_rows"], done["num_updated_rows"], done["num_deleted_rows"])
@@ -87,13 +91,16 @@ def execute_merge(spark: SparkSession, merge: DeltaMergeBuilder, transaction: tu
 
 
 @contextmanager
-def _in_transaction(spark: SparkSession, transaction: tuple[str, int]) -> Iterator[None]:
-    """Sets the transaction id for the one write inside: MERGE has no option for it."""
-    app_id, version = transaction
+def _settings(spark: SparkSession, chosen: Mapping[str, str]) -> Iterator[None]:
+    """Changes settings of the session for what is inside."""
+    before = {name: spark.conf.get(name, None) for name in chosen}
     try:
-        spark.conf.set(_APP_ID, app_id)
-        spark.conf.set(_VERSION, str(version))
+        for name, value in chosen.items():
+            spark.conf.set(name, value)
         yield
     finally:
-        spark.conf.unset(_APP_ID)
-        spark.conf.unset(_VERSION)
+        for name, was in before.items():
+            if was is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, was)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from deltalake import DeltaTable as StoredTable
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.graph.elements import ChangeFlow
+from penstock.spark import _jvm
 from penstock.spark.changes.current import current_events, has_types
 from penstock.spark.changes.events import TRUNCATE, change_events
 from penstock.spark.changes.history import histories
-from penstock.spark.changes.log import ChangeLog
+from penstock.spark.changes.log import ChangeLog, LoggedBatch
 from penstock.spark.changes.merge import MergedRows, insert_rows, merge_rows
+from penstock.spark.changes.near import near_keys
 from penstock.spark.changes.newest import newest_rows
 from penstock.spark.changes.order import Order
 from penstock.spark.changes.resolve import ResolvedChanges, resolve_changes
 from penstock.spark.tables import add_missing_columns
 
-_BROADCAST_ROWS = 100_000
+_FEW_ROWS = 100_000  # they may pass through the driver, and one task is enough for them
 _BATCHES_PER_TIDYING = 50
 
 
@@ -39,45 +43,36 @@ class ChangeWriter:
     _batches: int = 0
     _changes: ResolvedChanges | None = None
 
-    def apply(self, rows: DataFrame, transaction: tuple[str, int]) -> MergedRows:
-        """Applies events, each with a key and a sequence, under a Delta transaction (app id, version).
+    def apply(self, rows: DataFrame, transaction: tuple[str, int], count: int) -> MergedRows:
+        """Applies `count` events, each with a key and a sequence, under a Delta transaction (app id, version).
 
         `rows` is executed several times.
         """
         changes = self._resolved(rows)
+        few = count <= _FEW_ROWS
         events = change_events(rows, changes)
-        order = Order(changes.sequence_type)
-        batch = events.agg(
-            sf.count(sf.lit(1)).alias("events"),
-            sf.count_if(sf.col("kind") == TRUNCATE).alias("truncates"),
-            order.earliest(sf.col("sequence")).alias("earliest"),
-        ).collect()[0]
+        events = events.coalesce(1) if few else events
         self._tidy(rows)
-        few = batch["events"] <= _BROADCAST_ROWS
-        older = self.log.events(rows.sparkSession)
-        self.log.append(events.coalesce(1) if few else events, transaction=transaction)
-        if batch["truncates"]:
-            known, in_order = _both(events, older), False
-        else:
-            keys = events.select("key").distinct()
-            known, in_order = self._known(events, sf.broadcast(keys) if few else keys, older, batch, changes)
-        if changes.scd_type == 2:
-            computed = histories(known, changes)
-            computed = computed.where(~sf.col("remove")) if in_order else computed
-        else:
-            computed = newest_rows(self._with_truncate(known), changes)
-        if older is None and self._takes_as_it_is(rows, changes):
-            history = changes.scd_type == 2
-            return insert_rows(computed, changes.row, path=self.path, history=history, transaction=transaction)
-        return merge_rows(
-            sf.broadcast(computed) if few and not batch["truncates"] else computed,
-            changes.row,
-            changes.keys,
-            path=self.path,
-            history=changes.scd_type == 2,
-            only_current=in_order and changes.scd_type == 2,
-            transaction=transaction,
-        )
+        logged = self.log.append(events, Order(changes.sequence_type), few=few, transaction=transaction)
+        with self._known(events, logged, changes, few=few) as (known, in_order):
+            if changes.scd_type == 2:
+                computed = histories(known, changes)
+                computed = computed.where(~sf.col("remove")) if in_order else computed
+            else:
+                computed = newest_rows(self._with_truncate(known), changes)
+            if logged.before is None and self._takes_as_it_is(rows, changes):
+                history = changes.scd_type == 2
+                return insert_rows(computed, changes.row, path=self.path, history=history, transaction=transaction)
+            return merge_rows(
+                sf.broadcast(computed) if few and not logged.truncates else computed,
+                changes.row,
+                changes.keys,
+                path=self.path,
+                history=changes.scd_type == 2,
+                only_current=in_order and changes.scd_type == 2,
+                near=near_keys(events, changes, count, path=self.path) if few and not logged.truncates else None,
+                transaction=transaction,
+            )
 
     def _resolved(self, rows: DataFrame) -> ResolvedChanges:
         """A query's columns stay the same from start to end, so the first batch settles them."""
@@ -91,34 +86,58 @@ class ChangeWriter:
         target = rows.sparkSession.read.format("delta").load(self.path)
         return not StoredTable(self.path).file_uris() and has_types(target.schema, changes.row)
 
+    @contextmanager
     def _known(
-        self, events: DataFrame, keys: DataFrame, older: DataFrame | None, batch: Row, changes: ResolvedChanges
-    ) -> tuple[DataFrame, bool]:
-        """Returns the events of a batch and those before it that matter for their `keys`.
+        self, events: DataFrame, logged: LoggedBatch, changes: ResolvedChanges, *, few: bool
+    ) -> Iterator[tuple[DataFrame, bool]]:
+        """Gives the events of a batch and those before it that matter for its keys, which may be held until the end.
 
         Also whether the batch is in order, which is usual: no event of these keys is as late as the batch begins.
         Then the target's own rows say all about them, and most files of the log need not be read.
         """
-        if older is None:
-            return _both(events, None), True
-        order = Order(changes.sequence_type)
-        late = older.where(order.reaches(sf.col("sequence"), batch["earliest"]))
-        none_late = not late.inputFiles()
-        late = late.join(keys, "key", "left_semi")
+        spark = events.sparkSession
+        if logged.before is None:
+            yield _both(events, None), not logged.truncates
+            return
+        if logged.truncates:
+            yield _both(events, self.log.events(spark, logged.before)), False
+            return
+        keys = events.select("key").distinct()
+        keys = sf.broadcast(keys) if few else keys
+        late = None if logged.late is False else self._late(events, keys, logged, changes)
         if not self.log.keeps_rows:
-            return _both(events, None if none_late else late), none_late
-        if none_late or late.isEmpty():
-            target = events.sparkSession.read.format("delta").load(self.path)
-            if (current := current_events(target, changes)) is not None:
-                return _both(events, current.join(keys, "key", "left_semi")), True
-        return _both(events, older.join(keys, "key", "left_semi")), False
+            yield _both(events, late), late is None
+            return
+        current = None
+        if late is None or late.isEmpty():
+            current = current_events(spark.read.format("delta").load(self.path), changes)
+        if current is None:
+            older = self.log.events(spark, logged.before)
+            yield _both(events, older.join(keys, "key", "left_semi")), False
+            return
+        current = current.join(keys, "key", "left_semi")
+        if not few:
+            yield _both(events, current), True
+            return
+        held = current.localCheckpoint()  # so that the table is read by all tasks, and the rest takes one
+        try:
+            yield _both(events, held).coalesce(1), True
+        finally:
+            _jvm.release(held)
+
+    def _late(
+        self, events: DataFrame, keys: DataFrame, logged: LoggedBatch, changes: ResolvedChanges
+    ) -> DataFrame | None:
+        """Returns older events of these keys that may be as late as the batch begins; None without a file of such."""
+        older = self.log.events(events.sparkSession, logged.before)
+        late = older.where(Order(changes.sequence_type).reaches(sf.col("sequence"), logged.earliest))
+        return late.join(keys, "key", "left_semi") if logged.late or late.inputFiles() else None
 
     def _with_truncate(self, events: DataFrame) -> DataFrame:
         """Adds `truncated_at`, the newest truncate of the target."""
         if not self.truncates:
             return events.withColumn("truncated_at", sf.lit(None).cast(events.schema["sequence"].dataType))
         log = self.log.events(events.sparkSession)
-        assert log is not None, "the batch was appended"
         truncates = log.where(sf.col("kind") == TRUNCATE).agg(sf.max("sequence").alias("truncated_at"))
         return events.crossJoin(sf.broadcast(truncates))
 
