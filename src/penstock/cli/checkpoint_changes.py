@@ -56,7 +56,9 @@ def backup(
     if as_json:
         print_json({"backup": made.uri, "checkpoints": [each.to_json() for each in chosen]})
         return
-    note(f"{plural(len(chosen), 'checkpoint')} copied to {made.uri}: {', '.join(each.name for each in chosen)}")
+    note(f"{plural(len(chosen), 'checkpoint')} copied to {made.uri}")
+    for each in chosen:
+        note(f"  {each.name}, generation {each.generation}")
 
 
 def restore(
