@@ -6,9 +6,11 @@ import os
 import signal
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("penstock", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile(
+    "penstock", deadline=None, derandomize=bool(os.environ.get("CI")), suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("penstock")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
