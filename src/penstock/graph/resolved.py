@@ -61,6 +61,11 @@ class Input:
     name: str | None = None
     aside: bool = False
 
+    @property
+    def source(self) -> str:
+        """What is read, for people: a dataset's name, or format and description of something outside."""
+        return f"{self.format} {self.description}" if self.dataset is None else self.description
+
 
 @dataclass(frozen=True, slots=True)
 class QueryDefinition:

@@ -14,6 +14,7 @@ from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, Res
 from penstock.graph.schema import Schema
 from penstock.plan.change_capture import change_properties, check_changes
 from penstock.plan.changes import TableComparison
+from penstock.plan.checkpoints import checkpoint_changes, checkpoint_refusal
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
 from penstock.plan.protection import privacy_changes, protection_changes
 from penstock.plan.quarantine_stages import quarantine_stages
@@ -33,10 +34,9 @@ from penstock.plan.stages import (
     Stage,
     UpdatePlan,
     describe,
-    flow_label,
 )
 from penstock.plan.state import CLUSTER_BY, DATASET_TYPE, GENERATION, PIPELINE, StateSnapshot, TableState
-from penstock.plan.stream_changes import StreamChanges, Verdict, compare_streams
+from penstock.plan.stream_changes import StreamChanges, Verdict
 
 _TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
 
@@ -125,24 +125,11 @@ class _Planner:
 
     def _stream_changes(self, flow: ResolvedFlow, *, reset: bool) -> StreamChanges:
         """Compares a streaming flow with its checkpoint; one that cannot go on is among the refusals."""
-        target = flow.flow.target
-        started = (target, flow.flow.name) in self.state.streams and not reset
-        before = self.state.streams.get((target, flow.flow.name))
-        assert flow.stream is not None, "streaming flows are analysed with their definition"
-        changes = compare_streams(before, flow.stream, started=started)
+        changes = checkpoint_changes(flow, self.state, reset=reset)
         if changes.verdict is Verdict.FULL_REFRESH:
+            target = flow.flow.target
             allowed = reset_allowed(self.graph, target)
-            self.refusals.append(
-                StateError(
-                    "CHECKPOINT_NOT_COMPATIBLE" if allowed else "CHECKPOINT_CHANGE_FORBIDDEN",
-                    location=flow.flow.location,
-                    dataset=str(target),
-                    flow=flow.flow.name,
-                    name=flow_label(flow),
-                    reasons="; ".join(changes.reasons),
-                    command=self._way_out(target)(),
-                )
-            )
+            self.refusals.append(checkpoint_refusal(flow, changes, allowed=allowed, command=self._way_out(target)()))
         return changes
 
     @property
@@ -363,7 +350,7 @@ class _Planner:
 
 
 def _explanation(flow: ResolvedFlow, changes: StreamChanges | None = None) -> str:
-    reads = ", ".join(read.description if read.dataset else f"{read.format} {read.description}" for read in flow.inputs)
+    reads = ", ".join(read.source for read in flow.inputs)
     state = f"; keeps state: {', '.join(flow.stateful)}" if flow.stateful else ""
     mark = f"; watermark {flow.watermark[1]} on {flow.watermark[0]}" if flow.watermark else ""
     compared = "" if changes is None or changes.verdict is Verdict.NEW else f"; checkpoint {changes.describe()}"

@@ -87,7 +87,6 @@ def _dataset(graph: ResolvedGraph, identifier: Identifier) -> dict[str, Any]:
         table = graph.tables[identifier]
         kind = "MATERIALIZED_VIEW" if isinstance(table, MaterializedView) else "STREAMING_TABLE"
         inputs = tuple(read for flow in graph.flows_to(identifier) for read in flow.inputs)
-    names = [read.description if read.dataset else f"{read.format} {read.description}" for read in inputs]
     return {
         "name": str(identifier),
         "type": kind,
@@ -95,5 +94,5 @@ def _dataset(graph: ResolvedGraph, identifier: Identifier) -> dict[str, Any]:
             {"name": column.name, "type": column.type, "comment": column.comment}
             for column in (graph.stored_schemas[identifier].columns if identifier in graph.stored_schemas else ())
         ],
-        "inputs": list(dict.fromkeys(names)),
+        "inputs": list(dict.fromkeys(read.source for read in inputs)),
     }

@@ -30,11 +30,7 @@ def stream_definition(frame: DataFrame, sources: Iterable[Input], mode: OutputMo
     `sources` are its streaming reads, which have names, those of the views that it inlines among them.
     """
     plan = _jvm.analyzed_plan(frame)
-    named = {
-        read.name: f"{read.format} {read.description}" if read.dataset is None else read.description
-        for read in sources
-        if read.name is not None
-    }
+    named = {read.name: read.source for read in sources if read.name is not None}
     tree = str(plan.treeString(True, False, _ALL_FIELDS, False, False))
     operators: tuple[StateOperator, ...] = ()
     watermarks: Mapping[str, str] = {}
