@@ -15,9 +15,9 @@ from pyspark.sql.types import StructField, StructType
 
 from penstock.graph.resolved import QueryDefinition
 from penstock.spark import _jvm
+from penstock.spark.plan_text import Ordinals, plan_lines
 
 _SOURCE = "penstock.source"
-_ALL_FIELDS = 2**31 - 1
 
 _CODE = {
     "PythonUDF": "a Python function",
@@ -42,7 +42,6 @@ _SELF_CONTAINED = {"Range", "OneRowRelation", "EmptyRelation", "CTERelationRef",
 # What differs between two analyses of one query: ids that Spark draws, the names of our views, positions of time.
 _DRAWN = re.compile(r"#\d+L?|\b__penstock_\d+\b|(?<=\blambda )\w+(?=#)|(?<=CTERelationDef )\d+|(?<=CTERelationRef )\d+")
 _VIEW = re.compile(r"\b__penstock_\d+\b")
-_METRICS_ID = re.compile(r"(CollectMetrics .*), \d+$", re.MULTILINE)
 # The expressions that hold a plan of their own.
 _NESTED = re.compile(r'\.expressions\.(?:\w*Subquery|Exists|ListQuery|FunctionTableSubqueryArgumentExpression)"')
 _DROPPED_KEYS = {"jvmId", "dataframeId", "createTime", "nonInheritableMetadataKeys"}
@@ -65,15 +64,14 @@ def query_definition(frame: DataFrame, *, around: object) -> QueryDefinition:
     `around` is what else its result depends on (settings, the table's layout), as JSON-ready data.
     """
     plan = _jvm.analyzed_plan(frame)
-    ordinals, leaves = _Ordinals(), _Leaves()
+    ordinals, leaves = Ordinals(), _Leaves()
     always: str | None = None
     try:
         document = str(plan.toJSON())
     except Py4JJavaError:
         document, always = "[]", "its query cannot be compared with that of the last refresh"
-    tree = str(plan.treeString(True, False, _ALL_FIELDS, False, False))
     # Two forms of the plan: the JSON lacks what is in a map, the text the types of literals.
-    text = [ordinals.normalise(line) for line in _METRICS_ID.sub(r"\1", tree).splitlines()]
+    text = [_without_drawn(line, ordinals) for line in plan_lines(plan)]
     text += [leaves.describe(leaf) for leaf in _leaves(plan, nested=_NESTED.search(document) is not None)]
     always, moving = always or leaves.elsewhere, leaves.elsewhere is not None
     classes = {name.rpartition(".")[2] for name in re.findall(r'"class":"([^"]+)"', document)}
@@ -83,22 +81,9 @@ def query_definition(frame: DataFrame, *, around: object) -> QueryDefinition:
         always, moving = always or "its query is not deterministic", True
     if code := sorted({_CODE[name] for name in classes & _CODE.keys()}):
         always = always or f"its query calls {code[0]}, whose code is not compared"
-    content = [text, _normalised(json.loads(document), _Ordinals()), frame.schema.json(), around]
+    content = [text, _normalised(json.loads(document), Ordinals()), frame.schema.json(), around]
     fingerprint = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return QueryDefinition(fingerprint, tuple(dict.fromkeys(leaves.outside)), always, moving)
-
-
-@dataclass(slots=True)
-class _Ordinals:
-    """Gives each drawn id the number of its first appearance."""
-
-    seen: dict[str, int] = field(default_factory=dict)
-
-    def of(self, drawn: object) -> int:
-        return self.seen.setdefault(str(drawn), len(self.seen))
-
-    def normalise(self, text: str) -> str:
-        return _DRAWN.sub(lambda match: f"<{self.of(match.group().rstrip('L'))}>", text)
 
 
 @dataclass(slots=True)
@@ -135,7 +120,11 @@ class _Leaves:
         return what
 
 
-def _normalised(document: Any, ordinals: _Ordinals) -> Any:
+def _without_drawn(line: str, ordinals: Ordinals) -> str:
+    return _DRAWN.sub(lambda match: f"<{ordinals.of(match.group().rstrip('L'))}>", line)
+
+
+def _normalised(document: Any, ordinals: Ordinals) -> Any:
     """The JSON form of a plan without what differs from process to process."""
     if isinstance(document, list):
         return [_normalised(each, ordinals) for each in document]

@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame
 from penstock.graph.resolved import Input
 from penstock.graph.stream_definition import StateOperator, StreamDefinition
 from penstock.spark import _jvm
+from penstock.spark.plan_text import ALL_FIELDS, Ordinals, plan_lines
 from penstock.spark.plans import STATEFUL, OutputMode
 from penstock.spark.query_settings import query_settings
 
-_ALL_FIELDS = 2**31 - 1
 _ATTRIBUTE = re.compile(r"([^\s(),\[\]{}]*)#(\d+)L?(?:-T\d+ms)?")
 _LEAF = re.compile(r"^([\s:|+-]*)(?:\w*Streaming\w*Relation\w*|Relation|LocalRelation|LogicalRDD)\b[^\[]*(.*)$")
-# Our views, the ids of observed queries, and those that Spark 4.2 draws for each watermark.
-_DRAWN = re.compile(r"\b__penstock_\d+\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(CollectMetrics .*), \d+$")
+# Our views, and the ids that Spark 4.2 draws for each watermark.
+_DRAWN = re.compile(r"\b__penstock_\d+\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _LONGEST_TEXT = 200
 
 
@@ -31,27 +31,25 @@ def stream_definition(frame: DataFrame, sources: Iterable[Input], mode: OutputMo
     """
     plan = _jvm.analyzed_plan(frame)
     named = {read.name: read.source for read in sources if read.name is not None}
-    tree = str(plan.treeString(True, False, _ALL_FIELDS, False, False))
+    lines = plan_lines(plan)
     operators: tuple[StateOperator, ...] = ()
     watermarks: Mapping[str, str] = {}
-    if "EventTimeWatermark" in tree or "Join" in tree or any(name in tree for name in STATEFUL):
-        with query_settings(frame.sparkSession, {"spark.sql.debug.maxToStringFields": str(_ALL_FIELDS)}):
+    if any(name in line for line in lines for name in ("EventTimeWatermark", "Join", *STATEFUL)):
+        with query_settings(frame.sparkSession, {"spark.sql.debug.maxToStringFields": str(ALL_FIELDS)}):
             state = _State()
             state.add(plan, _ids(plan.output().mkString(" ")))
         operators, watermarks = tuple(state.operators), state.watermarks
-    query = hashlib.sha256("\n".join(_without_drawn(tree)).encode()).hexdigest()
+    query = hashlib.sha256("\n".join(_without_drawn(lines)).encode()).hexdigest()
     return StreamDefinition(named, operators, watermarks, mode.value, query)
 
 
-def _without_drawn(tree: str) -> list[str]:
+def _without_drawn(lines: Iterable[str]) -> list[str]:
     """The text of a plan without ids that Spark draws, and without what stands for a source there."""
-    ordinals: dict[str, int] = {}
-
-    def numbered(match: re.Match[str]) -> str:
-        return f"{match[1]}#{ordinals.setdefault(match[2], len(ordinals))}"
-
-    lines = (_LEAF.sub(r"\1source \2", line) for line in tree.splitlines())
-    return [_ATTRIBUTE.sub(numbered, _DRAWN.sub(r"\1", line)) for line in lines]
+    ordinals = Ordinals()
+    sources = (_LEAF.sub(r"\1source \2", line) for line in lines)
+    return [
+        _ATTRIBUTE.sub(lambda found: f"{found[1]}#{ordinals.of(found[2])}", _DRAWN.sub("", line)) for line in sources
+    ]
 
 
 @dataclass(slots=True)
