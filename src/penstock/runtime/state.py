@@ -20,6 +20,7 @@ from penstock.runtime.refresh_notes import last_refresh, versions_of
 from penstock.runtime.stream_notes import is_started, noted_definition
 from penstock.spark.evaluation import EvaluationSettings, map_path
 from penstock.storage import Storage, StorageLayout
+from penstock.storage.checkpoint import numbers_in
 from penstock.storage.layout import decode_part
 
 
@@ -49,7 +50,7 @@ def snapshot(
                 read |= recorded_inputs(graph, flow, paths)
         folders = [layout.checkpoints(identifier, flow.flow.name) for flow in flows]
         folders.append(layout.changes(identifier))
-        highest[identifier] = max(_newest_generation(storage, folder) for folder in folders)
+        highest[identifier] = max((number for folder in folders for number in numbers_in(storage, folder)), default=-1)
     for identifier, path in paths.items():
         if has_quarantine(graph.tables[identifier]) and DeltaTable.is_deltatable(quarantine_path(path)):
             tables[quarantine_of(identifier)] = _state(DeltaTable(quarantine_path(path)), quarantine_path(path))
@@ -144,8 +145,3 @@ def _path(table: Table, layout: StorageLayout, settings: EvaluationSettings) -> 
     except DefinitionError as error:
         error.location, error.dataset = table.location, str(table.identifier)
         raise
-
-
-def _newest_generation(storage: Storage, folder: str) -> int:
-    names = [entry.name for entry in storage.list(folder)] if storage.exists(folder) else []
-    return max((int(name) for name in names if name.isdigit()), default=-1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 
 from penstock.storage import Storage
-from penstock.storage.checkpoint import OFFSET_LOG_VERSION
+from penstock.storage.checkpoint import OFFSET_LOG_VERSION, numbers_in
 
 _KEY = "spark.sql.shuffle.partitions"
 
@@ -28,7 +28,7 @@ def repair_offset_log(checkpoint_location: str, shuffle_partitions: int) -> bool
         shuffle_partitions: what `spark.sql.shuffle.partitions` is in the session of the query.
     """
     checkpoint = Storage(checkpoint_location)
-    planned = sorted(int(file.name) for file in checkpoint.list("offsets") if file.name.isdecimal())
+    planned = numbers_in(checkpoint, "offsets")
     if not planned or checkpoint.exists(f"commits/{planned[-1]}"):
         return False
     changed = [_add_entry(checkpoint, batch, shuffle_partitions) for batch in planned[-2:]]

@@ -16,7 +16,7 @@ from penstock.observe.checkpoints.flow_records import FlowRecord, FlowRecords
 from penstock.observe.checkpoints.target import Target
 from penstock.observe.tables import list_tables
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.checkpoint import CheckpointFolder, numbers_in
 from penstock.storage.layout import decode_part
 
 
@@ -82,7 +82,7 @@ class Inventory:
         """All checkpoints, by dataset, flow and generation."""
         found: list[StoredCheckpoint] = []
         for dataset, flows in self._folders().items():
-            known = {flow: self._generations(dataset, flow) for flow in flows}
+            known = {flow: numbers_in(self.storage, self.layout.checkpoints(dataset, flow)) for flow in flows}
             current = self._current(dataset, [number for numbers in known.values() for number in numbers])
             for flow, numbers in known.items():
                 record = self.records.of(dataset, flow)
@@ -169,10 +169,6 @@ class Inventory:
                 flows = self.storage.list(f"{root}/{schema.name}/{dataset.name}") if dataset.is_directory else []
                 found[identifier] = [decode_part(flow.name) for flow in flows if flow.is_directory]
         return found
-
-    def _generations(self, dataset: Identifier, flow: str) -> list[int]:
-        entries = self.storage.list(self.layout.checkpoints(dataset, flow))
-        return [int(entry.name) for entry in entries if entry.is_directory and entry.name.isdecimal()]
 
     def _current(self, dataset: Identifier, generations: list[int]) -> int | None:
         """The generation that the table names; a sink goes on with its newest one, a lost table with none."""

@@ -9,7 +9,7 @@ from penstock.storage.checkpoint.backup import (
 )
 from penstock.storage.checkpoint.changes import Restoration, reset, restore
 from penstock.storage.checkpoint.exchange import exchange, finish_exchange
-from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
 from penstock.storage.checkpoint.logs import (
     OFFSET_LOG_VERSION,
     DamagedFile,
@@ -37,6 +37,7 @@ __all__ = [
     "exchange",
     "finish_exchange",
     "missing_state_files",
+    "numbers_in",
     "operators",
     "parse_commit",
     "parse_operator",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from penstock.storage.checkpoint.backup import COMPARED_WITH, Backup, CopiedCheckpoint, copy_from_backup
 from penstock.storage.checkpoint.exchange import exchange
-from penstock.storage.checkpoint.folder import INHERITED
+from penstock.storage.checkpoint.folder import INHERITED, numbers_in
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import QualifiedName, StorageLayout
 
@@ -71,10 +71,8 @@ def reset(storage: Storage, dataset: QualifiedName, flow: str, generation: int) 
         ConfigError: STORAGE_NOT_WRITABLE.
     """
     folder, stamp = StorageLayout(storage.uri).checkpoints(dataset, flow), _stamp()
-    entries = storage.list(folder)
-    found = sorted(int(entry.name) for entry in entries if entry.is_directory and entry.name.isdecimal())
     kept = []
-    for number in (each for each in found if each <= generation):
+    for number in (each for each in numbers_in(storage, folder) if each <= generation):
         kept.append(f"{folder}/{number}{_KEPT}{stamp}")
         exchange(storage, f"{folder}/{number}", aside=kept[-1])
     return tuple(kept)

@@ -148,6 +148,14 @@ class CheckpointFolder:
         return (name.removeprefix(prefix) for name in self.files if name.startswith(prefix))
 
 
+def numbers_in(storage: Storage, folder: str) -> list[int]:
+    """Returns the numbers by which entries of a folder are called, in their order; it alone is listed.
+
+    They are the batches of `offsets` and `commits`, and the generations of a flow's checkpoints.
+    """
+    return sorted(int(entry.name) for entry in storage.list(folder) if entry.name.isdecimal())
+
+
 def _checksum_of(name: str) -> str:
     folder, slash, file = name.rpartition("/")
     return f"{folder}{slash}.{file}.crc"

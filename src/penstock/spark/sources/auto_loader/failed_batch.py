@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from penstock.spark.sources.auto_loader.discovery import path_of_uri
 from penstock.storage import Storage
+from penstock.storage.checkpoint import numbers_in, parse_planned_batch, parse_source_log
 
 
 def failed_batch_files(checkpoint_location: str, source_name: str) -> tuple[str, ...]:
@@ -16,8 +15,8 @@ def failed_batch_files(checkpoint_location: str, source_name: str) -> tuple[str,
     compacted to `<n>.compact`. Empty when every planned batch is committed.
     """
     checkpoint = Storage(checkpoint_location)
-    planned = _batches(checkpoint, "offsets")
-    if not planned or planned[-1] in _batches(checkpoint, "commits"):
+    planned = numbers_in(checkpoint, "offsets")
+    if not planned or planned[-1] in numbers_in(checkpoint, "commits"):
         return ()
     end = _source_offset(checkpoint, planned[-1], source_name)
     start = _source_offset(checkpoint, planned[-2], source_name) if len(planned) > 1 else None
@@ -30,22 +29,15 @@ def failed_batch_files(checkpoint_location: str, source_name: str) -> tuple[str,
     return tuple(dict.fromkeys(paths))
 
 
-def _batches(checkpoint: Storage, log: str) -> list[int]:
-    return sorted(int(file.name) for file in checkpoint.list(log) if file.name.isdecimal())
-
-
 def _source_offset(checkpoint: Storage, batch: int, source_name: str) -> int | None:
-    for line in checkpoint.read_text(f"offsets/{batch}").splitlines():
-        name, _, offset = line.partition(":")
-        if name == source_name and offset.startswith("{"):
-            return int(json.loads(offset)["logOffset"])
-    return None
+    offset = parse_planned_batch(checkpoint.read_bytes(f"offsets/{batch}")).offsets.get(source_name)
+    return int(offset["logOffset"]) if isinstance(offset, dict) else None
 
 
 def _files_at(checkpoint: Storage, source_name: str, offset: int) -> list[str]:
     for name in (f"{offset}", f"{offset}.compact"):
         location = f"sources/{source_name}/{name}"
         if checkpoint.exists(location):
-            entries = (json.loads(line) for line in checkpoint.read_text(location).splitlines()[1:] if line)
+            entries = parse_source_log(checkpoint.read_bytes(location))
             return [path_of_uri(entry["path"]) for entry in entries if entry["batchId"] == offset]
     return []

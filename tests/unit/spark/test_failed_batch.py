@@ -1,0 +1,40 @@
+"""Which files a batch was about to read when its query failed, from the checkpoint alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.recorded.checkpoints import RAW, plan_batch, recorded_checkpoints, write
+
+from penstock.spark.sources.auto_loader.failed_batch import failed_batch_files
+
+SOURCE = "cloudFiles_orders"
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    return Path(recorded_checkpoints(tmp_path / "storage").checkpoint(RAW, "raw", 0))
+
+
+def test_nothing_failed(checkpoint: Path) -> None:
+    assert failed_batch_files(str(checkpoint), SOURCE) == ()
+    assert failed_batch_files(str(checkpoint / "nothing"), SOURCE) == ()
+
+
+def test_the_steps_since_the_batch_before(checkpoint: Path) -> None:
+    for step in (12, 13):
+        entry = f'{{"path":"file:///data/new%20{step}.json","timestamp":1,"batchId":{step}}}'
+        write(checkpoint, f"sources/{SOURCE}/{step}", f"v1\n{entry}".encode())
+    plan_batch(checkpoint, 12, {"topic": {"orders": {"0": 7}}, SOURCE: {"logOffset": 13}})
+    assert failed_batch_files(str(checkpoint), SOURCE) == ("file:///data/new 12.json", "file:///data/new 13.json")
+    assert failed_batch_files(str(checkpoint), "other") == ()
+
+
+def test_the_first_batch_and_a_compacted_step(checkpoint: Path) -> None:
+    for batch in range(12):
+        (checkpoint / f"commits/{batch}").unlink()
+        if batch != 9:
+            (checkpoint / f"offsets/{batch}").unlink()
+    files = failed_batch_files(str(checkpoint), SOURCE)
+    assert files == tuple(f"file:///data/orders-{step:05}.json" for step in range(5, 10)), "older steps are deleted"
