@@ -126,6 +126,17 @@ def test_the_note_on_unique_keys_goes_with_its_batch(project: Path, layout: Stor
     assert note.read_text() == "monday"
 
 
+def test_a_flow_that_is_named_twice_is_restored_once(project: Path, layout: StorageLayout) -> None:
+    answer("backup", "copy")
+    before = content(place(layout, RAW))
+    [restored] = answer("restore", "copy", "--flow", "raw", "--flow", "shop.raw", "--yes")["restored"]
+    assert content(place(layout, RAW)) == content(Path(restored["kept"])) == before
+    assert answer("verify")["findings"] == []
+    assert len(answer("verify", "--flow", "raw", "--flow", "RAW")["checked"]) == 1
+    shutil.rmtree(layout.checkpoints(RAW, "raw"))
+    assert len(answer("verify", "--flow", "raw", "--flow", "RAW", code=3)["findings"]) == 1
+
+
 def test_a_batch_in_flight_goes_with_the_backup(project: Path, layout: StorageLayout) -> None:
     plan_batch(place(layout, TOPIC), 4, {"kafka_orders": {"orders": {"0": 50}}})
     answer("backup", "copy")

@@ -122,7 +122,7 @@ class Inventory:
             if not found and not (recorded and known):
                 raise self._not_found(name)
             chosen |= {each.folder.uri: each for each in found}
-            flows += known
+            flows += [each for each in known if each not in flows]
         return tuple(chosen.values()), flows
 
     def _not_found(self, name: str) -> ConfigError:

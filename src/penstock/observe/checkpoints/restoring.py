@@ -26,8 +26,9 @@ def plan_restore(
         StateError: CHECKPOINT_BACKUP_OF_OTHER_GENERATION, CHECKPOINT_AHEAD_OF_TARGET, TABLE_NOT_READABLE; without
             `force` CHECKPOINT_RESTORE_REPEATS_BATCHES.
     """
-    chosen = backup.checkpoints if not names else tuple(_named(backup, names, default_schema))
-    return tuple(_judged(inventory, copied, force=force) for copied in chosen)
+    chosen = backup.checkpoints if not names else _named(backup, names, default_schema)
+    # A flow that is named twice takes its place once.
+    return tuple(_judged(inventory, copied, force=force) for copied in dict.fromkeys(chosen))
 
 
 def _named(backup: Backup, names: Iterable[str], default_schema: str) -> Iterator[CopiedCheckpoint]:
