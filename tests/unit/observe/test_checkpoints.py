@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,6 +139,20 @@ def test_a_snapshot_of_state_is_a_whole_archive(layout: StorageLayout, tmp_path:
     (checkpoint / "state/0/0/2.changelog").unlink()
     assert findings(layout) == [], "what came before a snapshot is not needed"
     (checkpoint / "state/0/0/4.zip").write_bytes(archive.read_bytes()[:-30])
+    assert conditions(layout) == ["CHECKPOINT_FILE_DAMAGED"]
+
+
+@pytest.mark.parametrize("bit", [(28, 0), (29, 1), (284, 0), (290, 6), (292, 0), (294, 2), (351, 0)])
+def test_a_changed_bit_of_an_archive_is_damage(layout: StorageLayout, bit: tuple[int, int]) -> None:
+    """Each of these makes `zipfile` raise an exception of another class."""
+    archive = place(layout, HOURLY) / "state/0/0/4.zip"
+    with zipfile.ZipFile(archive, "w") as written:
+        content = bytes(random.Random(1).choices(range(64), k=300))
+        written.writestr(zipfile.ZipInfo("1.sst"), content, zipfile.ZIP_DEFLATED)
+    assert findings(layout) == []
+    changed = bytearray(archive.read_bytes())
+    changed[bit[0]] ^= 1 << bit[1]
+    archive.write_bytes(changed)
     assert conditions(layout) == ["CHECKPOINT_FILE_DAMAGED"]
 
 
