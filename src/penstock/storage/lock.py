@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from penstock.errors import ConfigError, StateError
-from penstock.storage.checkpoint.exchange import finish_exchange
+from penstock.storage.exchange import finish_exchange
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
 from penstock.storage.process import birth_mark, machine

@@ -8,7 +8,6 @@ from penstock.storage.checkpoint.backup import (
     write_backup,
 )
 from penstock.storage.checkpoint.changes import Restoration, reset, restore
-from penstock.storage.checkpoint.exchange import exchange, finish_exchange
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
 from penstock.storage.checkpoint.logs import (
     OFFSET_LOG_VERSION,
@@ -34,8 +33,6 @@ __all__ = [
     "Restoration",
     "StateStore",
     "UnknownVersion",
-    "exchange",
-    "finish_exchange",
     "missing_state_files",
     "numbers_in",
     "operators",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from penstock.storage.checkpoint.backup import COMPARED_WITH, Backup, CopiedCheckpoint, copy_from_backup
-from penstock.storage.checkpoint.exchange import exchange
 from penstock.storage.checkpoint.folder import INHERITED, numbers_in
+from penstock.storage.exchange import exchange
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import QualifiedName, StorageLayout
 
