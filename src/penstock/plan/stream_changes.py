@@ -56,7 +56,7 @@ def _breaking(before: StreamDefinition, now: StreamDefinition) -> Iterator[str]:
         return
     if before.output_mode != now.output_mode:
         yield f"its output mode was {before.output_mode} and is {now.output_mode}"
-    for column in before.watermarks.keys() ^ now.watermarks.keys():
+    for column in sorted(before.watermarks.keys() ^ now.watermarks.keys()):
         change = "no longer has" if column in before.watermarks else "now has"
         yield f"event-time column {column} {change} a watermark, by which its state ends"
 

@@ -123,6 +123,12 @@ def test_breaking_changes(case: str) -> None:
     assert reason in changes.describe()
 
 
+def test_reasons_have_an_order_of_their_own() -> None:
+    before = replace(WINDOWS, watermarks={f"at_{number}": "1 hour" for number in range(9)})
+    reasons = compare_streams(before, replace(WINDOWS, watermarks={}), started=True).reasons
+    assert [reason.split()[2] for reason in reasons] == [f"at_{number}" for number in range(9)]
+
+
 def test_the_plan_says_how_a_checkpoint_compares(pipeline: Pipeline) -> None:
     pipeline.stream("bronze").sink("out", "bronze*").existing("bronze")
     plan = pipeline.runs("bronze", replace(PLAIN, query="q2"), noted=PLAIN).runs("out", PLAIN, noted=PLAIN).plan()
