@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from penstock.cli.console import note, print_json
-from penstock.errors import InternalError, PenstockError, PipelineInvalid, UpdateRefused, render
+from penstock.errors import InternalError, PenstockError, SeveralErrors, render
 
 
 def errors_of(error: PenstockError) -> tuple[PenstockError, ...]:
     """Returns the single errors behind `error`."""
-    return error.errors if isinstance(error, PipelineInvalid | UpdateRefused) else (error,)
+    return error.errors if isinstance(error, SeveralErrors) else (error,)
 
 
 def errors_json(errors: tuple[PenstockError, ...]) -> list[dict[str, Any]]:

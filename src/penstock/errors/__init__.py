@@ -8,6 +8,7 @@ from penstock.errors.base import (
     InternalError,
     PenstockError,
     PipelineInvalid,
+    SeveralErrors,
     StateError,
     UpdateRefused,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "PenstockError",
     "PipelineInvalid",
     "Retry",
+    "SeveralErrors",
     "SourceLocation",
     "StateError",
     "StatementPosition",

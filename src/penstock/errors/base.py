@@ -5,6 +5,7 @@ PenstockError
 |  `- PipelineInvalid   several of them, found in one analysis
 |- ConfigError       penstock.yml or a command-line flag must change  exit code 2
 |- StateError        lock, checkpoint or table does not fit         exit code 3
+|  `- UpdateRefused     several of them, for which one update cannot run
 |- DataError         the data broke a rule that stops the flow       exit code 1
 |- ExternalError     a broker, a disk or a download failed           exit code 1
 `- InternalError     a bug of Penstock                               exit code 1
@@ -130,7 +131,18 @@ class InternalError(PenstockError):
     """A bug of Penstock; the report shows what to send."""
 
 
-class PipelineInvalid(DefinitionError):
+class SeveralErrors(PenstockError):
+    """Errors that are told together: the whole has their count, and each of `errors` its place and its fix."""
+
+    errors: tuple[PenstockError, ...]
+
+    def redact(self, redacted: Callable[[str], str]) -> None:
+        """Applies `redacted` to each of the errors."""
+        for error in self.errors:
+            error.redact(redacted)
+
+
+class PipelineInvalid(SeveralErrors, DefinitionError):
     """All definition errors of one analysis together, direct causes first.
 
     `downstream` names the datasets that failed only because something that they read failed.
@@ -141,26 +153,16 @@ class PipelineInvalid(DefinitionError):
         self.downstream = tuple(downstream)
         super().__init__("PIPELINE_INVALID", count=len(self.errors), downstream=len(self.downstream))
 
-    def redact(self, redacted: Callable[[str], str]) -> None:
-        """Applies `redacted` to each of the errors."""
-        for error in self.errors:
-            error.redact(redacted)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return PipelineInvalid, (self.errors, self.downstream)
 
 
-class UpdateRefused(StateError):
+class UpdateRefused(SeveralErrors, StateError):
     """All that keeps one update from running, together; nothing was written."""
 
     def __init__(self, errors: Sequence[PenstockError]) -> None:
         self.errors = tuple(errors)
         super().__init__("UPDATE_REFUSED", count=len(self.errors))
-
-    def redact(self, redacted: Callable[[str], str]) -> None:
-        """Applies `redacted` to each of the errors."""
-        for error in self.errors:
-            error.redact(redacted)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UpdateRefused, (self.errors,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.errors.base import PenstockError, PipelineInvalid, UpdateRefused
+from penstock.errors.base import PenstockError, PipelineInvalid, SeveralErrors
 
 
 def render(error: PenstockError) -> str:
@@ -12,7 +12,7 @@ def render(error: PenstockError) -> str:
       at file:line (dataset)
       Fix: the next command or edit
     """
-    if isinstance(error, PipelineInvalid | UpdateRefused):
+    if isinstance(error, SeveralErrors):
         return _render_all(error)
     lines = [f"[{error.condition}] {error.message}"]
     if error.location is not None:
@@ -26,10 +26,10 @@ def render(error: PenstockError) -> str:
     return "\n".join(lines)
 
 
-def _render_all(invalid: PipelineInvalid | UpdateRefused) -> str:
-    parts = [render(error) for error in invalid.errors]
-    count = len(invalid.errors)
+def _render_all(several: SeveralErrors) -> str:
+    parts = [render(error) for error in several.errors]
+    count = len(several.errors)
     summary = f"{count} error{'s' if count != 1 else ''}; nothing was run and nothing was written."
-    if isinstance(invalid, PipelineInvalid) and invalid.downstream:
-        summary += f" Not checked, because they read a failed dataset: {', '.join(invalid.downstream)}."
+    if isinstance(several, PipelineInvalid) and several.downstream:
+        summary += f" Not checked, because they read a failed dataset: {', '.join(several.downstream)}."
     return "\n\n".join([*parts, summary])

@@ -15,6 +15,7 @@ from penstock.errors import (
     Retry,
     SourceLocation,
     StateError,
+    UpdateRefused,
     condition,
     conditions,
     did_you_mean,
@@ -93,6 +94,9 @@ def test_pickling_several_errors() -> None:
     assert [error.condition for error in again.errors] == ["CONFIG_UNKNOWN_KEY", "INVALID_DATASET_NAME"]
     assert again.downstream == ("shop.b",)
     assert again.facts == {"count": "2", "downstream": "1"}
+    refused = pickle.loads(pickle.dumps(UpdateRefused([UNKNOWN_KEY, BAD_NAME])))
+    assert [error.condition for error in refused.errors] == ["CONFIG_UNKNOWN_KEY", "INVALID_DATASET_NAME"]
+    assert (refused.exit_code, again.exit_code) == (3, 2)
 
 
 def test_json() -> None:
