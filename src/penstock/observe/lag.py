@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.events import BatchProgress
+from penstock.observe.numbers import byte_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +42,11 @@ class Lag:
         if self.rows:
             return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'}"
         if self.files:
-            size = f" ({_size(self.bytes)})" if self.bytes else ""
+            size = f" ({byte_size(self.bytes)})" if self.bytes else ""
             return f"{self.files:,} {'file' if self.files == 1 else 'files'}{size}"
-        return _size(self.bytes) if self.bytes else "none"
+        return byte_size(self.bytes) if self.bytes else "none"
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:,.1f} TB"

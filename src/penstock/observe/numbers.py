@@ -28,12 +28,12 @@ def byte_size(value: int | None) -> str:
     """Returns `987 B`, `12.3 kB`, `4.5 MB`, in powers of 1000; a dash for None."""
     if value is None:
         return UNKNOWN
-    size, unit = float(value), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
+    size = float(value)
+    for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:
-            break
-        size, unit = size / 1000, larger
-    return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:,.1f} TB"
 
 
 def rate(value: float | None) -> str:
