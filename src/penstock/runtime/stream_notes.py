@@ -21,12 +21,9 @@ def noted_definition(checkpoint: str) -> StreamDefinition | None:
 
     None when an older version ran it, or a newer one that notes other things.
     """
-    storage = Storage(checkpoint)
-    if not storage.exists(_NOTE):
-        return None
     try:
-        return StreamDefinition.from_json(json.loads(storage.read_text(_NOTE))[_KEY])
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return StreamDefinition.from_json(json.loads(Storage(checkpoint).read_text(_NOTE))[_KEY])
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -13,6 +13,7 @@ from penstock.storage.checkpoint import (
     CheckpointFolder,
     DamagedFile,
     OperatorState,
+    PlannedBatch,
     UnknownVersion,
     operators,
     parse_source_log,
@@ -31,39 +32,36 @@ def describe(inventory: Inventory, checkpoint: StoredCheckpoint) -> dict[str, An
     of it took.
     """
     folder = checkpoint.folder
-    query_id = _query_id(folder)
-    numbers = folder.numbers("offsets")[-BATCHES_SHOWN:]
-    newest = folder.planned
-    shown = [_batch(folder, number) for number in numbers]
+    query_id = folder.known_query_id()
+    planned = {number: _planned(folder, number) for number in folder.numbers("offsets")[-BATCHES_SHOWN:]}
+    newest = next(reversed(planned.values()), None)
     return {
         **checkpoint.to_json(),
         "query_id": query_id,
-        "watermark": _watermark(folder, newest),
-        "batches": shown,
+        "watermark": _watermark(newest),
+        "batches": [_batch(folder, number, batch) for number, batch in planned.items()],
         "sources": dict(inventory.record_of(checkpoint).sources),
         "state": _state(folder, newest),
         "target": _target(inventory, checkpoint, query_id),
     }
 
 
-def _query_id(folder: CheckpointFolder) -> str | None:
+def _planned(folder: CheckpointFolder, number: int) -> PlannedBatch | None:
     with suppress(*_UNREADABLE):
-        return folder.query_id()
+        return folder.planned_batch(number)
     return None
 
 
-def _batch(folder: CheckpointFolder, number: int) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+def _batch(folder: CheckpointFolder, number: int, planned: PlannedBatch | None) -> dict[str, Any]:
+    offsets = None
+    if planned is not None:
+        offsets = {name: _with_files(folder, name, offset) for name, offset in planned.offsets.items()}
+    return {
         "batch": number,
         "committed": f"commits/{number}" in folder.files,
-        "planned": None,
-        "offsets": None,
+        "planned": None if planned is None else _time(planned.planned_ms),
+        "offsets": offsets,
     }
-    with suppress(*_UNREADABLE):
-        planned = folder.planned_batch(number)
-        shown["planned"] = _time(planned.planned_ms)
-        shown["offsets"] = {name: _with_files(folder, name, offset) for name, offset in planned.offsets.items()}
-    return shown
 
 
 def _with_files(folder: CheckpointFolder, source: str, offset: Any) -> Any:
@@ -80,25 +78,17 @@ def _with_files(folder: CheckpointFolder, source: str, offset: Any) -> Any:
     return offset
 
 
-def _watermark(folder: CheckpointFolder, newest: int | None) -> str | None:
+def _watermark(newest: PlannedBatch | None) -> str | None:
     """The watermark of the newest planned batch; Spark writes 0 when there is none."""
-    if newest is None:
-        return None
-    with suppress(*_UNREADABLE):
-        milliseconds = folder.planned_batch(newest).watermark_ms
-        return _time(milliseconds) if milliseconds > 0 else None
-    return None
+    return None if newest is None or newest.watermark_ms <= 0 else _time(newest.watermark_ms)
 
 
-def _state(folder: CheckpointFolder, newest: int | None) -> dict[str, Any] | None:
+def _state(folder: CheckpointFolder, newest: PlannedBatch | None) -> dict[str, Any] | None:
     """The stateful operators; how many rows they keep stands in the event log, not here."""
     found = [_operator(number, operator) for number, operator in operators(folder)]
     if not found:
         return None
-    provider = None
-    if newest is not None:
-        with suppress(*_UNREADABLE):
-            provider = folder.planned_batch(newest).settings.get(_STATE_PROVIDER)
+    provider = None if newest is None else newest.settings.get(_STATE_PROVIDER)
     size = sum(file.size for name, file in folder.files.items() if name.startswith("state/"))
     return {"provider": provider, "bytes": size, "operators": found}
 

@@ -9,7 +9,7 @@ from penstock.errors import ConfigError, StateError
 from penstock.graph.identifier import Identifier
 from penstock.observe.checkpoints.flow_records import FlowRecord
 from penstock.observe.checkpoints.inventory import Inventory, StoredCheckpoint, flow_label, is_called
-from penstock.storage.checkpoint import Backup, CopiedCheckpoint, DamagedFile, Restoration
+from penstock.storage.checkpoint import Backup, CopiedCheckpoint, Restoration
 
 
 def plan_restore(
@@ -94,10 +94,7 @@ def _newest_written(
         found.append(max(record.written, default=None))
         found.append(None if current is None else current.folder.planned)
     elif current is not None:
-        try:
-            query_id = current.folder.query_id()
-        except (DamagedFile, FileNotFoundError):
-            query_id = copied.query_id
+        query_id = current.folder.known_query_id() or copied.query_id
         if query_id != copied.query_id and (later := target.newest_batch(query_id)) is not None:
             # Another query counts its batches anew; whatever it has written came after the backup.
             found.append(max(later, 0 if copied.planned is None else copied.planned + 1))

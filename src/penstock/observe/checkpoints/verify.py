@@ -33,12 +33,14 @@ def verify(inventory: Inventory, chosen: Iterable[StoredCheckpoint], flows: Iter
     by Spark, and of a checkpoint on an object store, where Hadoop keeps no checksums, a changed digit is not noticed.
     """
     looked_at = tuple(each for each in chosen if each.in_use)
+    everything = inventory.checkpoints if looked_at else ()
+    query_ids = {each.folder.uri: each.folder.known_query_id() for each in everything}
     findings: list[PenstockError] = []
     for checkpoint in looked_at:
         for rule in _RULES:
             findings.extend(_found(rule, checkpoint))
         findings.extend(target.check(inventory, checkpoint))
-        findings.extend(shared.check(checkpoint, inventory.checkpoints))
+        findings.extend(shared.check(checkpoint, query_ids))
     for record in flows:
         findings.extend(lost.check(inventory, record))
     return Verification(looked_at, tuple(findings))

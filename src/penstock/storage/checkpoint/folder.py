@@ -6,6 +6,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -101,6 +102,12 @@ class CheckpointFolder:
             DamagedFile: it cannot be read.
         """
         return parse_query_id(self.read("metadata"))
+
+    def known_query_id(self) -> str | None:
+        """Returns the query's id, None when it cannot be read."""
+        with suppress(FileNotFoundError, DamagedFile):
+            return self.query_id()
+        return None
 
     def inherited_batch(self) -> int | None:
         """Returns the newest batch that was finished under another query id, before a restore gave it this one.

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 
 from penstock.errors import StateError
 from penstock.observe.checkpoints.inventory import StoredCheckpoint
-from penstock.storage.checkpoint import DamagedFile
 
 
-def check(checkpoint: StoredCheckpoint, everything: Sequence[StoredCheckpoint]) -> Iterator[StateError]:
-    """Yields CHECKPOINT_SHARED for each other checkpoint of the storage with the same id."""
-    query_id = _id(checkpoint)
-    for other in everything:
-        if query_id is not None and other.folder.uri != checkpoint.folder.uri and _id(other) == query_id:
-            yield checkpoint.refusal(
-                "CHECKPOINT_SHARED",
-                path=checkpoint.folder.uri,
-                other=other.folder.uri,
-                query_id=query_id,
-            )
-
-
-def _id(checkpoint: StoredCheckpoint) -> str | None:
-    with suppress(DamagedFile, FileNotFoundError):
-        return checkpoint.folder.query_id()
-    return None
+def check(checkpoint: StoredCheckpoint, query_ids: Mapping[str, str | None]) -> Iterator[StateError]:
+    """Yields CHECKPOINT_SHARED for each other checkpoint with the same id; `query_ids` has those of all by folder."""
+    own = checkpoint.folder.uri
+    query_id = query_ids[own]
+    for other, its_id in query_ids.items():
+        if query_id is not None and other != own and its_id == query_id:
+            yield checkpoint.refusal("CHECKPOINT_SHARED", path=own, other=other, query_id=query_id)
