@@ -12,14 +12,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-_FOLDER = Path(__file__).parent / "results"
+from benchmarks.results import FOLDER, write_result
+
 _BASELINE = "hand-written-tuned"
 
 
 def main() -> int:
-    files = [Path(name) for name in sys.argv[1:]] or _newest(_FOLDER)
+    files = [Path(name) for name in sys.argv[1:]] or _newest(FOLDER)
     if not files:
-        print(f"no results in {_FOLDER}; 'make bench' writes some")
+        print(f"no results in {FOLDER}; 'make bench' writes some")
         return 1
     print(render(files))
     return 0
@@ -28,6 +29,13 @@ def main() -> int:
 def render(files: Iterable[Path]) -> str:
     """Returns the tables of these result files as Markdown."""
     return "\n\n".join(_render(json.loads(path.read_text()), path.name) for path in files)
+
+
+def publish(benchmark: str, arguments: dict[str, Any], runs: list[dict[str, Any]], folder: Path) -> None:
+    """Writes the result of a benchmark and prints its table."""
+    path = write_result(benchmark, arguments, runs, folder)
+    print(render([path]))
+    print(f"written to {path}")
 
 
 def _render(result: dict[str, Any], name: str) -> str:
@@ -71,7 +79,7 @@ def _startup_table(runs: list[dict[str, Any]]) -> str:
     rows = [
         [
             run["what"],
-            f"{statistics.median(run['seconds']):.2f} ({min(run['seconds']):.2f} to {max(run['seconds']):.2f})",
+            _seconds(run),
             "" if run["goal"] is None else f"{run['goal']:.1f}",
             "" if run["goal"] is None else "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no",
         ]
@@ -84,7 +92,7 @@ def _ratio_table(runs: list[dict[str, Any]]) -> str:
     rows = [
         [
             run["what"],
-            f"{statistics.median(run['seconds']):.2f} ({min(run['seconds']):.2f} to {max(run['seconds']):.2f})",
+            _seconds(run),
             "" if run["ratio"] is None else f"{run['ratio']:.2f} of {run['base']}",
             "" if run["goal"] is None else f"{run['goal']:.2f}",
             "" if run["goal"] is None else ("yes" if run["ratio"] <= run["goal"] else "no"),
@@ -98,7 +106,7 @@ def _changes_table(runs: list[dict[str, Any]]) -> str:
     rows = [
         [
             run["what"],
-            f"{statistics.median(run['seconds']):.2f} ({min(run['seconds']):.2f} to {max(run['seconds']):.2f})",
+            _seconds(run),
             f"{run['rows_per_second']:,}",
             f"{run['goal_rows_per_second']:,}",
             f"{run['ratio_to_hand']:.2f}",
@@ -108,6 +116,11 @@ def _changes_table(runs: list[dict[str, Any]]) -> str:
         for run in runs
     ]
     return _markdown(["what", "seconds a batch", "rows/s", "goal", "of MERGE by hand", "jobs", "steps, seconds"], rows)
+
+
+def _seconds(run: dict[str, Any]) -> str:
+    seconds = run["seconds"]
+    return f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"
 
 
 def _median(runs: list[dict[str, Any]], key: str) -> float | None:

@@ -12,16 +12,14 @@ import statistics
 import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from benchmarks.arguments import parse, parser_of
 from benchmarks.cdc.ways import ByHand, ChangeFlowWay, Way, steps
-from benchmarks.compare import render
-from benchmarks.orders.systems import ROOT
-from benchmarks.results import FOLDER, write_result
+from benchmarks.compare import publish
 from penstock.plan.change_capture import CHANGE_FEED, LAYOUT
 from penstock.spark.session import SessionConfig, start_session, stop_session
 
@@ -51,9 +49,7 @@ def main() -> int:
         measured = _measure(spark, ways, given, folder)
         stop_session(spark)
     arguments = {name: getattr(given, name) for name in ("rows", "changes", "batches", "warm_up", "memory", "property")}
-    path = write_result("cdc", arguments, _results(measured, given.changes), given.results)
-    print(render([path]))
-    print(f"written to {path}")
+    publish("cdc", arguments, _results(measured, given.changes), given.results)
     return 0
 
 
@@ -122,18 +118,14 @@ def _written(events: DataFrame, path: str) -> DataFrame:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.cdc", description=__doc__)
+    parser = parser_of("cdc", __doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--changes", type=int, default=10_000)
     parser.add_argument("--batches", type=int, default=5, help="that are measured")
     parser.add_argument("--warm-up", type=int, default=10, help="batches before those, not measured")
     parser.add_argument("--memory", default="1g", help="of the driver")
     parser.add_argument("--property", action="append", default=[], metavar="KEY=VALUE", help="of the tables")
-    parser.add_argument("--work", type=Path, default=ROOT / ".bench")
-    parser.add_argument("--results", type=Path, default=FOLDER)
-    given = parser.parse_args()
-    given.work.mkdir(parents=True, exist_ok=True)
-    return given
+    return parse(parser)
 
 
 if __name__ == "__main__":

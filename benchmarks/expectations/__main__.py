@@ -15,10 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare import render
+from benchmarks.arguments import parse, parser_of
+from benchmarks.compare import publish
 from benchmarks.expectations.variants import VARIANTS, Variant, check_totals, write_input, write_project
-from benchmarks.orders.systems import ROOT
-from benchmarks.results import FOLDER, write_result
 
 
 def main() -> int:
@@ -26,9 +25,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="expectations-", dir=given.work) as folder:
         seconds = _measure(Path(folder), given.rows, given.repeat)
     runs = [_result(variant, seconds) for variant in VARIANTS]
-    path = write_result("expectations", {"rows": given.rows, "repeat": given.repeat}, runs, given.results)
-    print(render([path]))
-    print(f"written to {path}")
+    publish("expectations", {"rows": given.rows, "repeat": given.repeat}, runs, given.results)
     return 0
 
 
@@ -84,14 +81,10 @@ def _result(variant: Variant, seconds: dict[str, list[float]]) -> dict[str, Any]
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.expectations", description=__doc__)
+    parser = parser_of("expectations", __doc__)
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--work", type=Path, default=ROOT / ".bench")
-    parser.add_argument("--results", type=Path, default=FOLDER)
-    given = parser.parse_args()
-    given.work.mkdir(parents=True, exist_ok=True)
-    return given
+    return parse(parser)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare import render
+from benchmarks.arguments import parse, parser_of
+from benchmarks.compare import publish
 from benchmarks.measure import ProgramFailedError, measure
 from benchmarks.orders.check import problems
 from benchmarks.orders.generator import FILES, generate
-from benchmarks.orders.systems import ROOT, SYSTEMS
-from benchmarks.results import FOLDER, write_result
+from benchmarks.orders.systems import SYSTEMS
 from penstock.spark.setup import prefetch
 
 FULL = 1_000_000
@@ -32,9 +32,7 @@ def main() -> int:
             runs.append(_run(system, repetition, data / "orders", truth, given.work))
             print(_line(runs[-1]), flush=True)
     arguments = {name: str(value) if isinstance(value, Path) else value for name, value in vars(given).items()}
-    path = write_result("orders", arguments, runs, given.results)
-    print(render([path]))
-    print(f"written to {path}")
+    publish("orders", arguments, runs, given.results)
     return 0 if all(run["correct"] for run in runs) else 1
 
 
@@ -61,17 +59,12 @@ def _line(run: dict[str, Any]) -> str:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.orders", description=__doc__)
+    parser = parser_of("orders", __doc__)
     parser.add_argument("--rows", type=int, default=FULL, help=f"default {FULL:,}; 20000 is a quick look")
     parser.add_argument("--files", type=int, default=FILES)
     parser.add_argument("--repeat", type=int, default=1, help="runs of each system; the table shows the median")
     parser.add_argument("--systems", type=_systems, default=list(SYSTEMS), help=f"some of {','.join(SYSTEMS)}")
-    parser.add_argument("--work", type=Path, default=ROOT / ".bench", help="folder for input and tables")
-    parser.add_argument("--results", type=Path, default=FOLDER, help="folder for the JSON result")
-    given = parser.parse_args()
-    given.work = given.work.absolute()
-    given.work.mkdir(parents=True, exist_ok=True)
-    return given
+    return parse(parser)
 
 
 def _systems(text: str) -> list[str]:

@@ -12,9 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare import render
-from benchmarks.orders.systems import ROOT
-from benchmarks.results import FOLDER, write_result
+from benchmarks.arguments import parse, parser_of
+from benchmarks.compare import publish
 
 _PIPELINE = """\
 import penstock as ps
@@ -36,9 +35,7 @@ def main() -> int:
         {"what": f"one of {given.rows:,} rows is new", "goal": None, "seconds": changed},
         {"what": "nothing is new", "goal": 1.0, "seconds": unchanged},
     ]
-    path = write_result("refresh", {"rows": given.rows, "repeat": given.repeat}, runs, given.results)
-    print(render([path]))
-    print(f"written to {path}")
+    publish("refresh", {"rows": given.rows, "repeat": given.repeat}, runs, given.results)
     return 0
 
 
@@ -89,14 +86,10 @@ def _seconds(config: Any, spark: Any, *, refreshes: int) -> float:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.refresh", description=__doc__)
+    parser = parser_of("refresh", __doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--work", type=Path, default=ROOT / ".bench")
-    parser.add_argument("--results", type=Path, default=FOLDER)
-    given = parser.parse_args()
-    given.work.mkdir(parents=True, exist_ok=True)
-    return given
+    return parse(parser)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.compare import render
+from benchmarks.arguments import parse, parser_of
+from benchmarks.compare import publish
 from benchmarks.orders.systems import ROOT
-from benchmarks.results import FOLDER, write_result
 from benchmarks.startup.large_pipeline import write_pipeline
 
 _PENSTOCK = (sys.executable, "-m", "penstock.cli")
@@ -32,9 +32,7 @@ def main() -> int:
     given = _arguments()
     with tempfile.TemporaryDirectory(prefix="startup-", dir=given.work) as folder:
         runs = [_timed(timing, given.repeat) for timing in _timings(Path(folder), given.tables)]
-    path = write_result("startup", {"repeat": given.repeat, "tables": given.tables}, runs, given.results)
-    print(render([path]))
-    print(f"written to {path}")
+    publish("startup", {"repeat": given.repeat, "tables": given.tables}, runs, given.results)
     return 0
 
 
@@ -79,14 +77,10 @@ def _session_start() -> float:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__)
+    parser = parser_of("startup", __doc__)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--tables", type=int, default=100)
-    parser.add_argument("--work", type=Path, default=ROOT / ".bench")
-    parser.add_argument("--results", type=Path, default=FOLDER)
-    given = parser.parse_args()
-    given.work.mkdir(parents=True, exist_ok=True)
-    return given
+    return parse(parser)
 
 
 if __name__ == "__main__":
