@@ -47,6 +47,16 @@ _NO_CHANGES: Final = bytes.fromhex(
 _NOON: Final = 1_795_264_000_000
 
 
+def place(layout: StorageLayout, dataset: Identifier) -> Path:
+    """Returns the folder of a dataset's checkpoint."""
+    return Path(layout.checkpoint(dataset, dataset.name, 0))
+
+
+def query_id(layout: StorageLayout, dataset: Identifier) -> str:
+    """Returns the query's id that stands there."""
+    return str(json.loads((place(layout, dataset) / "metadata").read_text())["id"])
+
+
 def write(checkpoint: Path, name: str, content: bytes) -> None:
     """Writes a file of a checkpoint, and Hadoop's checksum beside it."""
     path = checkpoint / name
@@ -78,13 +88,12 @@ def recorded_checkpoints(storage: Path) -> StorageLayout:
     """Makes the storage; every flow has finished all its batches."""
     layout = StorageLayout(str(storage))
     for dataset in BATCHES:
-        query_id = str(uuid.uuid5(uuid.NAMESPACE_OID, str(dataset)))
-        checkpoint = Path(layout.checkpoint(dataset, dataset.name, 0))
-        write(checkpoint, "metadata", _json({"id": query_id}).encode())
-        write_rows(layout, dataset, query_id, BATCHES[dataset] - 1)
-    _raw(Path(layout.checkpoint(RAW, "raw", 0)))
-    _topic(Path(layout.checkpoint(TOPIC, "topic", 0)))
-    _hourly(Path(layout.checkpoint(HOURLY, "hourly", 0)))
+        drawn = str(uuid.uuid5(uuid.NAMESPACE_OID, str(dataset)))
+        write(place(layout, dataset), "metadata", _json({"id": drawn}).encode())
+        write_rows(layout, dataset, drawn, BATCHES[dataset] - 1)
+    _raw(place(layout, RAW))
+    _topic(place(layout, TOPIC))
+    _hourly(place(layout, HOURLY))
     _events(layout)
     return layout
 
@@ -97,9 +106,9 @@ def copied_checkpoints(recorded: Path, to: Path) -> StorageLayout:
     return StorageLayout(str(to))
 
 
-def write_rows(layout: StorageLayout, dataset: Identifier, query_id: str, batch: int) -> None:
+def write_rows(layout: StorageLayout, dataset: Identifier, query: str, batch: int) -> None:
     """Commits a row to a table as batch `batch` of a query."""
-    done = CommitProperties(app_transactions=[Transaction(query_id, batch)])
+    done = CommitProperties(app_transactions=[Transaction(query, batch)])
     path = layout.table(dataset)
     write_deltalake(path, pa.table({"id": [batch]}), mode="append", commit_properties=done)
     if DeltaTable(path).version() == 0:

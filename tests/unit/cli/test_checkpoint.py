@@ -8,18 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.recorded.checkpoints import RAW, TOPIC, copied_checkpoints, plan_batch, recorded_checkpoints
+from tests.recorded.checkpoints import RAW, TOPIC, copied_checkpoints, place, plan_batch
 from typer.testing import CliRunner, Result
 
 from penstock.cli.main import app
 from penstock.storage import StorageLayout, StorageLock
 
 runner = CliRunner(env={"COLUMNS": "80"})
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(recorded_checkpoints(tmp_path_factory.mktemp("recorded") / "storage").uri)
 
 
 @pytest.fixture
@@ -45,8 +40,8 @@ def answer(*words: str, code: int = 0) -> Any:
 
 
 def test_ls_for_people_and_for_programs(project: Path, layout: StorageLayout) -> None:
-    shutil.copytree(layout.checkpoint(TOPIC, "topic", 0), layout.checkpoint(TOPIC, "old", 0))
-    plan_batch(Path(layout.checkpoint(TOPIC, "topic", 0)), 4, {"kafka_orders": {"orders": {"0": 60}}})
+    shutil.copytree(place(layout, TOPIC), layout.checkpoint(TOPIC, "old", 0))
+    plan_batch(place(layout, TOPIC), 4, {"kafka_orders": {"orders": {"0": 60}}})
     shown = ask("ls", str(project)).stdout
     assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
     assert "shop.topic/old" in shown
@@ -79,7 +74,7 @@ def test_show_says_what_each_source_was_read_to(project: Path) -> None:
 
 
 def test_show_chooses_the_generation_in_use(project: Path, layout: StorageLayout) -> None:
-    shutil.copytree(layout.checkpoint(TOPIC, "topic", 0), layout.checkpoint(TOPIC, "topic", 3))
+    shutil.copytree(place(layout, TOPIC), layout.checkpoint(TOPIC, "topic", 3))
     [document] = answer("show", "topic", str(project))
     assert (document["generation"], document["in_use"]) == (0, True)
 
@@ -94,7 +89,7 @@ def test_verify_exits_with_what_it_found(project: Path, layout: StorageLayout) -
     sound = ask("verify", str(project))
     assert "3 checkpoints checked: nothing wrong" in sound.stderr
     assert sound.stdout == ""
-    Path(layout.checkpoint(RAW, "raw", 0), "offsets/11").write_bytes(b"")
+    (place(layout, RAW) / "offsets/11").write_bytes(b"")
     shown = ask("verify", str(project), code=3).stdout
     assert "CHECKPOINT_FILE_DAMAGED" in shown
     assert "penstock run --full-refresh shop.raw" in shown
@@ -112,7 +107,7 @@ def test_verify_of_a_flow_whose_checkpoint_is_lost(project: Path, layout: Storag
 
 
 def test_looking_is_allowed_while_a_run_works(project: Path, layout: StorageLayout) -> None:
-    plan_batch(Path(layout.checkpoint(RAW, "raw", 0)), 12, {"cloudFiles_orders": {"logOffset": 11}})
+    plan_batch(place(layout, RAW), 12, {"cloudFiles_orders": {"logOffset": 11}})
     with StorageLock(layout.uri):
         shown = ask("verify", str(project)).stderr
     assert "batch 12 is in flight" in shown

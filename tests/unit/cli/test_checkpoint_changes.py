@@ -15,8 +15,9 @@ from tests.recorded.checkpoints import (
     TOPIC,
     commit_batch,
     copied_checkpoints,
+    place,
     plan_batch,
-    recorded_checkpoints,
+    query_id,
     report,
     write_rows,
 )
@@ -29,11 +30,6 @@ from penstock.plan.state import GENERATION
 from penstock.storage import StorageLayout, StorageLock
 
 runner = CliRunner()
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(recorded_checkpoints(tmp_path_factory.mktemp("recorded") / "storage").uri)
 
 
 @pytest.fixture
@@ -60,10 +56,6 @@ def refusal(*words: str, code: int = 3) -> dict[str, Any]:
     return dict(error)
 
 
-def place(layout: StorageLayout, dataset: Identifier) -> Path:
-    return Path(layout.checkpoint(dataset, dataset.name, 0))
-
-
 def content(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
@@ -72,14 +64,10 @@ def everything(layout: StorageLayout) -> dict[str, bytes]:
     return content(Path(layout.uri, "checkpoints"))
 
 
-def query_id(checkpoint: Path) -> str:
-    return str(json.loads((checkpoint / "metadata").read_text())["id"])
-
-
 def go_on(layout: StorageLayout, batch: int) -> None:
     """One more batch of the topic, from its plan to its event."""
     plan_batch(place(layout, TOPIC), batch, {"kafka_orders": {"orders": {"0": 10 * batch, "1": 10 * batch}}})
-    write_rows(layout, TOPIC, query_id(place(layout, TOPIC)), batch)
+    write_rows(layout, TOPIC, query_id(layout, TOPIC), batch)
     commit_batch(place(layout, TOPIC), batch)
     report(layout, TOPIC, batch, rows=7)
 
@@ -140,7 +128,7 @@ def test_a_flow_that_is_named_twice_is_restored_once(project: Path, layout: Stor
 def test_a_batch_in_flight_goes_with_the_backup(project: Path, layout: StorageLayout) -> None:
     plan_batch(place(layout, TOPIC), 4, {"kafka_orders": {"orders": {"0": 50}}})
     answer("backup", "copy")
-    write_rows(layout, TOPIC, query_id(place(layout, TOPIC)), 4)
+    write_rows(layout, TOPIC, query_id(layout, TOPIC), 4)
     commit_batch(place(layout, TOPIC), 4)
     [restored] = answer("restore", "copy", "--flow", "topic", "--yes")["restored"]
     assert (restored["last_batch"], restored["writes_again"]) == (3, False)
@@ -156,10 +144,10 @@ def test_a_table_that_went_on_refuses_until_doubles_are_accepted(project: Path, 
     assert error["condition"] == "CHECKPOINT_RESTORE_REPEATS_BATCHES"
     assert "from batch 4 on (newest: 5, 14 rows by the event log)" in error["message"]
     assert everything(layout) == before
-    old = query_id(place(layout, TOPIC))
+    old = query_id(layout, TOPIC)
     restored = answer("restore", "copy", "--force", "--yes")["restored"]
     assert {each["flow"]: each["writes_again"] for each in restored} == {"raw": False, "topic": True, "hourly": False}
-    assert query_id(place(layout, TOPIC)) != old, "under the old id the table would drop the next two batches"
+    assert query_id(layout, TOPIC) != old, "under the old id the table would drop the next two batches"
     assert answer("verify")["findings"] == []
     answer("backup", "again")
     answer("restore", "again", "--yes")
@@ -198,7 +186,7 @@ def test_a_sink_that_went_on_refuses_as_well(project: Path, layout: StorageLayou
 def test_a_table_that_lacks_what_the_backup_has_read(project: Path, layout: StorageLayout) -> None:
     answer("backup", "copy")
     shutil.rmtree(layout.table(TOPIC))
-    write_rows(layout, TOPIC, query_id(place(layout, TOPIC)), 1)
+    write_rows(layout, TOPIC, query_id(layout, TOPIC), 1)
     for words in ([], ["--force"]):
         error = refusal("restore", "copy", "--yes", *words)
         assert error["condition"] == "CHECKPOINT_AHEAD_OF_TARGET"

@@ -19,8 +19,9 @@ from tests.recorded.checkpoints import (
     TOPIC,
     commit_batch,
     copied_checkpoints,
+    place,
     plan_batch,
-    recorded_checkpoints,
+    query_id,
     report,
     write,
     write_rows,
@@ -29,7 +30,6 @@ from tests.recorded.checkpoints import (
 from penstock.errors import PenstockError
 from penstock.events import EventLog, EventType, builders
 from penstock.events.reader import read_events
-from penstock.graph.identifier import Identifier
 from penstock.observe.checkpoints.description import describe
 from penstock.observe.checkpoints.inventory import Inventory
 from penstock.observe.checkpoints.verify import verify
@@ -37,18 +37,9 @@ from penstock.plan.state import GENERATION
 from penstock.storage import StorageLayout
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(recorded_checkpoints(tmp_path_factory.mktemp("recorded") / "storage").uri)
-
-
 @pytest.fixture
 def layout(recorded: Path, tmp_path: Path) -> StorageLayout:
     return copied_checkpoints(recorded, tmp_path / "storage")
-
-
-def place(layout: StorageLayout, dataset: Identifier) -> Path:
-    return Path(layout.checkpoint(dataset, dataset.name, 0))
 
 
 def look(layout: StorageLayout) -> Inventory:
@@ -182,10 +173,6 @@ def test_old_batches_that_spark_tidied_away_are_no_gap(layout: StorageLayout) ->
 
 
 # --- the checkpoint and its table -------------------------------------------
-
-
-def query_id(layout: StorageLayout, dataset: Identifier) -> str:
-    return str(json.loads((place(layout, dataset) / "metadata").read_text())["id"])
 
 
 def test_a_batch_in_flight_is_normal_before_and_after_its_rows_are_stored(layout: StorageLayout) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.recorded.checkpoints import RAW, plan_batch, recorded_checkpoints, write
+from tests.recorded.checkpoints import RAW, copied_checkpoints, place, plan_batch, write
 
 from penstock.spark.sources.auto_loader.failed_batch import failed_batch_files
 
@@ -13,8 +13,8 @@ SOURCE = "cloudFiles_orders"
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
-    return Path(recorded_checkpoints(tmp_path / "storage").checkpoint(RAW, "raw", 0))
+def checkpoint(recorded: Path, tmp_path: Path) -> Path:
+    return place(copied_checkpoints(recorded, tmp_path / "storage"), RAW)
 
 
 def test_nothing_failed(checkpoint: Path) -> None:
