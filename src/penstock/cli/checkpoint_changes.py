@@ -81,7 +81,6 @@ def restore(
     does, and they are written twice, unless the table has been taken back as well. Change flows and complete flows
     come to the same rows in any case.
     """
-    from penstock.events import EventType, builders
     from penstock.observe.checkpoints.restoring import plan_restore
     from penstock.storage.checkpoint import read_backup
     from penstock.storage.checkpoint import restore as put_back
@@ -89,20 +88,19 @@ def restore(
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     found = read_backup(source)
     planned = plan_restore(open_inventory(config), found, flow, default_schema=config.schema, force=force)
-    names = [f"{each.copied.schema}.{each.copied.name}/{each.copied.flow}" for each in planned]
+    names = [f"{each.copied.dataset}/{each.copied.flow}" for each in planned]
     repeating = [name for name, each in zip(names, planned, strict=True) if each.new_query]
     again = f" {', '.join(repeating)}: rows since then are written again." if repeating else ""
     _confirm(f"Put back the checkpoints of {found.created} for {', '.join(names)}?{again}", yes=yes)
     with _alone(config) as inventory:
         planned = plan_restore(inventory, found, flow, default_schema=config.schema, force=force)
         for each in planned:
-            dataset, arguments = f"{each.copied.schema}.{each.copied.name}", {"from": found.uri, "force": force}
-            action = builders.user_action("RESTORE_CHECKPOINT", arguments=arguments)
-            _log(config, (EventType.USER_ACTION, *action), dataset, each.copied.flow)
+            arguments = {"from": found.uri, "force": force}
+            _log(config, "RESTORE_CHECKPOINT", arguments, each.copied.dataset, each.copied.flow)
         kept = put_back(inventory.storage, found, planned)
     restored = [
         {
-            "dataset": f"{each.copied.schema}.{each.copied.name}",
+            "dataset": each.copied.dataset,
             "flow": each.copied.flow,
             "generation": each.copied.generation,
             "last_batch": each.copied.committed,
@@ -135,7 +133,6 @@ def reset(
     What the sources still hold is written again, so an append flow's rows come twice; change flows and complete
     flows come to the same rows. `penstock run --full-refresh` empties the table as well. The old checkpoint is kept.
     """
-    from penstock.events import EventType, builders
     from penstock.observe.checkpoints.flow_records import RESET
     from penstock.storage.checkpoint import reset as take_away
 
@@ -146,8 +143,7 @@ def reset(
     done: list[dict[str, Any]] = []
     with _alone(config) as inventory:
         for each in current_generations(inventory.select(flow, default_schema=config.schema)):
-            action = builders.user_action(RESET, arguments={"generation": each.generation})
-            _log(config, (EventType.USER_ACTION, *action), str(each.dataset), each.flow)
+            _log(config, RESET, {"generation": each.generation}, str(each.dataset), each.flow)
             kept = take_away(inventory.storage, each.dataset, each.flow, each.generation)
             done.append({"dataset": str(each.dataset), "flow": each.flow, "kept": list(kept)})
     if as_json:
@@ -181,9 +177,10 @@ def _confirm(question: str, *, yes: bool) -> None:
     typer.confirm(question, abort=True, err=True)
 
 
-def _log(config: PipelineConfig, event: Any, dataset: str, flow: str) -> None:
+def _log(config: PipelineConfig, action: str, arguments: dict[str, Any], dataset: str, flow: str) -> None:
     """Notes what was asked for, before it is done: a process may die in between, a later one then completes it."""
-    from penstock.events import EventLog, new_update_id
+    from penstock.events import EventLog, EventType, builders, new_update_id
 
     with EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log:
-        log.append(*event, dataset=dataset, flow=flow)
+        asked = builders.user_action(action, arguments=arguments)
+        log.append(EventType.USER_ACTION, *asked, dataset=dataset, flow=flow)

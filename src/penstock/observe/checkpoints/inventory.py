@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -148,11 +148,6 @@ class Inventory:
         if isinstance(found, StateError):
             raise found
         return found
-
-    @property
-    def tables(self) -> Mapping[Identifier, str]:
-        """Where the stored tables are."""
-        return self._tables
 
     def record_of(self, checkpoint: StoredCheckpoint) -> FlowRecord:
         """Returns what the event log says about the checkpoint's flow."""

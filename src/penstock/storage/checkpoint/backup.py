@@ -52,6 +52,11 @@ class CopiedCheckpoint:
     compared_with: str | None
     files: tuple[CopiedFile, ...]
 
+    @property
+    def dataset(self) -> str:
+        """The full name of the dataset that the flow fills."""
+        return f"{self.schema}.{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Backup:
