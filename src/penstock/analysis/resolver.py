@@ -190,9 +190,8 @@ class Resolver:
             self.settings,
             tuple(identifier.name for identifier in self.graph.datasets),
         )
-        settings = spark_settings({**(target.spark_conf if isinstance(target, Dataset) else {}), **flow.spark_conf})
         try:
-            with query_settings(self.spark, settings):
+            with query_settings(self.spark, spark_settings(_spark_conf(flow, target))):
                 return analyser.analyse(
                     flow,
                     target,
@@ -224,9 +223,8 @@ class Resolver:
             (each.name, each.on_violation.value, str(each.constraint) if isinstance(each.constraint, UniqueKey) else "")
             for each in (dataset.expectations if isinstance(dataset, Dataset) else ())
         ]
-        own = dataset.spark_conf if isinstance(dataset, (Table, TemporaryView)) else {}
         session = {key: self.spark.conf.get(key, None) for key in _RESULT_SETTINGS}
-        return [self.spark.version, {**session, **own, **flow.spark_conf}, layout, rules]
+        return [self.spark.version, {**session, **_spark_conf(flow, dataset)}, layout, rules]
 
     def _lookup(self, identifier: Identifier) -> Known | None:
         if identifier in self._failed:
@@ -243,6 +241,11 @@ class Resolver:
             )
             because_of = None if identifier == first else first
             self._failed[identifier] = [_failed_target(dataset, error, because_of=because_of)]
+
+
+def _spark_conf(flow: UnresolvedFlow, target: Table | TemporaryView | AnySink) -> dict[str, str]:
+    """The settings of a flow's query: its own win over those of its dataset."""
+    return {**(target.spark_conf if isinstance(target, Dataset) else {}), **flow.spark_conf}
 
 
 def _failed_target(target: Dataset | Sink, error: PenstockError, *, because_of: Identifier | None = None) -> FailedFlow:
@@ -322,11 +325,10 @@ def _decide(table: Table, flows: list[ResolvedFlow]) -> StreamingTable | Materia
     return kind(**{each.name: getattr(table, each.name) for each in fields(table)})
 
 
-def _known_quarantine(table: StreamingTable | MaterializedView, flows: Iterable[ResolvedFlow]) -> Known | None:
+def _known_quarantine(table: StreamingTable | MaterializedView, flows: Sequence[ResolvedFlow]) -> Known | None:
     """What a reader of the table's quarantine has to know: changes are applied to the table, not to its quarantine."""
     if not has_quarantine(table):
         return None
-    flows = list(flows)
     rewritten = isinstance(table, MaterializedView) or any(flow.type is FlowType.COMPLETE for flow in flows)
     return Known(quarantine_schema(flow.rows for flow in flows), isinstance(table, StreamingTable), rewritten)
 
