@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from penstock.graph.resolved import QueryDefinition
 from penstock.spark import _jvm
-from penstock.spark.plan_text import Ordinals, plan_lines
+from penstock.spark.plan_text import CTE_ID, LAMBDA_NAME, Ordinals, plan_lines
 
 _SOURCE = "penstock.source"
 
@@ -40,7 +40,7 @@ _MOMENTS = {
 _SELF_CONTAINED = {"Range", "OneRowRelation", "EmptyRelation", "CTERelationRef", "UnionLoopRef"}
 
 # What differs between two analyses of one query: ids that Spark draws, the names of our views, positions of time.
-_DRAWN = re.compile(r"#\d+L?|\b__penstock_\d+\b|(?<=\blambda )\w+(?=#)|(?<=CTERelationDef )\d+|(?<=CTERelationRef )\d+")
+_DRAWN = re.compile(rf"#\d+L?|\b__penstock_\d+\b|{LAMBDA_NAME}|{CTE_ID}")
 _VIEW = re.compile(r"\b__penstock_\d+\b")
 # The expressions that hold a plan of their own.
 _NESTED = re.compile(r'\.expressions\.(?:\w*Subquery|Exists|ListQuery|FunctionTableSubqueryArgumentExpression)"')

@@ -9,6 +9,12 @@ from typing import Any, Final
 ALL_FIELDS: Final = 2**31 - 1
 """As many columns of a wide relation as there can be."""
 
+LAMBDA_NAME: Final = r"(?<=\blambda )\w+(?=#)"
+"""A pattern: the name of an argument in a function of elements, which Spark draws where Python calls it."""
+
+CTE_ID: Final = r"(?<=CTERelationDef )\d+|(?<=CTERelationRef )\d+"
+"""A pattern: the number that Spark draws for a common table expression."""
+
 _METRICS_ID = re.compile(r"(CollectMetrics .*), \d+$")
 
 

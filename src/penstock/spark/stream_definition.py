@@ -13,14 +13,16 @@ from pyspark.sql import DataFrame
 from penstock.graph.resolved import Input
 from penstock.graph.stream_definition import StateOperator, StreamDefinition
 from penstock.spark import _jvm
-from penstock.spark.plan_text import ALL_FIELDS, Ordinals, plan_lines
+from penstock.spark.plan_text import ALL_FIELDS, CTE_ID, LAMBDA_NAME, Ordinals, plan_lines
 from penstock.spark.plans import STATEFUL, OutputMode
 from penstock.spark.query_settings import query_settings
 
 _ATTRIBUTE = re.compile(r"([^\s(),\[\]{}]*)#(\d+)L?(?:-T\d+ms)?")
 _LEAF = re.compile(r"^([\s:|+-]*)(?:\w*Streaming\w*Relation\w*|Relation|LocalRelation|LogicalRDD)\b[^\[]*(.*)$")
-# Our views, and the ids that Spark 4.2 draws for each watermark.
-_DRAWN = re.compile(r"\b__penstock_\d+\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+# Our views, the ids that Spark 4.2 draws for each watermark, and names of arguments.
+_DRAWN = re.compile(rf"\b__penstock_\d+\b|\b[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\b|{LAMBDA_NAME}")
+_CTE = re.compile(CTE_ID)
+_ARGUMENT = re.compile(r"\blambda \w+#(\d+)L?")
 _LONGEST_TEXT = 200
 
 
@@ -46,10 +48,12 @@ def stream_definition(frame: DataFrame, sources: Iterable[Input], mode: OutputMo
 def _without_drawn(lines: Iterable[str]) -> list[str]:
     """The text of a plan without ids that Spark draws, and without what stands for a source there."""
     ordinals = Ordinals()
-    sources = (_LEAF.sub(r"\1source \2", line) for line in lines)
-    return [
-        _ATTRIBUTE.sub(lambda found: f"{found[1]}#{ordinals.of(found[2])}", _DRAWN.sub("", line)) for line in sources
-    ]
+    found = []
+    for line in lines:
+        text = _DRAWN.sub("", _LEAF.sub(r"\1source \2", line))
+        text = _CTE.sub(lambda cte: str(ordinals.of(f"cte {cte[0]}")), text)
+        found.append(_ATTRIBUTE.sub(lambda column: f"{column[1]}#{ordinals.of(column[2])}", text))
+    return found
 
 
 @dataclass(slots=True)
@@ -120,7 +124,7 @@ class _State:
         """Returns an expression over the columns of the sources, by name."""
         if expression.getClass().getSimpleName() == "Alias":
             expression = expression.child()
-        return _ATTRIBUTE.sub(lambda found: self._computed.get(found[2], found[1]), str(expression.toString()))
+        return _ATTRIBUTE.sub(lambda found: self._computed.get(found[2], found[1]), _written(expression))
 
 
 def _needed_below(kind: str, plan: Any, needed: frozenset[str]) -> frozenset[str]:
@@ -163,6 +167,12 @@ def _plain(function: Any) -> str:
     return re.sub(r"#\d+L?$", "", str(function.aggregateFunction().toString()))
 
 
+def _written(expression: Any) -> str:
+    """The text of an expression, in which arguments of functions of elements have numbers instead of drawn names."""
+    ordinals = Ordinals()
+    return _ARGUMENT.sub(lambda found: f"lambda {ordinals.of(found[1])}", str(expression.toString()))
+
+
 def _ids(text: Any) -> frozenset[str]:
     return frozenset(found[2] for found in _ATTRIBUTE.finditer(str(text)))
 
@@ -174,5 +184,5 @@ def _short(text: str) -> str:
 
 def _shown(expressions: Iterable[Any]) -> tuple[str, ...]:
     """Returns expressions as a person reads them."""
-    texts = (_ATTRIBUTE.sub(lambda found: found[1], str(each.toString())) for each in expressions)
+    texts = (_ATTRIBUTE.sub(lambda found: found[1], _written(each)) for each in expressions)
     return tuple(text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…" for text in texts)

@@ -55,6 +55,12 @@ _PAID = 'marked("paid_at", table="refunds").select(F.col("id").alias("rid"), "pa
 _ON = 'F.expr("id = rid AND paid_at BETWEEN at AND at + INTERVAL 1 HOUR")'
 _JOIN = f"marked().select('id', 'at', 'product').join({_PAID}, {_ON})"
 _COUNT = f'{_E}.groupBy("product").count()'
+_PLUS_ONE = f"{_E}.withColumn('ids', F.transform(F.array('id'), lambda id: id + 1))"
+_NESTED = (
+    f"{_E}.withColumn('ids', F.transform(F.array('id'), lambda id: F.aggregate(F.array('id'), id, lambda a, b: a + b)))"
+)
+_PART = "SELECT id FROM STREAM(events) WHERE amount >"
+_LARGE = f"WITH a AS ({_PART} 1), b AS ({_PART} 2) SELECT id FROM"
 
 _SAME, _FITS, _ANEW = Verdict.UNCHANGED, Verdict.COMPATIBLE, Verdict.FULL_REFRESH
 
@@ -86,6 +92,12 @@ EDITS = {
     "other files": Edit(
         "spark.readStream.schema(EVENTS).json('in')", "spark.readStream.schema(EVENTS).json('refunds')", _FITS
     ),
+    "a function of each element": Edit(_PLUS_ONE, _PLUS_ONE, _SAME),
+    "another function of each element": Edit(_PLUS_ONE, _PLUS_ONE.replace("+ 1", "+ 2"), _FITS),
+    "functions in a function": Edit(_NESTED, _NESTED, _SAME),
+    "functions that exchange their elements": Edit(_NESTED, _NESTED.replace("a + b", "b + a"), _FITS),
+    "the same common table expression": Edit(f"spark.sql('{_LARGE} a')", f"spark.sql('{_LARGE} a')", _SAME),
+    "another common table expression": Edit(f"spark.sql('{_LARGE} a')", f"spark.sql('{_LARGE} b')", _FITS),
     # -- State begins and ends
     "state at last": Edit(_E, _HOURLY, _ANEW),
     "no state any more": Edit(_HOURLY, _E, _ANEW),
@@ -149,6 +161,12 @@ EDITS = {
     "duplicates by one column": Edit(_DEDUP, "marked().dropDuplicates(['id'])", _ANEW),
     "duplicates by another column": Edit(_DEDUP, "marked().dropDuplicates(['shop', 'at'])", _ANEW),
     "duplicates within the watermark": Edit(_DEDUP, "marked().dropDuplicatesWithinWatermark(['id', 'at'])", _ANEW),
+    "duplicates by a function of elements": Edit(
+        f"{_PLUS_ONE}.dropDuplicates(['ids'])", f"{_PLUS_ONE}.dropDuplicates(['ids'])", _SAME
+    ),
+    "duplicates by another function of elements": Edit(
+        f"{_PLUS_ONE}.dropDuplicates(['ids'])", f"{_PLUS_ONE.replace('+ 1', '+ 2')}.dropDuplicates(['ids'])", _ANEW
+    ),
     "a column more beside duplicates": Edit(_DEDUP, f"{_DEDUP}.withColumn('gross', F.expr('amount * 2'))", _FITS),
     # -- Joins of streams
     "the same join": Edit(_JOIN, _JOIN, _SAME),
