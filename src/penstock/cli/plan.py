@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.cli.console import print_json, progress_lines, say
+import typer
+
+from penstock.cli.console import note, print_json, progress_lines, say
 from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.quiet_stdout import only_results_on_stdout
 from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
-from penstock.errors import UpdateRefused
+from penstock.errors import UpdateRefused, render
 
 
 def plan(
@@ -38,4 +40,6 @@ def plan(
     else:
         say(render_plan(planned.plan))
     if planned.plan.refusals:
-        raise UpdateRefused(planned.plan.refusals)
+        refused = UpdateRefused(planned.plan.refusals)
+        note(render(refused))
+        raise typer.Exit(refused.exit_code)
