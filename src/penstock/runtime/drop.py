@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from deltalake import DeltaTable
 
 from penstock.config import PipelineConfig
-from penstock.declare import load_pipeline
 from penstock.errors import StateError
 from penstock.events import EventLog, EventType, builders, new_update_id
 from penstock.graph.elements import Dataset
@@ -16,7 +15,7 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantining
 from penstock.plan.quarantine_stages import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
-from penstock.runtime.workspace import Workspace
+from penstock.runtime.workspace import Workspace, load_files
 from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock
 
 
@@ -51,15 +50,7 @@ def drop_dataset(
 
 def _declared(config: PipelineConfig, progress: Callable[[str], None]) -> frozenset[Identifier]:
     """The datasets of the pipeline's files, which mostly load without Spark."""
-    registry = load_pipeline(
-        config.source_files(),
-        root=config.directory,
-        configuration=config.configuration,
-        default_schema=config.schema,
-        paths=config.paths,
-        secrets=config.secrets,
-        stand_ins=config.stand_ins,
-    )
+    registry = load_files(config, config.source_files(), configuration=config.configuration)
     graph = registry.graph()
     if not registry.incomplete:
         return _names(graph.datasets, quarantining(graph)) | graph.refused

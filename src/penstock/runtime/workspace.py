@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -45,6 +46,27 @@ def _translated(error: BaseException) -> PenstockError | None:
     if not isinstance(error, PySparkException):
         return None
     return translate_analysis(error, known=(), location=None, dataset=None)
+
+
+def load_files(
+    config: PipelineConfig,
+    files: Sequence[Path],
+    *,
+    configuration: Mapping[str, str],
+    spark: SparkSession | None = None,
+) -> PipelineRegistry:
+    """Loads a pipeline's files as its configuration wants them loaded; see `load_pipeline`."""
+    return load_pipeline(
+        files,
+        root=config.directory,
+        spark=spark,
+        configuration=configuration,
+        default_schema=config.schema,
+        translate=_translated,
+        paths=config.paths,
+        secrets=config.secrets,
+        stand_ins=config.stand_ins,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +159,7 @@ class Workspace:
             dataset=None,
         )
         with handling_reads(reads):
-            return load_pipeline(
-                files,
-                root=config.directory,
-                spark=self.spark,
-                configuration=later,
-                default_schema=config.schema,
-                translate=_translated,
-                paths=config.paths,
-                secrets=config.secrets,
-                stand_ins=config.stand_ins,
-            )
+            return load_files(config, files, configuration=later, spark=self.spark)
 
     def plan(self, graph: ResolvedGraph, selection: RefreshSelection) -> UpdatePlan:
         """Compares the graph with the storage and returns the steps of an update.
