@@ -18,11 +18,17 @@ from penstock.spark.plans import STATEFUL, OutputMode
 from penstock.spark.query_settings import query_settings
 
 _ATTRIBUTE = re.compile(r"([^\s(),\[\]{}]*)#(\d+)L?(?:-T\d+ms)?")
-_LEAF = re.compile(r"^([\s:|+-]*)(?:\w*Streaming\w*Relation\w*|Relation|LocalRelation|LogicalRDD)\b[^\[]*(.*)$")
+# Of a source the columns count; before them stand addresses of objects, and options.
+_LEAF = re.compile(
+    r"^([\s:|+~-]*)(?:\w*Streaming\w*Relation\w*|Relation|LocalRelation|LogicalRDD)\b"
+    r"(?:.*?(?=\[[^\[\]]*#\d)|[^\[]*)(.*)$"
+)
 # Our views, the ids that Spark 4.2 draws for each watermark, and names of arguments.
 _DRAWN = re.compile(rf"\b__penstock_\d+\b|\b[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\b|{LAMBDA_NAME}")
 _CTE = re.compile(CTE_ID)
 _ARGUMENT = re.compile(r"\blambda \w+#(\d+)L?")
+# The seeds of random functions; Spark does not tell those that it drew from those that somebody gave.
+_SEED = re.compile(r"(\b(?:rand|randn|random|Some)\(|\b(?:randstr|uniform)\([^()]*, )-?\d+(?=\)|, true\b)")
 _LONGEST_TEXT = 200
 
 
@@ -50,7 +56,7 @@ def _without_drawn(lines: Iterable[str]) -> list[str]:
     ordinals = Ordinals()
     found = []
     for line in lines:
-        text = _DRAWN.sub("", _LEAF.sub(r"\1source \2", line))
+        text = _SEED.sub(r"\1", _DRAWN.sub("", _LEAF.sub(r"\1source \2", line)))
         text = _CTE.sub(lambda cte: str(ordinals.of(f"cte {cte[0]}")), text)
         found.append(_ATTRIBUTE.sub(lambda column: f"{column[1]}#{ordinals.of(column[2])}", text))
     return found
@@ -168,9 +174,10 @@ def _plain(function: Any) -> str:
 
 
 def _written(expression: Any) -> str:
-    """The text of an expression, in which arguments of functions of elements have numbers instead of drawn names."""
+    """The text of an expression without drawn seeds; arguments of functions of elements have numbers, not names."""
     ordinals = Ordinals()
-    return _ARGUMENT.sub(lambda found: f"lambda {ordinals.of(found[1])}", str(expression.toString()))
+    text = _SEED.sub(r"\1", str(expression.toString()))
+    return _ARGUMENT.sub(lambda found: f"lambda {ordinals.of(found[1])}", text)
 
 
 def _ids(text: Any) -> frozenset[str]:

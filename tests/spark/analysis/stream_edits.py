@@ -59,6 +59,9 @@ _PLUS_ONE = f"{_E}.withColumn('ids', F.transform(F.array('id'), lambda id: id + 
 _NESTED = (
     f"{_E}.withColumn('ids', F.transform(F.array('id'), lambda id: F.aggregate(F.array('id'), id, lambda a, b: a + b)))"
 )
+_RATE = "spark.readStream.format('rate').option('rowsPerSecond', 1).load()"
+_RANDOM = f"{_E}.selectExpr('rand() r', 'uuid() u', 'shuffle(array(id)) s', 'randstr(3) t', 'uniform(1, 9) n')"
+_SALTED = f"{_E}.withColumn('salt', (F.rand() * 8).cast('int')).groupBy('salt', 'product').count()"
 _PART = "SELECT id FROM STREAM(events) WHERE amount >"
 _LARGE = f"WITH a AS ({_PART} 1), b AS ({_PART} 2) SELECT id FROM"
 
@@ -92,6 +95,10 @@ EDITS = {
     "other files": Edit(
         "spark.readStream.schema(EVENTS).json('in')", "spark.readStream.schema(EVENTS).json('refunds')", _FITS
     ),
+    "the same source outside": Edit(_RATE, _RATE, _SAME),
+    "a source outside with another option": Edit(_RATE, _RATE.replace("1)", "2)"), _SAME),
+    "random numbers": Edit(_RANDOM, _RANDOM, _SAME),
+    "a longer random text": Edit(_RANDOM, _RANDOM.replace("randstr(3)", "randstr(4)"), _FITS),
     "a function of each element": Edit(_PLUS_ONE, _PLUS_ONE, _SAME),
     "another function of each element": Edit(_PLUS_ONE, _PLUS_ONE.replace("+ 1", "+ 2"), _FITS),
     "functions in a function": Edit(_NESTED, _NESTED, _SAME),
@@ -155,6 +162,8 @@ EDITS = {
     "a longer delay": Edit(_HOURLY, f"hourly(marked(delay='2 hours')).{_SUM}", _FITS),
     "no watermark": Edit(_HOURLY, f"hourly({_E}).{_SUM}", _ANEW),
     "a watermark at last": Edit(f"hourly({_E}).{_SUM}", _HOURLY, _ANEW),
+    "counted by a random key": Edit(_SALTED, _SALTED, _SAME),
+    "counted by another random key": Edit(_SALTED, _SALTED.replace("8", "9"), _ANEW),
     "counted by another key": Edit(_COUNT, f'{_E}.groupBy("shop").count()', _ANEW),
     # -- Duplicates
     "the same duplicates": Edit(_DEDUP, _DEDUP, _SAME),
