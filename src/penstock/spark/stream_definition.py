@@ -108,7 +108,10 @@ class _State:
                     [column for column in columns if str(column.exprId().id()) in below],
                 )
             case name if name in STATEFUL and plan.isStreaming():
-                self._keep(STATEFUL[name], _jvm.scala_seq(plan.groupingAttributes()))
+                in_python = name == "TransformWithStateInPySpark"
+                self._keep(
+                    STATEFUL[name], _jvm.scala_seq(plan.leftAttributes() if in_python else plan.groupingAttributes())
+                )
 
     def _keep(self, name: str, keys: Sequence[Any], values: Sequence[Any] = ()) -> None:
         content = [f"{self._text(each)} {each.dataType().catalogString()}" for each in (*keys, *values)]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from penstock.plan.stream_changes import Verdict
 
 SOURCES = """
+from pyspark.sql.streaming import StatefulProcessor
+
 EVENTS = "id LONG, product STRING, shop STRING, amount DOUBLE, at TIMESTAMP, paid_at TIMESTAMP"
 
 @ps.table
@@ -34,6 +36,25 @@ def hourly(frame, *keys, length="1 hour", slide=None, start=None, column="at"):
 @F.udf("double")
 def doubled(x):
     return 2 * x
+
+class Counting(StatefulProcessor):
+    def init(self, handle):
+        pass
+
+    def handleInputRows(self, key, rows, timer_values):
+        yield from ()
+
+def counting(key, frames, state):
+    yield from frames
+
+def own_state(frame, key):
+    return frame.groupBy(key).transformWithState(Counting(), "n LONG", "Append", "None")
+
+def own_pandas_state(frame, key):
+    return frame.groupBy(key).transformWithStateInPandas(Counting(), "n LONG", "Append", "None")
+
+def older_state(frame, key):
+    return frame.groupBy(key).applyInPandasWithState(counting, "n LONG", "n LONG", "append", "NoTimeout")
 """
 
 
@@ -177,6 +198,18 @@ EDITS = {
         f"{_PLUS_ONE}.dropDuplicates(['ids'])", f"{_PLUS_ONE.replace('+ 1', '+ 2')}.dropDuplicates(['ids'])", _ANEW
     ),
     "a column more beside duplicates": Edit(_DEDUP, f"{_DEDUP}.withColumn('gross', F.expr('amount * 2'))", _FITS),
+    # -- State of Python functions
+    "the same state of one's own": Edit(f"own_state({_E}, 'product')", f"own_state({_E}, 'product')", _SAME),
+    "state of one's own by another key": Edit(f"own_state({_E}, 'product')", f"own_state({_E}, 'shop')", _ANEW),
+    "state of one's own in pandas": Edit(
+        f"own_pandas_state({_E}, 'product')", f"own_pandas_state({_E}, 'shop')", _ANEW
+    ),
+    "the same state as before transformWithState": Edit(
+        f"older_state({_E}, 'product')", f"older_state({_E}, 'product')", _SAME
+    ),
+    "state as before transformWithState by another key": Edit(
+        f"older_state({_E}, 'product')", f"older_state({_E}, 'shop')", _ANEW
+    ),
     # -- Joins of streams
     "the same join": Edit(_JOIN, _JOIN, _SAME),
     "another condition": Edit(_JOIN, _JOIN.replace("1 HOUR", "2 HOURS"), _ANEW),
