@@ -13,12 +13,12 @@ from pyspark.sql import functions as sf
 from penstock.graph import quarantine
 from penstock.graph.elements import Expectation, OnViolation, UniqueKey
 from penstock.graph.sql_names import quoted
+from penstock.spark.comparable import as_comparable
 from penstock.spark.expectations import REPEATS, condition
 from penstock.storage import Storage
 
 _KEEPING_OUT = {OnViolation.DROP, OnViolation.QUARANTINE}
 _BROADCAST_ROWS = 200_000
-_NOT_HASHABLE = ("map", "variant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +110,5 @@ def _fingerprints(rows: DataFrame) -> list[Column]:
 
 
 def _fingerprint(rows: DataFrame, names: Sequence[str]) -> Column:
-    kinds = dict(rows.dtypes)
-    columns = []
-    for name in names:
-        column = sf.col(quoted(name))
-        columns.append(sf.to_json(sf.struct(column)) if any(word in kinds[name] for word in _NOT_HASHABLE) else column)
-    return sf.xxhash64(*columns)
+    schema = rows.schema
+    return sf.xxhash64(*(as_comparable(sf.col(quoted(name)), schema[name].dataType) for name in names))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.spark.changes.resolve import ResolvedChanges, comparable, named
+from penstock.spark.changes.resolve import ResolvedChanges, named
+from penstock.spark.comparable import comparable
 
 UPSERT, DELETE, TRUNCATE = 0, 1, 2
 """The values of `kind`; of two events of one key and sequence, the greater one counts."""

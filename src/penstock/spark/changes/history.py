@@ -6,7 +6,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from penstock.spark.changes.events import DELETE, UPSERT
-from penstock.spark.changes.resolve import ResolvedChanges, comparable
+from penstock.spark.changes.resolve import ResolvedChanges
+from penstock.spark.comparable import comparable
 
 
 def histories(events: DataFrame, changes: ResolvedChanges) -> DataFrame:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from delta.tables import DeltaMergeBuilder, DeltaTable
@@ -13,7 +11,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from penstock.graph.sql_names import quoted
-from penstock.spark.changes.resolve import END_AT, START_AT, comparable
+from penstock.spark.changes.resolve import END_AT, START_AT
+from penstock.spark.comparable import comparable
+from penstock.spark.query_settings import query_settings
 from penstock.spark.writes import append_to_table
 
 _APP_ID, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
@@ -83,24 +83,8 @@ def insert_rows(
 def execute_merge(spark: SparkSession, merge: DeltaMergeBuilder, transaction: tuple[str, int]) -> MergedRows:
     """Runs a MERGE under a Delta transaction id, for which it has no option."""
     app_id, version = transaction
-    with _settings(spark, {_APP_ID: app_id, _VERSION: str(version)}):
+    with query_settings(spark, {_APP_ID: app_id, _VERSION: str(version)}):
         # A repetition returns no row.
         for done in merge.execute().collect():
             return MergedRows(done["num_inserted_rows"], done["num_updated_rows"], done["num_deleted_rows"])
     return MergedRows()
-
-
-@contextmanager
-def _settings(spark: SparkSession, chosen: Mapping[str, str]) -> Iterator[None]:
-    """Changes settings of the session for what is inside."""
-    before = {name: spark.conf.get(name, None) for name in chosen}
-    try:
-        for name, value in chosen.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, was in before.items():
-            if was is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, was)

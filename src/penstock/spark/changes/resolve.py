@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.elements import (
@@ -162,19 +162,6 @@ def _names_without(keys: tuple[str, ...], columns: StructType) -> tuple[str, ...
 def named(name: str) -> Column:
     """Returns the column of exactly that name."""
     return sf.col(quoted(name))
-
-
-def comparable(data_type: DataType) -> bool:
-    """Whether Spark can say that two values of the type are equal."""
-    match data_type:
-        case MapType() | VariantType():
-            return False
-        case ArrayType():
-            return comparable(data_type.elementType)
-        case StructType():
-            return all(comparable(field.dataType) for field in data_type)
-        case _:
-            return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ from penstock.errors import DataError
 from penstock.graph.elements import SnapshotChangeFlow
 from penstock.graph.resolved import AppliedChanges
 from penstock.spark.changes.merge import MergedRows, merge_rows
-from penstock.spark.changes.resolve import END_AT, START_AT, comparable, named, resolve_snapshot, target_schema
+from penstock.spark.changes.resolve import END_AT, START_AT, named, resolve_snapshot, target_schema
+from penstock.spark.comparable import as_comparable
 from penstock.spark.tables import add_missing_columns
 
 _TYPES: tuple[tuple[type, DataType], ...] = (
@@ -132,9 +133,7 @@ def _same(row: StructType, names: Sequence[str]) -> Column:
     types = {field.name: field.dataType for field in row}
     equal = []
     for name in names:
-        was, now = sf.col("was").getField(name), sf.col("row").getField(name)
-        if not comparable(types[name]):
-            was, now = sf.to_json(sf.struct(was.alias("v"))), sf.to_json(sf.struct(now.alias("v")))
+        was, now = (as_comparable(sf.col(side).getField(name), types[name]) for side in ("was", "row"))
         equal.append(was.eqNullSafe(now))
     there = sf.col("was").isNotNull() & sf.col("row").isNotNull()
     return functools.reduce(lambda left, right: left & right, equal, there)
