@@ -17,10 +17,11 @@ from penstock.runtime.change_target import with_merged
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
-from penstock.runtime.stream_notes import note_definition
+from penstock.runtime.stream_notes import is_started, note_definition
 from penstock.runtime.targets import stream_writer
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
+from penstock.spark.known_transactions import remember_transactions
 from penstock.spark.progress import batch_progress
 from penstock.spark.sources.auto_loader import describe_failure
 from penstock.spark.translate import is_upstream_schema_change, translate_failure
@@ -90,6 +91,8 @@ class StreamingFlow:
             writer = stream_writer(self._stage, services, built)
             if self._flow.stream is not None:
                 note_definition(self._checkpoint, self._flow.stream)
+            if not is_started(self._checkpoint):
+                self._remember_transactions()  # none can be of this query
             query = self._start(built, writer, follows=follows)
             run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
@@ -154,11 +157,16 @@ class StreamingFlow:
         if "addBatch" not in (progress.get("durationMs") or {}):
             return
         self._services.board.table(self._stage.dataset).committed()
+        self._remember_transactions()
         if built.checking is not None:
             counters = built.checking.take_counters(int(progress["batchId"]))
             progress["observedMetrics"] = {**(progress.get("observedMetrics") or {}), **counters}
         numbers = batch_progress(progress, built.counted)
         self._services.reporter.batch(self._flow, with_merged(numbers, built.checking, numbers.batch_id))
+
+    def _remember_transactions(self) -> None:
+        if isinstance(self._stage, RunStreamingFlow):
+            remember_transactions(self._services.spark, self._stage.path)
 
     def _evolves(self, built: FlowQuery, error: BaseException) -> bool:
         """Whether the failure only says that the input has new columns, which the next start reads."""

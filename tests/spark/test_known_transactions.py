@@ -1,0 +1,76 @@
+"""What Delta is told of a table's transactions is what it would find in the log, and saves it the look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import CommitProperties, Transaction, write_deltalake
+from pyspark.sql import SparkSession
+
+from penstock.spark import _jvm
+from penstock.spark.known_transactions import remember_transactions
+from penstock.spark.writes import append_to_table
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> str:
+    """A table with two applications' transactions."""
+    path = str(tmp_path / "table")
+    for transaction in [("orders/bronze", 0), ("other", 7), ("orders/bronze", 1)]:
+        append_to_table(spark.range(1), path, transaction)
+    return path
+
+
+def _snapshot(spark: SparkSession, path: str, *, fresh: bool = False) -> Any:
+    log = _jvm.jvm(spark).org.apache.spark.sql.delta.DeltaLog
+    if fresh:
+        log.invalidateCache(_jvm.java_session(spark), _jvm.jvm(spark).org.apache.hadoop.fs.Path(path))
+    return log.forTable(_jvm.java_session(spark), path).unsafeVolatileSnapshot()
+
+
+def test_the_snapshot_knows_what_the_log_says(spark: SparkSession, table: str) -> None:
+    assert remember_transactions(spark, table)
+    told = _snapshot(spark, table).transactions()
+    found = _snapshot(spark, table, fresh=True).transactions()
+    assert told.equals(found), f"{told.toString()} is not {found.toString()}"
+    assert (told.size(), told.apply("orders/bronze"), told.apply("other")) == (2, 1, 7)
+
+
+def test_a_batch_that_is_committed_is_still_left_out(spark: SparkSession, table: str) -> None:
+    assert remember_transactions(spark, table)
+    append_to_table(spark.range(1), table, ("orders/bronze", 1))
+    append_to_table(spark.range(1), table, ("orders/bronze", 2))
+    assert spark.read.format("delta").load(table).count() == 4
+
+
+def test_what_was_told_ends_with_the_next_commit_of_anybody(spark: SparkSession, table: str) -> None:
+    assert remember_transactions(spark, table)
+    elsewhere = CommitProperties(app_transactions=[Transaction("orders/bronze", 2)])
+    rows = spark.range(1).toArrow()
+    write_deltalake(table, rows, mode="append", commit_properties=elsewhere)
+    append_to_table(spark.range(1), table, ("orders/bronze", 2))
+    assert spark.read.format("delta").load(table).count() == 4
+    assert not remember_transactions(spark, table), "another engine's commit has no checksum"
+
+
+def test_the_look_through_the_log_is_saved(spark: SparkSession, table: str) -> None:
+    assert remember_transactions(spark, table)
+    spark.sparkContext.setJobGroup("known", "transactions")
+    _snapshot(spark, table).transactions()
+    assert not spark.sparkContext.statusTracker().getJobIdsForGroup("known")
+    _snapshot(spark, table, fresh=True).transactions()
+    assert spark.sparkContext.statusTracker().getJobIdsForGroup("known"), "Delta looks by itself"
+    spark.sparkContext.setJobGroup("", "")
+
+
+def test_a_version_of_delta_that_is_not_known_is_left_alone(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.spark.known_transactions._BIT", {})
+    assert not remember_transactions(spark, table)
+
+
+def test_a_table_that_is_not_there_is_no_error(spark: SparkSession, tmp_path: Path) -> None:
+    assert not remember_transactions(spark, str(tmp_path / "nothing"))
