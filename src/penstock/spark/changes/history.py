@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 
 from penstock.spark.changes.events import DELETE, UPSERT
 from penstock.spark.changes.resolve import ResolvedChanges
-from penstock.spark.comparable import comparable
+from penstock.spark.comparable import as_comparable
 
 
 def histories(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
@@ -59,8 +59,5 @@ def _filled(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
 def _tracked(changes: ResolvedChanges) -> Column:
     """The values whose change begins a new row of the history, as one value that can be compared."""
     types = {field.name: field.dataType for field in changes.row}
-    values = []
-    for name in changes.tracked:
-        value = sf.col("row").getField(name)
-        values.append(value if comparable(types[name]) else sf.to_json(sf.struct(value.alias("value"))))
+    values = [as_comparable(sf.col("row").getField(name), types[name]) for name in changes.tracked]
     return sf.struct(sf.lit(0).alias("upsert"), *[value.alias(f"c{n}") for n, value in enumerate(values)])
