@@ -154,9 +154,9 @@ def bloom_filter(frame: DataFrame, column: str, expected: int) -> Any:
     return frame._jdf.stat().bloomFilter(column, expected, _FALSE_POSITIVES)
 
 
-def may_contain(bloom: Any, value: Column) -> Column:
+def may_contain(spark: SparkSession, bloom: Any, value: Column) -> Column:
     """Returns whether a Java `BloomFilter` may contain a BIGINT; the filter is no part of the expression's text."""
-    java = SparkContext._gateway.jvm  # type: ignore[union-attr]  # there is a filter, so there is a JVM
+    java = jvm(spark)
     expressions = java.org.apache.spark.sql.catalyst.expressions
     utilities = java.org.apache.spark.sql.classic.ExpressionUtils
     # Its own class is not public, so that generated code could not name it.

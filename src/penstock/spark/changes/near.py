@@ -19,9 +19,10 @@ def near_keys(events: DataFrame, changes: ResolvedChanges, count: int, *, path: 
     None where equal keys can have different hashes: their types differ in the target, or are not plain.
     """
     keys = StructType([field for field in changes.row if field.name in changes.keys])
-    target = events.sparkSession.read.format("delta").load(path)
+    spark = events.sparkSession
+    target = spark.read.format("delta").load(path)
     if not is_plain(keys) or not has_types(target.schema, keys):
         return None
     hashes = events.select(sf.xxhash64(*(sf.col("key").getField(name) for name in changes.keys)).alias("hash"))
     bloom = _jvm.bloom_filter(hashes, "hash", count)
-    return _jvm.may_contain(bloom, sf.xxhash64(*(sf.col(f"t.{quoted(name)}") for name in changes.keys)))
+    return _jvm.may_contain(spark, bloom, sf.xxhash64(*(sf.col(f"t.{quoted(name)}") for name in changes.keys)))
