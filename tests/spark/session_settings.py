@@ -5,6 +5,9 @@ from __future__ import annotations
 CHOSEN = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "2",
+    # Most queries of these tests run once: compiling each to Java would take a fifth of the time. Other tests do.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # The second compiler would take an eighth of the tests' time and never earn it back.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
