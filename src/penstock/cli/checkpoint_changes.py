@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.checkpoint import FlowName, Flows, current_generations, open_inventory
+from penstock.cli.checkpoint import FlowName, Flows, open_inventory
 from penstock.cli.console import note, plural, print_json
 from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
@@ -42,7 +42,7 @@ def backup(
     from penstock.storage.checkpoint import CheckpointToCopy, write_backup
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
-    with _alone(config) as inventory:
+    with alone(config) as inventory:
         chosen = [each for each in _chosen(inventory, flow, config.schema) if each.in_use]
         if not chosen:
             raise ConfigError("CHECKPOINT_NOT_FOUND", name="any", storage=config.storage, hint="It holds none in use.")
@@ -91,12 +91,12 @@ def restore(
     names = [f"{each.copied.dataset}/{each.copied.flow}" for each in planned]
     repeating = [name for name, each in zip(names, planned, strict=True) if each.new_query]
     again = f" {', '.join(repeating)}: rows since then are written again." if repeating else ""
-    _confirm(f"Put back the checkpoints of {found.created} for {', '.join(names)}?{again}", yes=yes)
-    with _alone(config) as inventory:
+    confirm(f"Put back the checkpoints of {found.created} for {', '.join(names)}?{again}", yes=yes)
+    with alone(config) as inventory:
         planned = plan_restore(inventory, found, flow, default_schema=config.schema, force=force)
         for each in planned:
             arguments = {"from": found.uri, "force": force}
-            _log(config, "RESTORE_CHECKPOINT", arguments, each.copied.dataset, each.copied.flow)
+            log_action(config, "RESTORE_CHECKPOINT", arguments, each.copied.dataset, each.copied.flow)
         kept = put_back(inventory.storage, found, planned)
     restored = [
         {
@@ -133,17 +133,18 @@ def reset(
     What the sources still hold is written again, so an append flow's rows come twice; change flows and complete
     flows come to the same rows. `penstock run --full-refresh` empties the table as well. The old checkpoint is kept.
     """
-    from penstock.observe.checkpoints.flow_records import RESET
+    from penstock.events.flow_records import RESET
+    from penstock.observe.checkpoints.resetting import to_reset
     from penstock.storage.checkpoint import reset as take_away
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
-    chosen = current_generations(open_inventory(config).select(flow, default_schema=config.schema))
+    chosen = to_reset(open_inventory(config), flow, default_schema=config.schema)
     names = ", ".join(each.name for each in chosen)
-    _confirm(f"Read everything again for {names}? The table keeps its rows, so those of append flows double.", yes=yes)
+    confirm(f"Read everything again for {names}? The table keeps its rows, so those of append flows double.", yes=yes)
     done: list[dict[str, Any]] = []
-    with _alone(config) as inventory:
-        for each in current_generations(inventory.select(flow, default_schema=config.schema)):
-            _log(config, RESET, {"generation": each.generation}, str(each.dataset), each.flow)
+    with alone(config) as inventory:
+        for each in to_reset(inventory, flow, default_schema=config.schema):
+            log_action(config, RESET, {"generation": each.generation}, str(each.dataset), each.flow)
             kept = take_away(inventory.storage, each.dataset, each.flow, each.generation)
             done.append({"dataset": str(each.dataset), "flow": each.flow, "kept": list(kept)})
     if as_json:
@@ -151,11 +152,12 @@ def reset(
         return
     for one in done:
         note(f"{one['dataset']}, flow {one['flow']}: the next run reads from the beginning.")
-        note(f"  The old checkpoint is kept at {', '.join(one['kept'])}")
+        if one["kept"]:
+            note(f"  The old checkpoint is kept at {', '.join(one['kept'])}")
 
 
 @contextmanager
-def _alone(config: PipelineConfig) -> Iterator[Inventory]:
+def alone(config: PipelineConfig) -> Iterator[Inventory]:
     """Holds the storage's lock, and looks at the checkpoints once nobody can change them."""
     from penstock.storage import LockOwner, StorageLock
 
@@ -169,7 +171,8 @@ def _chosen(inventory: Inventory, names: list[str] | None, default_schema: str) 
     return inventory.narrow(names, default_schema=default_schema, recorded=False)[0]
 
 
-def _confirm(question: str, *, yes: bool) -> None:
+def confirm(question: str, *, yes: bool) -> None:
+    """Asks, unless `yes`; raises ConfigError CHECKPOINT_CHANGE_NOT_CONFIRMED where there is nobody to ask."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -177,10 +180,10 @@ def _confirm(question: str, *, yes: bool) -> None:
     typer.confirm(question, abort=True, err=True)
 
 
-def _log(config: PipelineConfig, action: str, arguments: dict[str, Any], dataset: str, flow: str) -> None:
+def log_action(config: PipelineConfig, action: str, arguments: dict[str, Any], dataset: str, flow: str) -> None:
     """Notes what was asked for, before it is done: a process may die in between, a later one then completes it."""
     from penstock.events import EventLog, EventType, builders, new_update_id
 
     with EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log:
-        asked = builders.user_action(action, arguments=arguments)
-        log.append(EventType.USER_ACTION, *asked, dataset=dataset, flow=flow)
+        event = builders.user_action(action, arguments=arguments)
+        log.append(EventType.USER_ACTION, *event, dataset=dataset, flow=flow)

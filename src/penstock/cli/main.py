@@ -16,6 +16,8 @@ from typer.core import TyperCommand
 from penstock.cli import (
     checkpoint,
     checkpoint_changes,
+    checkpoint_rebuild,
+    checkpoint_rewind,
     drop,
     events,
     explain,
@@ -129,6 +131,8 @@ for action, command in (
     ("verify", checkpoint.verify),
     ("backup", checkpoint_changes.backup),
     ("restore", checkpoint_changes.restore),
+    ("rebuild", checkpoint_rebuild.rebuild),
+    ("rewind", checkpoint_rewind.rewind),
     ("reset", checkpoint_changes.reset),
 ):
     checkpoints.command(action, cls=Command)(command)

@@ -8,6 +8,7 @@ from penstock.events.reader import EventReader, read_events, tail_events
 from penstock.events.text import clean
 from penstock.events.types import (
     BatchProgress,
+    CheckpointedBatch,
     Event,
     EventType,
     ExpectationCount,
@@ -20,6 +21,7 @@ from penstock.events.types import (
 __all__ = [
     "SQL_COLUMNS",
     "BatchProgress",
+    "CheckpointedBatch",
     "Clock",
     "Event",
     "EventLog",

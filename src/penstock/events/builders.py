@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from penstock.events.redaction import shown_option
 from penstock.events.text import clean
-from penstock.events.types import BatchProgress, FlowStatus, UpdateState
+from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, UpdateState
 
 Built = tuple[str, dict[str, Any]]
 DatasetType = Literal["STREAMING_TABLE", "MATERIALIZED_VIEW", "VIEW"]
@@ -238,8 +238,14 @@ def flow_status(name: str, status: FlowStatus, *, reason: str | None = None) -> 
     return _with_reason(f"{_name(name)} {words}", reason), {"flow_progress": {"status": status.value}}
 
 
-def flow_batch(name: str, progress: BatchProgress, *, status: FlowStatus = FlowStatus.RUNNING) -> Built:
-    """A batch is committed: its numbers. The event's level is METRICS."""
+def flow_batch(
+    name: str,
+    progress: BatchProgress,
+    *,
+    status: FlowStatus = FlowStatus.RUNNING,
+    checkpointed: CheckpointedBatch | None = None,
+) -> Built:
+    """A batch is committed: its numbers, and what its checkpoint says, if any. The event's level is METRICS."""
     message = f"{_name(name)}: batch {progress.batch_id} wrote {_count(progress.num_output_rows, 'row')}"
     if progress.num_upserted_rows is not None:
         message = f"{_name(name)}: batch {progress.batch_id} upserted {_count(progress.num_upserted_rows, 'row')}"
@@ -278,8 +284,14 @@ def flow_batch(name: str, progress: BatchProgress, *, status: FlowStatus = FlowS
                     for count in progress.expectations
                 ],
             },
+            **({} if checkpointed is None else {"checkpoint": _checkpoint(checkpointed)}),
         }
     }
+
+
+def _checkpoint(batch: CheckpointedBatch) -> dict[str, Any]:
+    told = {"query_id": batch.query_id, "offsets": dict(batch.offsets)}
+    return {**told, "settings": dict(batch.settings)} if batch.settings else told
 
 
 def hook_progress(hook: str, status: Literal["FAILED", "DISABLED", "DROPPED"], *, reason: str) -> Built:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.events.types import BatchProgress, Event, EventType, ExpectationCount, FlowStatus
+from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType, ExpectationCount, FlowStatus
 
 
 def flow_status_of(event: Event) -> FlowStatus | None:
@@ -64,6 +64,17 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
             if isinstance(count, Mapping)
         ),
     )
+
+
+def checkpointed_batch_of(event: Event) -> CheckpointedBatch | None:
+    """Returns what the checkpoint said about a batch, None when its event does not tell."""
+    match _progress(event).get("checkpoint"):
+        case {"query_id": str(query_id), "offsets": dict(offsets), **rest}:
+            told = rest.get("settings")
+            settings = {str(key): str(value) for key, value in told.items()} if isinstance(told, dict) else {}
+            return CheckpointedBatch(query_id, offsets, settings)
+        case _:
+            return None
 
 
 def _progress(event: Event) -> Mapping[str, Any]:

@@ -122,6 +122,19 @@ class ExpectationCount:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointedBatch:
+    """What a flow's checkpoint says about a batch: the query's id, and where each source, by name, was read to.
+
+    `settings` are those of Spark that belong to the checkpoint; they do not change, so that only the first batch of a
+    run tells them.
+    """
+
+    query_id: str
+    offsets: Mapping[str, Any]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class BatchProgress:
     """What one micro-batch (or one batch refresh) did; the `metrics` of a `flow_progress` event.
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock.events import BatchProgress, Event, EventType, FlowStatus
-from penstock.observe.flow_facts import FlowFact, details_of, flow_key
+from penstock.events.flow_facts import FlowFact, details_of, flow_key
 
 
 @dataclass(slots=True)

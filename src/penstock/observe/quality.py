@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from penstock.events import Event, ExpectationCount
-from penstock.observe.flow_facts import FlowFact, FlowFacts, flow_key
+from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 
 _KEPT: Final = 500
 

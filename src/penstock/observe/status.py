@@ -9,8 +9,8 @@ from typing import Any
 
 from penstock.events import Event, FlowStatus
 from penstock.events.codec import format_timestamp
+from penstock.events.flow_facts import FlowFacts
 from penstock.observe.dataset_counts import DatasetCounts, FlowCounts
-from penstock.observe.flow_facts import FlowFacts
 from penstock.observe.lag import Lag
 from penstock.observe.undeclared import UndeclaredDatasets
 from penstock.observe.updates import UpdateHistory, UpdateStatus

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from penstock.events import BatchProgress, Event, EventType
-from penstock.observe.flow_facts import FlowFacts, flow_key
+from penstock.events.flow_facts import FlowFacts, flow_key
 
 _WINDOW: Final = 10
 _ENOUGH: Final = 3

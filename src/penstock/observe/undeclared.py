@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.events import Event, EventType
-from penstock.observe.flow_facts import details_of
+from penstock.events.flow_facts import details_of
 
 _NOTICE = "DATASET_NOT_DECLARED"
 

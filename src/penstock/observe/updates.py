@@ -10,7 +10,7 @@ from typing import Any, Final
 from penstock.errors import StateError
 from penstock.events import Event, EventType, FlowStatus, UpdateState
 from penstock.events.codec import format_timestamp
-from penstock.observe.flow_facts import FlowFact, details_of
+from penstock.events.flow_facts import FlowFact, details_of
 
 _KEPT: Final = 500
 

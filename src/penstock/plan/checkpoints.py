@@ -1,30 +1,56 @@
-"""Whether a streaming flow can go on with its checkpoint, and what to say when it cannot."""
+"""Whether a streaming flow may go on with its checkpoint: it fits the query, and nothing is wrong with it. Pure."""
 
 from __future__ import annotations
 
-from penstock.errors import StateError
-from penstock.graph.resolved import ResolvedFlow
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from penstock.errors import PenstockError, StateError
+from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
+from penstock.plan.full_refresh import reset_allowed
 from penstock.plan.stages import flow_label
-from penstock.plan.state import StateSnapshot
-from penstock.plan.stream_changes import StreamChanges, compare_streams
+from penstock.plan.state import CheckpointCheck, StateSnapshot
+from penstock.plan.stream_changes import StreamChanges, Verdict, compare_streams
+from penstock.storage.checkpoint import Repair
 
 
-def checkpoint_changes(flow: ResolvedFlow, state: StateSnapshot, *, reset: bool) -> StreamChanges:
-    """Compares a streaming flow with its checkpoint; `reset` says that the flow gets a new one."""
+@dataclass(frozen=True, slots=True)
+class GuardedStream:
+    """How a flow differs from its checkpoint, what is repaired in that before it starts, and why it must not."""
+
+    changes: StreamChanges
+    repairs: tuple[Repair, ...] = ()
+    refusals: tuple[PenstockError, ...] = ()
+
+    def describe(self) -> str:
+        """Returns what a plan adds about the checkpoint; nothing for a new one."""
+        compared = "" if self.changes.verdict is Verdict.NEW else f"; checkpoint {self.changes.describe()}"
+        return compared + "".join(f"; repairs its checkpoint: {each.reason}" for each in self.repairs)
+
+
+def guard_stream(
+    graph: ResolvedGraph, state: StateSnapshot, flow: ResolvedFlow, *, reset: bool, way_out: Callable[[], str]
+) -> GuardedStream:
+    """Judges a streaming flow and the checkpoint with which it would go on; with `reset` it begins a new one.
+
+    `way_out` gives the command that computes the flow's target again.
+    """
+    key = (flow.flow.target, flow.flow.name)
     assert flow.stream is not None, "streaming flows are analysed with their definition"
-    checkpoint = (flow.flow.target, flow.flow.name)
-    started = checkpoint in state.streams and not reset
-    return compare_streams(state.streams.get(checkpoint), flow.stream, started=started)
-
-
-def checkpoint_refusal(flow: ResolvedFlow, changes: StreamChanges, *, allowed: bool, command: str) -> StateError:
-    """Returns the error about a flow that cannot go on; `command` computes its table again, if that is `allowed`."""
-    return StateError(
-        "CHECKPOINT_NOT_COMPATIBLE" if allowed else "CHECKPOINT_CHANGE_FORBIDDEN",
-        location=flow.flow.location,
-        dataset=str(flow.flow.target),
-        flow=flow.flow.name,
-        name=flow_label(flow),
-        reasons="; ".join(changes.reasons),
-        command=command,
-    )
+    check = CheckpointCheck() if reset else state.checks.get(key, CheckpointCheck())
+    changes = compare_streams(state.streams.get(key), flow.stream, started=key in state.streams and not reset)
+    if check.refusals:  # what the checkpoint of another flow differs in says nothing
+        return GuardedStream(changes, refusals=check.refusals)
+    if changes.verdict is Verdict.FULL_REFRESH:
+        allowed = reset_allowed(graph, flow.flow.target)
+        different = StateError(
+            "CHECKPOINT_NOT_COMPATIBLE" if allowed else "CHECKPOINT_CHANGE_FORBIDDEN",
+            location=flow.flow.location,
+            dataset=str(flow.flow.target),
+            flow=flow.flow.name,
+            name=flow_label(flow),
+            reasons="; ".join(changes.reasons),
+            command=way_out(),
+        )
+        return GuardedStream(changes, refusals=(different,))
+    return GuardedStream(changes, check.repairs)

@@ -14,7 +14,7 @@ from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, Res
 from penstock.graph.schema import Schema
 from penstock.plan.change_capture import change_properties, check_changes
 from penstock.plan.changes import TableComparison
-from penstock.plan.checkpoints import checkpoint_changes, checkpoint_refusal
+from penstock.plan.checkpoints import GuardedStream, guard_stream
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
 from penstock.plan.protection import privacy_changes, protection_changes
 from penstock.plan.quarantine_stages import quarantine_stages
@@ -36,7 +36,6 @@ from penstock.plan.stages import (
     describe,
 )
 from penstock.plan.state import CLUSTER_BY, DATASET_TYPE, GENERATION, PIPELINE, StateSnapshot, TableState
-from penstock.plan.stream_changes import StreamChanges, Verdict
 
 _TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
 
@@ -111,26 +110,24 @@ class _Planner:
         generation = newest + 1 if reset else max(newest, 0)
         again = f"; full refresh: all rows again, what the sink holds is not cleaned (generation {generation})"
         for flow in self.graph.flows_to(sink.identifier):
-            changes = self._stream_changes(flow, reset=reset)
+            guarded = self._guarded(flow, reset=reset)
             yield RunSinkFlow(
                 dataset=sink.identifier,
-                explanation=_explanation(flow, changes) + (again if reset and newest >= 0 else ""),
+                explanation=_explanation(flow, guarded) + (again if reset and newest >= 0 else ""),
                 flow=flow,
                 sink=sink,
                 after=self._after(flow),
                 generation=generation,
                 overlap=self._can_overlap(flow),
-                changes=changes,
+                changes=guarded.changes,
+                repairs=guarded.repairs,
             )
 
-    def _stream_changes(self, flow: ResolvedFlow, *, reset: bool) -> StreamChanges:
-        """Compares a streaming flow with its checkpoint; one that cannot go on is among the refusals."""
-        changes = checkpoint_changes(flow, self.state, reset=reset)
-        if changes.verdict is Verdict.FULL_REFRESH:
-            target = flow.flow.target
-            allowed = reset_allowed(self.graph, target)
-            self.refusals.append(checkpoint_refusal(flow, changes, allowed=allowed, command=self._way_out(target)()))
-        return changes
+    def _guarded(self, flow: ResolvedFlow, *, reset: bool) -> GuardedStream:
+        way_out = self._way_out(flow.flow.target)
+        guarded = guard_stream(self.graph, self.state, flow, reset=reset, way_out=way_out)
+        self.refusals.extend(guarded.refusals)
+        return guarded
 
     @property
     def _full_refresh(self) -> FullRefreshCheck:
@@ -309,16 +306,17 @@ class _Planner:
                     keeps_schema=self.graph.stored_schemas[identifier].constrained,
                 )
             case _:
-                changes = self._stream_changes(flow, reset=reset)
+                guarded = self._guarded(flow, reset=reset)
                 yield RunStreamingFlow(
                     dataset=identifier,
-                    explanation=_explanation(flow, changes),
+                    explanation=_explanation(flow, guarded),
                     flow=flow,
                     path=path,
                     after=after,
                     generation=generation,
                     overlap=self._can_overlap(flow),
-                    changes=changes,
+                    changes=guarded.changes,
+                    repairs=guarded.repairs,
                 )
 
     def _after(self, flow: ResolvedFlow) -> tuple[Identifier, ...]:
@@ -349,12 +347,12 @@ class _Planner:
         return tuple(found)
 
 
-def _explanation(flow: ResolvedFlow, changes: StreamChanges | None = None) -> str:
+def _explanation(flow: ResolvedFlow, guarded: GuardedStream | None = None) -> str:
     reads = ", ".join(read.source for read in flow.inputs)
     state = f"; keeps state: {', '.join(flow.stateful)}" if flow.stateful else ""
     mark = f"; watermark {flow.watermark[1]} on {flow.watermark[0]}" if flow.watermark else ""
-    compared = "" if changes is None or changes.verdict is Verdict.NEW else f"; checkpoint {changes.describe()}"
-    return f"{describe(flow)}: reads {reads}{state}{mark}{compared}"
+    checkpoint = "" if guarded is None else guarded.describe()
+    return f"{describe(flow)}: reads {reads}{state}{mark}{checkpoint}"
 
 
 def _layout_note(table: StreamingTable | MaterializedView) -> dict[str, str]:

@@ -14,6 +14,7 @@ from penstock.graph.schema import Schema
 from penstock.plan.changes import TableChanges
 from penstock.plan.state import RefreshRecord
 from penstock.plan.stream_changes import StreamChanges
+from penstock.storage.checkpoint import Repair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,16 +90,21 @@ class StreamingStage(FlowStage):
     """Takes new data of the sources to the flow's target, with the checkpoint of a `generation`.
 
     `overlap` allows the flow to run while the tables that it reads are still being filled. `changes` compares the flow
-    with its checkpoint.
+    with its checkpoint, in which `repairs` are done first.
     """
 
     generation: int
     overlap: bool
     changes: StreamChanges
+    repairs: tuple[Repair, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what every stage does, and `{verdict, reasons}` of the comparison as `checkpoint`."""
-        compared = {"verdict": self.changes.verdict.value, "reasons": list(self.changes.reasons)}
+        """Returns what every stage does, and `{verdict, reasons, repairs}` of its checkpoint as `checkpoint`."""
+        compared = {
+            "verdict": self.changes.verdict.value,
+            "reasons": list(self.changes.reasons),
+            "repairs": [each.reason for each in self.repairs],
+        }
         return FlowStage.to_json(self) | {"checkpoint": compared}
 
 

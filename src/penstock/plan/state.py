@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from penstock.errors import PenstockError
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
+from penstock.storage.checkpoint import Repair
 
 DATASET_TYPE = "penstock.dataset_type"
 GENERATION = "penstock.generation"
@@ -57,6 +59,14 @@ class RefreshRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointCheck:
+    """What was found at a flow's checkpoint: what keeps the flow from going on, and what is repaired before it does."""
+
+    refusals: tuple[PenstockError, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StateSnapshot:
     """The tables that exist, and the once-flows (`(target, flow)`) that already ran in this generation.
 
@@ -66,7 +76,7 @@ class StateSnapshot:
     `refreshed` tells how the rows of a materialized view came about, `versions` the present versions of
     the tables that materialized views read (see `RefreshRecord.inputs`).
     `streams` has the definition with which each checkpoint in use (`(target, flow)`) was last run, None when an older
-    version did not note it.
+    version did not note it. `checks` says what is wrong with checkpoints in use; those without a fault are not there.
     """
 
     tables: Mapping[Identifier, TableState] = field(default_factory=dict)
@@ -78,3 +88,4 @@ class StateSnapshot:
     refreshed: Mapping[Identifier, RefreshRecord] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     streams: Mapping[tuple[Identifier, str], StreamDefinition | None] = field(default_factory=dict)
+    checks: Mapping[tuple[Identifier, str], CheckpointCheck] = field(default_factory=dict)

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import assert_never
 
 from penstock.errors import PenstockError
-from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, Level, UpdateState, builders
+from penstock.events import (
+    BatchProgress,
+    CheckpointedBatch,
+    EventLog,
+    EventType,
+    FlowStatus,
+    Level,
+    UpdateState,
+    builders,
+)
 from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink, MaterializedView
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph
@@ -125,11 +134,11 @@ class Reporter:
             error=error,
         )
 
-    def batch(self, flow: ResolvedFlow, progress: BatchProgress) -> None:
-        """A flow has committed a batch."""
+    def batch(self, flow: ResolvedFlow, progress: BatchProgress, checkpointed: CheckpointedBatch | None = None) -> None:
+        """A flow has committed a batch; `checkpointed` is what its checkpoint says about it."""
         self._log.append(
             EventType.FLOW_PROGRESS,
-            *builders.flow_batch(flow_label(flow), progress),
+            *builders.flow_batch(flow_label(flow), progress, checkpointed=checkpointed),
             dataset=str(flow.flow.target),
             flow=flow.flow.name,
             batch_id=progress.batch_id,

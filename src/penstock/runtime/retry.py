@@ -1,14 +1,22 @@
-"""Tries a flow again after an error that can pass, with growing pauses."""
+"""Tries a flow again after an error that can pass, with growing pauses; ends a loop of failures."""
 
 from __future__ import annotations
 
+import re
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
-
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+from typing import Final
 
 from penstock.config import RetrySettings
-from penstock.errors import PenstockError
+from penstock.errors import ExternalError, PenstockError
+
+SAME_FAILURES: Final = 10
+"""So many failures alike within the window end a flow, although it gets on in between."""
+
+WINDOW_SECONDS: Final = 3600.0
+_NUMBER = re.compile(r"[0-9a-f]*\d[0-9a-f-]*", re.IGNORECASE)
 
 
 class Stopped(BaseException):
@@ -21,29 +29,50 @@ def run_with_retries(
     settings: RetrySettings,
     stop: threading.Event,
     on_retry: Callable[[PenstockError, float], None],
+    committed: Callable[[], int] = int,
+    clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Calls `attempt` until it returns or fails for good.
 
-    `attempt` raises PenstockErrors only; those that the catalogue marks as retryable are tried
-    again `max_flow_retries` times. `on_retry` is told the error and the pause in seconds.
+    `attempt` raises PenstockErrors only; those that the catalogue marks as retryable are tried again
+    `max_flow_retries` times in a row. A batch in between, which `committed` counts, begins a new row: a flow that
+    runs for months may fail now and then. But ten times the same within an hour is a loop, which more tries
+    do not end. `on_retry` is told the error and the pause in seconds.
 
     Raises:
-        PenstockError: the last error.
+        PenstockError: the last error; ExternalError FLOW_CRASH_LOOP in a loop.
         Stopped: `stop` was set during a pause.
     """
+    failures, recent = 0, deque[tuple[float, str]]()
+    while True:
+        before = committed()
+        try:
+            attempt()
+        except PenstockError as error:
+            if not error.retryable:
+                raise
+            failures = 1 if committed() > before else failures + 1
+            if failures > settings.max_flow_retries:
+                raise
+            _check_loop(error, recent, clock())
+            pause = min(settings.first_delay * 2 ** (failures - 1), settings.longest_delay)
+            on_retry(error, pause)
+            if stop.wait(pause):
+                raise Stopped from error
+        else:
+            return
 
-    def pause(seconds: float) -> None:
-        if stop.wait(seconds):
-            raise Stopped
 
-    Retrying(
-        retry=retry_if_exception(lambda error: isinstance(error, PenstockError) and error.retryable),
-        stop=stop_after_attempt(settings.max_flow_retries + 1),
-        wait=wait_exponential(multiplier=settings.first_delay, min=settings.first_delay, max=settings.longest_delay),
-        sleep=pause,
-        before_sleep=lambda state: on_retry(
-            state.outcome.exception(),  # type: ignore[union-attr, arg-type]
-            state.next_action.sleep,  # type: ignore[union-attr]
-        ),
-        reraise=True,
-    )(attempt)
+def _check_loop(error: PenstockError, recent: deque[tuple[float, str]], now: float) -> None:
+    """Raises FLOW_CRASH_LOOP when the same has happened too often; numbers, such as those of tasks, do not count."""
+    same = f"{error.condition} {_NUMBER.sub('', error.message)}"
+    recent.append((now, same))
+    while recent[0][0] < now - WINDOW_SECONDS:
+        recent.popleft()
+    count = sum(each == same for _, each in recent)
+    if count >= SAME_FAILURES:
+        minutes = max(1, round((now - recent[0][0]) / 60))
+        dataset, condition = error.dataset, error.condition
+        raise ExternalError(
+            "FLOW_CRASH_LOOP", dataset=dataset, count=count, minutes=minutes, cause=condition, detail=error.message
+        ) from error

@@ -16,6 +16,7 @@ from penstock.graph.schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.refresh import recorded_inputs
 from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSnapshot, TableState
+from penstock.runtime.checkpoint_checks import CheckpointChecks
 from penstock.runtime.refresh_notes import last_refresh, versions_of
 from penstock.runtime.stream_notes import is_started, noted_definition
 from penstock.spark.evaluation import EvaluationSettings, map_path
@@ -39,6 +40,7 @@ def snapshot(
     """Returns the state of all tables and sinks of the pipeline; reads only logs and the names of checkpoints."""
     storage = Storage(layout.uri)
     tables: dict[Identifier, TableState] = {}
+    opened: dict[Identifier, DeltaTable] = {}
     done: set[tuple[Identifier, str]] = set()
     highest: dict[Identifier, int] = {}
     refreshed: dict[Identifier, RefreshRecord] = {}
@@ -56,7 +58,7 @@ def snapshot(
             tables[quarantine_of(identifier)] = _state(DeltaTable(quarantine_path(path)), quarantine_path(path))
         if not DeltaTable.is_deltatable(path):
             continue
-        stored = DeltaTable(path)
+        stored = opened[identifier] = DeltaTable(path)
         tables[identifier] = state = _state(stored, path)
         if isinstance(graph.tables[identifier], MaterializedView) and (record := last_refresh(stored)) is not None:
             refreshed[identifier] = record
@@ -75,6 +77,7 @@ def snapshot(
         refreshed,
         versions_of(read),
         dict(_streams(graph, layout, tables, highest)),
+        dict(CheckpointChecks(pipeline, graph, layout, opened, highest).found()),
     )
 
 

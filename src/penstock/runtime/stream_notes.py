@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.storage import Storage
 
 _NOTE = "penstock.json"
-_KEY = "definition"
+_DEFINITION = "definition"
+_OWNER = "flow"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowOwner:
+    """Whose checkpoint it is: the pipeline's name, the full name of the flow's target, and the flow's name."""
+
+    pipeline: str
+    dataset: str
+    flow: str
+
+    def is_flow(self, other: FlowOwner) -> bool:
+        """Whether both are the same flow of the same target, whatever the pipeline is called."""
+        return (self.dataset.casefold(), self.flow.casefold()) == (other.dataset.casefold(), other.flow.casefold())
+
+    def __str__(self) -> str:
+        return f"flow '{self.flow}' of {self.dataset} in pipeline '{self.pipeline}'"
 
 
 def is_started(checkpoint: str) -> bool:
@@ -22,16 +41,32 @@ def noted_definition(checkpoint: str) -> StreamDefinition | None:
     None when an older version ran it, or a newer one that notes other things.
     """
     try:
-        return StreamDefinition.from_json(json.loads(Storage(checkpoint).read_text(_NOTE))[_KEY])
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return StreamDefinition.from_json(_note(checkpoint)[_DEFINITION])
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def note_definition(checkpoint: str, definition: StreamDefinition) -> None:
+def noted_owner(checkpoint: str) -> FlowOwner | None:
+    """Returns the flow whose checkpoint it is; None when nothing says so."""
+    try:
+        owner = _note(checkpoint)[_OWNER]
+        return FlowOwner(str(owner["pipeline"]), str(owner["dataset"]), str(owner["flow"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def note_stream(checkpoint: str, definition: StreamDefinition, owner: FlowOwner) -> None:
     """Writes the note; called before each start of the query, when the plan has found that the checkpoint fits.
 
     If the process dies after that and before a batch, the note is of a query that has run no batch: nothing depends
     on the older one any more, because the plan allowed to leave it.
     """
-    if noted_definition(checkpoint) != definition:
-        Storage(checkpoint).write_text_atomic(_NOTE, json.dumps({_KEY: definition.to_json()}, sort_keys=True))
+    if (noted_definition(checkpoint), noted_owner(checkpoint)) != (definition, owner):
+        note = {_DEFINITION: definition.to_json(), _OWNER: asdict(owner)}
+        Storage(checkpoint).write_text_atomic(_NOTE, json.dumps(note, sort_keys=True))
+
+
+def _note(checkpoint: str) -> dict[str, Any]:
+    """Returns the note, empty when there is none; raises ValueError or TypeError for anything else."""
+    storage = Storage(checkpoint)
+    return dict(json.loads(storage.read_text(_NOTE))) if storage.exists(_NOTE) else {}

@@ -10,14 +10,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.config import Trigger, TriggerKind
 from penstock.errors import PenstockError
-from penstock.events import FlowStatus, Level
+from penstock.events import CheckpointedBatch, FlowStatus, Level
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.board import TableProgress
 from penstock.runtime.change_target import with_merged
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
-from penstock.runtime.stream_notes import is_started, note_definition
+from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream
 from penstock.runtime.targets import stream_writer
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
@@ -26,6 +26,8 @@ from penstock.spark.progress import batch_progress
 from penstock.spark.sources.auto_loader import describe_failure
 from penstock.spark.translate import is_upstream_schema_change, translate_failure
 from penstock.spark.writes import StreamWriter, start_stream
+from penstock.storage import Storage
+from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, UnknownVersion, parse_planned_batch, repair
 
 _POLL_SECONDS = 0.5
 _DRAIN_POLL_SECONDS = 0.1
@@ -52,6 +54,7 @@ class StreamingFlow:
         self._flow = stage.flow
         self._services = services
         self._upstream = upstream
+        self._batches = 0  # of this run; Spark's listener thread counts
         self._query_name = f"{services.pipeline}/{stage.dataset}/{stage.flow.flow.name}"
         self._checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.flow.name, stage.generation)
 
@@ -62,12 +65,21 @@ class StreamingFlow:
             PenstockError: the flow failed for good; what its batches committed stays.
             Stopped: the update was asked to stop; the current batch was finished.
         """
+        self._repair()
         run_with_retries(
             self._run_through_schema_changes,
             settings=self._services.retries,
             stop=self._services.stop,
             on_retry=partial(self._services.reporter.retry, self._flow),
+            committed=lambda: self._batches,
         )
+
+    def _repair(self) -> None:
+        """Once, not before each attempt: the plan judged the files that the last run has left."""
+        for each in self._stage.repairs:
+            reason = f"repairs its checkpoint: {each.reason}"
+            self._services.reporter.flow(self._flow, FlowStatus.STARTING, reason=reason, level=Level.WARN)
+            repair(CheckpointFolder.open_without_state(self._checkpoint), each)
 
     def _run_through_schema_changes(self) -> None:
         while True:
@@ -90,7 +102,8 @@ class StreamingFlow:
             follows = self._follows()
             writer = stream_writer(self._stage, services, built)
             if self._flow.stream is not None:
-                note_definition(self._checkpoint, self._flow.stream)
+                owner = FlowOwner(services.pipeline, str(self._stage.dataset), self._flow.flow.name)
+                note_stream(self._checkpoint, self._flow.stream, owner)
             if not is_started(self._checkpoint):
                 self._remember_transactions()  # none can be of this query
             query = self._start(built, writer, follows=follows)
@@ -157,12 +170,22 @@ class StreamingFlow:
         if "addBatch" not in (progress.get("durationMs") or {}):
             return
         self._services.board.table(self._stage.dataset).committed()
+        self._batches += 1
         self._remember_transactions()
         if built.checking is not None:
             counters = built.checking.take_counters(int(progress["batchId"]))
             progress["observedMetrics"] = {**(progress.get("observedMetrics") or {}), **counters}
         numbers = batch_progress(progress, built.counted)
-        self._services.reporter.batch(self._flow, with_merged(numbers, built.checking, numbers.batch_id))
+        numbers = with_merged(numbers, built.checking, numbers.batch_id)
+        self._services.reporter.batch(self._flow, numbers, self._checkpointed(str(progress["id"]), numbers.batch_id))
+
+    def _checkpointed(self, query_id: str, batch: int) -> CheckpointedBatch | None:
+        """What the checkpoint says about a batch, from which `penstock checkpoint rebuild` makes a lost one again."""
+        try:
+            planned = parse_planned_batch(Storage(self._checkpoint).read_bytes(f"offsets/{batch}"))
+        except (FileNotFoundError, DamagedFile, UnknownVersion, PenstockError):
+            return None  # the batch is done all the same
+        return CheckpointedBatch(query_id, planned.offsets, planned.settings if self._batches == 1 else {})
 
     def _remember_transactions(self) -> None:
         if isinstance(self._stage, RunStreamingFlow):

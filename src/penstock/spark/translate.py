@@ -186,6 +186,10 @@ def _known_failure(cause: _Cause, dataset: str, flow: str) -> PenstockError | No
         return StateError(
             "CHECKPOINT_INCOMPATIBLE", dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset
         )
+    if condition.startswith("CANNOT_LOAD_STATE_STORE"):
+        return StateError(
+            "CHECKPOINT_STATE_NOT_LOADED", dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset
+        )
     if condition.startswith(_CHANGED_ROWS):
         return StateError(
             "SOURCE_ROWS_CHANGED", dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset

@@ -74,9 +74,9 @@ def test_a_compatible_change_goes_on_and_says_what_it_means(project: PipelinePro
 
     # A checkpoint without a note, as an older version left it, is taken as it is.
     [note] = (project.directory / ".penstock" / "checkpoints").rglob("penstock.json")
-    assert set(json.loads(note.read_text())) == {"definition"}
+    assert set(json.loads(note.read_text())) == {"definition", "flow"}
     for damaged in (None, "{torn"):
         note.unlink() if damaged is None else note.write_text(damaged)
         assert not project.run().errors
-        assert set(json.loads(note.read_text())) == {"definition"}
+        assert set(json.loads(note.read_text())) == {"definition", "flow"}
     assert project.rows("orders", "id") == [1, 3]

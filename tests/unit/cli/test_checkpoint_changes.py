@@ -294,6 +294,14 @@ def test_reset_lets_a_flow_begin_anew_and_keeps_the_rest(project: Path, layout: 
     assert refusal("reset", "raw", "--yes", code=2)["condition"] == "CHECKPOINT_NOT_FOUND"
 
 
+def test_a_flow_that_has_lost_its_checkpoint_can_begin_anew(project: Path, layout: StorageLayout) -> None:
+    shutil.rmtree(layout.checkpoints(RAW, "raw"))
+    assert answer("verify", code=3)["findings"][0]["condition"] == "CHECKPOINT_LOST"
+    assert answer("reset", "raw", "--yes")["reset"] == [{"dataset": "shop.raw", "flow": "raw", "kept": []}]
+    assert answer("verify")["findings"] == []
+    assert refusal("reset", "raw", "--yes", code=2)["condition"] == "CHECKPOINT_NOT_FOUND"
+
+
 def test_reset_leaves_no_older_generation_for_a_sink_to_go_on_with(project: Path, layout: StorageLayout) -> None:
     with EventLog.open(layout.uri, pipeline_name="shop", update_id="sink") as log:
         definition = builders.sink_definition("shop.out", sink_format="kafka", options={})

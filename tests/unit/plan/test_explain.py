@@ -47,7 +47,7 @@ def test_json_of_a_plan(pipeline: Pipeline) -> None:
                 "dataset": "shop.bronze",
                 "flow": "bronze",
                 "explanation": "append: reads kafka orders",
-                "checkpoint": {"verdict": "new", "reasons": []},
+                "checkpoint": {"verdict": "new", "reasons": [], "repairs": []},
             }
         ],
         "warnings": [],

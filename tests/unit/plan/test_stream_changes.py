@@ -136,7 +136,7 @@ def test_the_plan_says_how_a_checkpoint_compares(pipeline: Pipeline) -> None:
     [flow], [sink] = plan.of_type(RunStreamingFlow), plan.of_type(RunSinkFlow)
     assert flow.explanation.endswith("rows that are written stay as they are, new rows come from the new query")
     assert flow.to_json()["checkpoint"]["verdict"] == "compatible"
-    assert sink.to_json()["checkpoint"] == {"verdict": "unchanged", "reasons": []}
+    assert sink.to_json()["checkpoint"] == {"verdict": "unchanged", "reasons": [], "repairs": []}
     assert plan.refusals == ()
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from penstock.errors import ConfigError, PenstockError, StateError, did_you_mean
 from penstock.events import Event
 from penstock.events.codec import format_timestamp
+from penstock.events.flow_records import FlowRecord, FlowRecords
 from penstock.graph.identifier import Identifier
-from penstock.observe.checkpoints.flow_records import FlowRecord, FlowRecords
 from penstock.observe.checkpoints.target import Target
 from penstock.observe.tables import list_tables
 from penstock.storage import Storage, StorageLayout

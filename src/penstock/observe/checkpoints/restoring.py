@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock.errors import ConfigError, StateError
+from penstock.events.flow_records import FlowRecord
 from penstock.graph.identifier import Identifier
-from penstock.observe.checkpoints.flow_records import FlowRecord
 from penstock.observe.checkpoints.inventory import Inventory, StoredCheckpoint, flow_label, is_called
 from penstock.storage.checkpoint import Backup, CopiedCheckpoint, Restoration
 

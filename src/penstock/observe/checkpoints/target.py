@@ -55,6 +55,32 @@ class Target:
         """Returns the newest batch of a query that the table notes; None for none."""
         return self._table.transaction_version(query_id)
 
+    def has_files_of(self, version: int) -> bool:
+        """Whether all files of an older version are still there; one that cannot be read has not."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            storage, now = Storage(self.uri), set(self._table.file_uris())
+            gone = set(DeltaTable(self.uri, version=version).file_uris()) - now
+        except (DeltaError, OSError):
+            return False
+        return all(storage.exists(file) for file in gone)
+
+    def restore(self, version: int) -> None:
+        """Gives the table the rows of an older version, in a new commit; again is harmless.
+
+        Raises:
+            StateError: TABLE_NOT_READABLE.
+        """
+        from deltalake.exceptions import DeltaError
+
+        try:
+            self._table.restore(version)
+        except (DeltaError, OSError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise StateError("TABLE_NOT_READABLE", dataset=self.name, name=self.name, reason=reason) from error
+
     def version_of(self, query_id: str, batch: int) -> int | None:
         """Returns the version that a batch made; None when it is not among the newest hundred."""
         storage = Storage(self.uri)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from penstock.errors import PenstockError
-from penstock.observe.checkpoints.flow_records import FlowRecord
+from penstock.events.flow_records import FlowRecord
 from penstock.observe.checkpoints.inventory import Inventory, StoredCheckpoint
-from penstock.observe.checkpoints.rules import batches, files, lost, shared, sources, state, target
+from penstock.observe.checkpoints.rules import batches, files, lost, rewinding, shared, sources, state, target
 
 _RULES: tuple[Callable[[StoredCheckpoint], Iterator[PenstockError]], ...] = (
+    rewinding.check,
     files.check,
     batches.check,
     sources.check,

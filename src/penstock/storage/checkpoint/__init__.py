@@ -19,6 +19,10 @@ from penstock.storage.checkpoint.logs import (
     parse_query_id,
     parse_source_log,
 )
+from penstock.storage.checkpoint.newest import Finding, NewestFiles, Repair, check_newest, repair
+from penstock.storage.checkpoint.rebuild import rebuild
+from penstock.storage.checkpoint.rewind import forget_rewind, note_rewind, rewind
+from penstock.storage.checkpoint.sources import missing_source_files
 from penstock.storage.checkpoint.state import OperatorState, StateStore, missing_state_files, operators, parse_operator
 
 __all__ = [
@@ -28,12 +32,19 @@ __all__ = [
     "CheckpointToCopy",
     "CopiedCheckpoint",
     "DamagedFile",
+    "Finding",
+    "NewestFiles",
     "OperatorState",
     "PlannedBatch",
+    "Repair",
     "Restoration",
     "StateStore",
     "UnknownVersion",
+    "check_newest",
+    "forget_rewind",
+    "missing_source_files",
     "missing_state_files",
+    "note_rewind",
     "numbers_in",
     "operators",
     "parse_commit",
@@ -42,7 +53,10 @@ __all__ = [
     "parse_query_id",
     "parse_source_log",
     "read_backup",
+    "rebuild",
+    "repair",
     "reset",
     "restore",
+    "rewind",
     "write_backup",
 ]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from penstock.storage.checkpoint.backup import COMPARED_WITH, Backup, CopiedCheckpoint, copy_from_backup
-from penstock.storage.checkpoint.folder import INHERITED, numbers_in
+from penstock.storage.checkpoint.folder import numbers_in
+from penstock.storage.checkpoint.identity import begin_new_query
 from penstock.storage.exchange import exchange
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import QualifiedName, StorageLayout
@@ -48,7 +47,7 @@ def restore(storage: Storage, backup: Backup, chosen: tuple[Restoration, ...]) -
         place = f"{flow}/{each.copied.generation}{_STAGED}{stamp}"
         copy_from_backup(backup, each.copied, storage, place)
         if each.new_query:
-            _begin_new_query(storage, place, each.copied.committed)
+            begin_new_query(storage, place, each.copied.committed)
         staged.append((each.copied, place))
     kept: list[str | None] = []
     for copied, new in staged:
@@ -76,14 +75,6 @@ def reset(storage: Storage, dataset: QualifiedName, flow: str, generation: int) 
         kept.append(f"{folder}/{number}{_KEPT}{stamp}")
         exchange(storage, f"{folder}/{number}", aside=kept[-1])
     return tuple(kept)
-
-
-def _begin_new_query(storage: Storage, place: str, committed: int | None) -> None:
-    """Gives a checkpoint another query id, and notes which batches its table holds under the old one."""
-    storage.delete(f"{place}/.metadata.crc")
-    storage.delete(f"{place}/.{INHERITED}.crc")
-    storage.write_text_atomic(f"{place}/metadata", json.dumps({"id": str(uuid.uuid4())}))
-    storage.write_text_atomic(f"{place}/{INHERITED}", json.dumps({"batch": committed}))
 
 
 def _stamp() -> str:

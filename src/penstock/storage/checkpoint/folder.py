@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -22,6 +22,9 @@ from penstock.storage.filesystem import Storage, StoredFile
 
 INHERITED: Final = "penstock-restored.json"
 """Penstock's own file in a checkpoint that got a new query id; Spark does not look at it."""
+
+REWINDING: Final = "penstock-rewind.json"
+"""Penstock's own file in a checkpoint that is about to go back to an earlier batch, with its table."""
 
 _CHECKSUM_HEADER = struct.Struct(">4si")
 _MAGIC = b"crc\0"
@@ -48,15 +51,31 @@ class CheckpointFolder:
             ConfigError: STORAGE_NOT_READABLE.
         """
         storage = Storage(uri)
-        found = {file.name: file for file in storage.walk()}
+        return cls._of(uri, storage, {file.name: file for file in storage.walk()})
+
+    @classmethod
+    def open_without_state(cls, uri: str) -> CheckpointFolder:
+        """Lists all but the state, which has most of the files: what a query's start reads first.
+
+        Raises:
+            ConfigError: STORAGE_NOT_READABLE.
+        """
+        storage = Storage(uri)
+        found = {file.name: file for file in storage.list() if not file.is_directory}
+        for log in ("offsets", "commits", "sources"):
+            found |= {f"{log}/{file.name}": file for file in storage.walk(log)}
+        return cls._of(uri, storage, found)
+
+    @classmethod
+    def _of(cls, uri: str, storage: Storage, found: Mapping[str, StoredFile]) -> CheckpointFolder:
         kept = {name: file for name, file in found.items() if not _is_beside(name)}
-        checksums = frozenset(name for name in kept if _checksum_of(name) in found)
+        checksums = frozenset(name for name in kept if checksum_of(name) in found)
         return cls(uri, storage, MappingProxyType(kept), checksums)
 
     @property
     def with_checksums(self) -> tuple[str, ...]:
         """The names of all files and of the checksums beside them, in order."""
-        return tuple(sorted([*self.files, *(_checksum_of(name) for name in self.checksums)]))
+        return tuple(sorted([*self.files, *(checksum_of(name) for name in self.checksums)]))
 
     @property
     def size(self) -> int:
@@ -120,6 +139,19 @@ class CheckpointFolder:
         batch = json_object(self.read(INHERITED).decode(errors="replace")).get("batch")
         return batch if isinstance(batch, int) else None
 
+    def rewinding_to(self) -> int | None:
+        """Returns the batch to which an interrupted rewind was to take the checkpoint and its table back.
+
+        Raises:
+            DamagedFile: the note cannot be read.
+        """
+        if REWINDING not in self.files:
+            return None
+        batch = json_object(self.read_unchecked(REWINDING).decode(errors="replace")).get("batch")
+        if not isinstance(batch, int):
+            raise DamagedFile("holds JSON of another form")
+        return batch
+
     def planned_batch(self, number: int) -> PlannedBatch:
         """Returns one batch of the offset log.
 
@@ -147,7 +179,11 @@ class CheckpointFolder:
 
     def fits_checksum(self, name: str, content: bytes) -> bool:
         """Whether a checksum beside the file, if there is one, is of this content."""
-        return name not in self.checksums or _fits(content, self.storage.read_bytes(_checksum_of(name)))
+        return name not in self.checksums or _fits(content, self.storage.read_bytes(checksum_of(name)))
+
+    def without(self, name: str) -> CheckpointFolder:
+        """Returns the folder as it would be without one of its files."""
+        return replace(self, files=MappingProxyType({each: file for each, file in self.files.items() if each != name}))
 
     def below(self, folder: str) -> Iterable[str]:
         """Returns the names of the files anywhere in `folder`, without the folder's own."""
@@ -163,7 +199,8 @@ def numbers_in(storage: Storage, folder: str) -> list[int]:
     return sorted(int(entry.name) for entry in storage.list(folder) if entry.name.isdecimal())
 
 
-def _checksum_of(name: str) -> str:
+def checksum_of(name: str) -> str:
+    """Returns the name of Hadoop's checksum of a file."""
     folder, slash, file = name.rpartition("/")
     return f"{folder}{slash}.{file}.crc"
 

@@ -11,6 +11,7 @@ from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, json_o
 
 _VERSIONS = frozenset({"v1", "v2"})
 _STORE_FILE = re.compile(r"^(\d+)(?:_[^.]+)?\.(changelog|delta|zip|snapshot)$")
+_ANY_STATE_FILE = re.compile(r"state/\d+/(?:.*/)?(\d+)(?:_[^./]+)?\.(?:changelog|delta|zip|snapshot)")
 _WHOLE = {"zip", "snapshot"}
 _DEFAULT = "default"
 
@@ -70,6 +71,12 @@ def parse_operator(content: bytes) -> tuple[str, tuple[StateStore, ...]]:
         return str(document["operatorInfo"]["operatorName"]), stores
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFile("holds JSON of another form") from error
+
+
+def state_version(name: str) -> int | None:
+    """Returns the version of the state that a file of a checkpoint belongs to, None for any other file."""
+    match = _ANY_STATE_FILE.fullmatch(name)
+    return None if match is None else int(match[1])
 
 
 def missing_state_files(folder: CheckpointFolder, operator: OperatorState, version: int) -> Iterator[str]:

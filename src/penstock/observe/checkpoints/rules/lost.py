@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.errors import StateError
-from penstock.observe.checkpoints.flow_records import FlowRecord
+from penstock.events.flow_records import FlowRecord
 from penstock.observe.checkpoints.inventory import Inventory, flow_label
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from penstock.errors import StateError
 from penstock.observe.checkpoints.inventory import StoredCheckpoint
-from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, UnknownVersion
+from penstock.storage.checkpoint import DamagedFile, UnknownVersion, missing_source_files
 
 
 def check(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
@@ -20,27 +19,5 @@ def check(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
     except (DamagedFile, UnknownVersion, FileNotFoundError):
         return  # the rule about files says so
     for source, offset in offsets.items():
-        for missing in _missing(folder, source, offset):
-            yield checkpoint.refusal(
-                "CHECKPOINT_FILE_MISSING",
-                file=f"{folder.uri}/sources/{source}/{missing}",
-            )
-
-
-def _missing(folder: CheckpointFolder, source: str, offset: Any) -> Iterator[str]:
-    match offset:
-        case {"logOffset": int(last)}:
-            names = set(folder.below(f"sources/{source}"))
-            compacted = [int(name.partition(".")[0]) for name in names if name.endswith(".compact")]
-            for step in range(max(compacted, default=-1) + 1, last + 1):
-                if str(step) not in names:
-                    yield str(step)
-        case dict() if offset and all(_is_topic(partitions) for partitions in offset.values()):
-            if f"sources/{source}/0" not in folder.files:
-                yield "0"
-        case _:
-            return
-
-
-def _is_topic(partitions: Any) -> bool:
-    return isinstance(partitions, dict) and all(str(each).isdecimal() for each in partitions)
+        for missing in missing_source_files(folder, source, offset):
+            yield checkpoint.refusal("CHECKPOINT_FILE_MISSING", file=f"{folder.uri}/{missing}")

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from penstock.events import BatchProgress, Event, EventType, FlowStatus, batch_progress_of, flow_status_of
+from penstock.events.progress import batch_progress_of, flow_status_of
+from penstock.events.types import BatchProgress, Event, EventType, FlowStatus
 from penstock.graph.resolved import FlowType
 
 _REPLACING: Final = {FlowType.COMPLETE.value, FlowType.MATERIALIZED_VIEW.value}

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from penstock.events import Event, EventType
+from penstock.events.flow_facts import FlowFacts, details_of, flow_key
+from penstock.events.progress import checkpointed_batch_of
+from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType
-from penstock.observe.flow_facts import FlowFacts, details_of, flow_key
 
 RESET = "RESET_CHECKPOINT"
 """The user action after which a flow reads its sources from the beginning."""
+
+REWIND = "REWIND_CHECKPOINT"
+"""The user action after which a flow does its batches after `to_batch` again."""
 
 _QUERIES = {FlowType.APPEND.value, FlowType.COMPLETE.value, FlowType.UPDATE.value, FlowType.CHANGE.value}
 _REMEMBERED = 200
@@ -22,21 +26,37 @@ Key = tuple[str, str]
 class FlowRecord:
     """One flow, by its newest definition and its batches since it last began anew.
 
-    `declared` tells whether the newest update knew the flow, `query` whether it keeps a checkpoint. `written` are
-    the rows of the newest batches, by number.
+    `declared` tells whether the newest update knew the flow, `query` whether it keeps a checkpoint. `flow_type` is a
+    value of `FlowType` or `view`, `inputs` are the full names of the datasets that it reads. `written` are the rows of
+    the newest batches, by number, `checkpointed` is what the checkpoint said about the newest two, and `settings` are
+    those of Spark that belong to it. `stateful` also tells of a watermark, `began_anew` that everything before was
+    given up by a full refresh, a reset or a drop.
     """
 
     dataset: Identifier
     flow: str
     declared: bool = False
     query: bool = False
+    flow_type: str = ""
+    inputs: tuple[str, ...] = ()
     sources: dict[str, str] = field(default_factory=dict)
     written: dict[int, int] = field(default_factory=dict)
+    stateful: bool = False
+    began_anew: bool = False
+    checkpointed: dict[int, CheckpointedBatch] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def ran(self) -> bool:
         """Whether a batch was committed since the flow began anew."""
         return bool(self.written)
+
+    def remember(self, batch: int, checkpointed: CheckpointedBatch | None) -> None:
+        """Takes note of what the checkpoint said about a batch: newer ones of the same query, or another one's, go."""
+        if checkpointed is not None and checkpointed.settings:
+            self.settings = dict(checkpointed.settings)
+        kept = {number: each for number, each in self.checkpointed.items() if number < batch}
+        self.checkpointed = {} if checkpointed is None else {**dict(list(kept.items())[-1:]), batch: checkpointed}
 
     def wrote_nothing(self, batches: Iterable[int]) -> bool:
         """Whether those of these batches that are remembered have written no row, and at least one is."""
@@ -79,13 +99,15 @@ class FlowRecords:
                 key = flow_key(fact.dataset, fact.flow)
                 if fact.begins_anew:
                     self._forget(name, None)
-                if fact.progress is not None and key in self._records:
+                if fact.progress is not None:
                     numbers = fact.progress
-                    written = self._records[key].written
-                    rows = numbers.num_output_rows + (numbers.num_upserted_rows or 0) + (numbers.num_deleted_rows or 0)
-                    written[numbers.batch_id] = rows
+                    # The end of a log tells of batches without the flow's definition.
+                    record = self._records.setdefault(key, FlowRecord(_identifier(name), fact.flow))
+                    written = record.written
+                    written[numbers.batch_id] = _rows_of(numbers)
                     if len(written) > _REMEMBERED:
                         del written[next(iter(written))]
+                    record.remember(numbers.batch_id, checkpointed_batch_of(event))
 
     def _define(self, event: Event, name: str) -> None:
         if event.origin.update_id != self._defining:
@@ -95,7 +117,11 @@ class FlowRecords:
         definition, flow = details_of(event), event.origin.flow_name or name
         record = self._records.setdefault(flow_key(name, flow), FlowRecord(_identifier(name), flow))
         record.dataset, record.flow, record.declared = _identifier(name), flow, True
-        record.query = str(definition.get("flow_type")) in _QUERIES and not definition.get("once")
+        record.flow_type = str(definition.get("flow_type"))
+        record.query = record.flow_type in _QUERIES and not definition.get("once")
+        inputs = definition.get("input_datasets")
+        record.stateful = bool(definition.get("stateful") or definition.get("watermark"))
+        record.inputs = tuple(str(each) for each in inputs) if isinstance(inputs, list) else ()
         sources = definition.get("sources")
         record.sources = {
             str(source.get("name")): f"{source.get('format')} {source.get('description') or ''}".strip()
@@ -108,14 +134,31 @@ class FlowRecords:
             case "DROP":
                 self._forget(name, None)
             case action if action == RESET:
+                flow = event.origin.flow_name or name
+                self._records.setdefault(flow_key(name, flow), FlowRecord(_identifier(name), flow))
                 self._forget(name, event.origin.flow_name)
+            case action if action == REWIND:
+                arguments = details_of(event).get("arguments")
+                batch = arguments.get("to_batch") if isinstance(arguments, dict) else None
+                if isinstance(batch, int):
+                    self._forget(name, event.origin.flow_name, after=batch)
             case _:
                 pass
 
-    def _forget(self, dataset: str, flow: str | None) -> None:
+    def _forget(self, dataset: str, flow: str | None, *, after: int = -1) -> None:
         for key, record in self._records.items():
             if key[0] == dataset.casefold() and (flow is None or key[1] == flow.casefold()):
-                record.written.clear()
+                record.began_anew = record.began_anew or after < 0
+                for batch in [batch for batch in record.written if batch > after]:
+                    del record.written[batch]
+                    record.checkpointed.pop(batch, None)
+
+
+def _rows_of(progress: BatchProgress) -> int:
+    """The rows by which a batch has changed its table; of applied changes, events that came too late change none."""
+    if progress.num_upserted_rows is None:
+        return progress.num_output_rows
+    return progress.num_upserted_rows + (progress.num_deleted_rows or 0)
 
 
 def _identifier(name: str) -> Identifier:

@@ -1,0 +1,45 @@
+"""Which queries have written a table although no checkpoint knows them: what is left when the event log is lost too."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from penstock.graph.identifier import Identifier
+from penstock.storage import Storage, StorageLayout
+from penstock.storage.checkpoint import CheckpointFolder
+
+_COMMITS_LOOKED_AT: Final = 100
+_QUERY_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def has_unknown_query(layout: StorageLayout, target: Identifier, path: str, version: int) -> bool:
+    """Whether one of the newest hundred commits of the table at `path` is of a query without a checkpoint.
+
+    Those of older generations count as well, and what a restore or a reset has put aside.
+    """
+    written = _queries(Storage(path), version)
+    return bool(written) and not written <= _known(layout, target)
+
+
+def _queries(table: Storage, version: int) -> set[str]:
+    found = set()
+    for number in range(version, max(-1, version - _COMMITS_LOOKED_AT), -1):
+        try:
+            content = table.read_text(f"_delta_log/{number:020d}.json")
+        except FileNotFoundError:
+            break
+        for line in content.splitlines():
+            if '"txn"' in line and _QUERY_ID.fullmatch(app_id := str(json.loads(line).get("txn", {}).get("appId"))):
+                found.add(app_id)
+    return found
+
+
+def _known(layout: StorageLayout, target: Identifier) -> set[str | None]:
+    storage, known = Storage(layout.uri), set[str | None]()
+    for flow in storage.list(layout.notes(target)[1]):
+        for generation in storage.list(flow.uri) if flow.is_directory else ():
+            if generation.is_directory:
+                known.add(CheckpointFolder.open_without_state(generation.uri).known_query_id())
+    return known
