@@ -135,6 +135,6 @@ def test_silver_follows_bronze_when_there_are_cores_for_both(tmp_path: Path) -> 
     project.add_settings("master: local[4]")
     penstock("run", project.directory).expect(0)
     project.assert_tables()
-    batches = [event["origin"]["dataset_name"].rpartition(".")[2] for event in _metrics(project)]
-    last_of_bronze = len(batches) - batches[::-1].index("bronze_orders")
-    assert batches.index("silver_orders") < last_of_bronze
+    told = [event["message"] for event in _events(project)]
+    since = told[told.index("shop.silver_orders is running") :]
+    assert any(message.startswith("shop.bronze_orders: batch ") for message in since), "silver waited for all of bronze"
