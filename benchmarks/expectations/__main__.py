@@ -30,7 +30,8 @@ def main() -> int:
 
 
 def _measure(folder: Path, rows: int, repeat: int) -> dict[str, list[float]]:
-    from penstock.spark.session import SessionConfig, start_session, stop_session
+    from penstock.spark.launch import SessionConfig
+    from penstock.spark.session import start_session, stop_session
 
     source = folder / "input"
     bad = write_input(source, rows)

@@ -26,10 +26,11 @@ PROGRAM = """
 import json, sys, time
 from penstock.errors import PenstockError
 from penstock.spark import session as s
+from penstock.spark.launch import SessionConfig
 
 def start(**more):
     conf = {"spark.driver.memory": "512m", "spark.sql.shuffle.partitions": "1"} | more.pop("conf", {})
-    return s.start_session(s.SessionConfig(name="child", master="local[1]", spark_conf=conf, short_lived=True, **more))
+    return s.start_session(SessionConfig(name="child", master="local[1]", spark_conf=conf, short_lived=True, **more))
 
 def tell(**facts):
     print(json.dumps(facts), flush=True)
@@ -59,6 +60,12 @@ class Child:
             pytest.fail(f"the child told nothing more:\n{self.process.stderr.read()}")
         facts: dict[str, Any] = json.loads(line)
         return facts
+
+    def go_on(self) -> None:
+        """Lets the program read a line of its standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
 
     def finish(self) -> tuple[int, str]:
         """Waits for its end; returns exit code and standard error."""
@@ -97,6 +104,44 @@ def test_a_session_starts_says_nothing_and_leaves_nothing(run: Any, tmp_path: Pa
     assert child.hear() == {"rows": 3, "mine": "1"}
     assert child.hear()["partitions"] == "3"
     assert child.finish() == (0, "")
+    assert [left.name for left in tmp_path.iterdir() if left.name.startswith("penstock-")] == []
+
+
+def test_a_jvm_that_was_launched_ahead_is_used_once_and_ends_when_nobody_asks_for_it(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "penstock.yml").write_text("name: ahead\nmaster: local[1]\n", encoding="utf-8")
+    child = run(
+        """
+        import os
+        from pathlib import Path
+        from penstock.config import load_project
+        from penstock.spark.launch import launch_ahead
+
+        pipeline = load_project(Path(os.environ["PROJECT"]))
+        launch_ahead(pipeline, short_lived=True)
+        tell()
+        sys.stdin.readline()
+        spark = s.start_session(SessionConfig.of(pipeline, short_lived=True))
+        tell(name=spark.sparkContext.appName)
+        sys.stdin.readline()
+        s.stop_session(spark)
+        launch_ahead(pipeline, short_lived=False)
+        tell()
+        sys.stdin.readline()
+        """,
+        PROJECT=str(tmp_path),
+    )
+    child.hear()
+    ahead = child.jvm()
+    child.go_on()
+    assert child.hear() == {"name": "ahead"}
+    assert child.jvm() == ahead
+    child.go_on()
+    child.hear()
+    unwanted = child.jvm()
+    assert unwanted != ahead
+    child.go_on()
+    assert child.finish() == (0, "")
+    assert not unwanted.is_running()
     assert [left.name for left in tmp_path.iterdir() if left.name.startswith("penstock-")] == []
 
 
@@ -186,7 +231,7 @@ def test_a_setting_that_spark_refuses(run: Any, setting: tuple[str, str]) -> Non
 def test_a_master_that_is_not_one(run: Any) -> None:
     child = run("""
         try:
-            s.start_session(s.SessionConfig(name="child", master="locall[2]"))
+            s.start_session(SessionConfig(name="child", master="locall[2]"))
         except PenstockError as error:
             tell(condition=error.condition, master=error.facts["master"], code=error.exit_code)
     """)

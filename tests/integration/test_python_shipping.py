@@ -17,11 +17,12 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import functions as f
 from penstock.spark import session as s
+from penstock.spark.launch import SessionConfig
 
 master, root, table = sys.argv[1:]
 sys.path.insert(0, root)
 conf = {"spark.driver.memory": "512m", "spark.executor.memory": "512m", "spark.cores.max": "2"}
-config = s.SessionConfig(name="ship", master=master, spark_conf=conf, python_roots=[Path(root)], short_lived=True)
+config = SessionConfig(name="ship", master=master, spark_conf=conf, python_roots=[Path(root)], short_lived=True)
 spark = s.start_session(config)
 import pricing.rules
 

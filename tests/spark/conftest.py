@@ -11,7 +11,8 @@ from tests.spark.pipeline_project import PipelineProject
 from tests.spark.session_settings import CHOSEN
 
 from penstock.spark._jvm import jvm
-from penstock.spark.session import SessionConfig, start_session, stop_session
+from penstock.spark.launch import SessionConfig
+from penstock.spark.session import start_session, stop_session
 
 
 @pytest.fixture(scope="session")

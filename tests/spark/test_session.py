@@ -12,7 +12,8 @@ from tests.spark.session_settings import CHOSEN
 
 from penstock.errors import StateError
 from penstock.spark.defaults import DEFAULTS, Machine, session_conf
-from penstock.spark.session import SessionConfig, driver_log, jvm_exit_code, start_session
+from penstock.spark.launch import SessionConfig
+from penstock.spark.session import driver_log, jvm_exit_code, start_session
 
 
 def test_every_default_is_in_force(spark: SparkSession) -> None:

@@ -33,8 +33,6 @@ def drop(
 
     The rows are lost. Refused while the pipeline's files still declare the table, and while a run is going on.
     """
-    from penstock.runtime.drop import drop_dataset
-
     config = open_project(directory, environment=environment, storage=storage, pipeline=pipeline)
     identifier, uri = _find(config, table)
     if not yes:
@@ -42,6 +40,8 @@ def drop(
             raise ConfigError("DROP_NOT_CONFIRMED", name=identifier)
         typer.confirm(f"Delete {identifier} with all its rows and checkpoints?", abort=True, err=True)
     enter(config)
+    from penstock.runtime.drop import drop_dataset
+
     with only_results_on_stdout():
         folders = drop_dataset(config, identifier, uri, progress=progress_lines())
     if as_json:

@@ -82,8 +82,9 @@ def _analysed(config: PipelineConfig) -> Lineage:
     """Analyses the pipeline's files with Spark."""
     from penstock.observe.lineage import lineage_of_graph
     from penstock.plan.selection import RefreshSelection
-    from penstock.runtime import plan_update
 
     enter(config)
+    from penstock.runtime import plan_update
+
     with only_results_on_stdout():
         return lineage_of_graph(plan_update(config, RefreshSelection(), progress=progress_lines()).graph)

@@ -28,11 +28,12 @@ def plan(
 ) -> None:
     """Print what `penstock run` with the same flags would do, step by step; nothing is written."""
     from penstock.plan.explain import render_plan
-    from penstock.runtime import plan_update
 
     chosen = selection(refresh, full_refresh, full_refresh_all)
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     enter(config)
+    from penstock.runtime import plan_update
+
     with only_results_on_stdout():
         planned = plan_update(config, chosen, progress=progress_lines())
     if as_json:

@@ -33,10 +33,13 @@ def open_project(
     )
 
 
-def enter(config: PipelineConfig) -> None:
-    """Makes the project's folder the current one.
+def enter(config: PipelineConfig, *, short_lived: bool = True) -> None:
+    """Makes the project's folder the current one, and launches the JVM while Python loads its own modules.
 
-    The JVM inherits it, so a relative path in a pipeline (`./data/orders`) means the same wherever
-    `penstock` was called from. Call it before Spark starts.
+    The JVM inherits the folder, so a relative path in a pipeline (`./data/orders`) means the same wherever `penstock`
+    was called from. Call it before anything of `penstock.runtime` is imported; `short_lived` as for the session.
     """
+    from penstock.spark.launch import launch_ahead
+
     os.chdir(config.directory)
+    launch_ahead(config, short_lived=short_lived)

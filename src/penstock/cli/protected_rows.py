@@ -33,7 +33,6 @@ def read_as_reader(
         StateError: TABLE_PROTECTION_FAILED.
     """
     from penstock.observe.tables import TableRows
-    from penstock.runtime.query import run_sql
 
     statement = [f"SELECT * FROM {quoted(table.schema)}.{quoted(table.name)}"]  # noqa: S608 - names are quoted
     if version is not None:
@@ -44,6 +43,8 @@ def read_as_reader(
         statement.append(f"ORDER BY {quoted(sort)} {'DESC' if descending else 'ASC'} NULLS LAST")
     statement.append(f"LIMIT {limit + 1}")
     enter(config)
+    from penstock.runtime.query import run_sql
+
     progress_lines()("Starting Spark, which applies the row filter and the masks of the table …")
     with only_results_on_stdout():
         columns, rows = run_sql(config, " ".join(statement))

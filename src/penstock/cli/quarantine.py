@@ -68,10 +68,11 @@ def replay(
     """
     from penstock.cli.console import print_json
     from penstock.cli.quiet_stdout import only_results_on_stdout
-    from penstock.runtime.replay import replay_quarantine
 
     config = open_project(directory, environment=environment, storage=storage, set_=set_)
     enter(config)
+    from penstock.runtime.replay import replay_quarantine
+
     progress = progress_lines()
     with only_results_on_stdout():
         outcome = replay_quarantine(config, table, where=where, progress=progress)

@@ -60,7 +60,7 @@ def run(
         from penstock.dashboard.server import start_in_background
 
         note(f"Dashboard: {start_in_background(config.storage).url}")
-    enter(config)
+    enter(config, short_lived=False)
     outcome, view = _run(config, chosen)
 
     from penstock.cli.summary import print_summary

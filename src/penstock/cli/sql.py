@@ -28,10 +28,10 @@ def sql(
 
     All rows of the result are printed, so put a LIMIT on a query over a large table.
     """
-    from penstock.runtime.query import run_sql
-
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     enter(config)
+    from penstock.runtime.query import run_sql
+
     progress_lines()("Starting Spark …")
     with only_results_on_stdout():
         columns, rows = run_sql(config, statement)

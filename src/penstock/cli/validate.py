@@ -33,9 +33,9 @@ def validate(
     """
     try:
         config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
+        enter(config)
         from penstock.runtime import validate as check
 
-        enter(config)
         with only_results_on_stdout():
             report = check(config, progress=progress_lines())
     except (ConfigError, DefinitionError) as error:

@@ -25,8 +25,9 @@ from penstock.runtime.catalog import published_table
 from penstock.runtime.module_reads import ModuleCatalog
 from penstock.runtime.state import snapshot, table_paths
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
+from penstock.spark.launch import SessionConfig
 from penstock.spark.read_hooks import handling_reads, install_read_hooks
-from penstock.spark.session import SessionConfig, start_session
+from penstock.spark.session import start_session
 from penstock.spark.translate import translate_analysis
 from penstock.storage import StorageLayout
 
@@ -87,13 +88,7 @@ class Workspace:
             ConfigError, ExternalError: what keeps Spark from starting.
         """
         if spark is None:
-            wanted = SessionConfig(
-                name=config.name,
-                master=config.master,
-                spark_conf=config.resolve_spark_conf(),
-                python_roots=(config.directory,),
-                short_lived=short,
-            )
+            wanted = SessionConfig.of(config, short_lived=short)
             spark = start_session(wanted, progress=progress)
         install_read_hooks()
         return cls(config, spark, StorageLayout(config.storage))

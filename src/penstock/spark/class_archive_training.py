@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from penstock.spark._jvm import jvm
-from penstock.spark.session import SessionConfig, start_session, stop_session
+from penstock.spark.launch import SessionConfig
+from penstock.spark.session import start_session, stop_session
 
 _ROWS = 50
 

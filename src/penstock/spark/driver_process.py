@@ -26,6 +26,7 @@ from penstock.spark.setup.class_path import SPARK_HOME
 from penstock.spark.setup.java import Java
 
 _LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
+_CONNECTION, _SETTINGS, _ARGUMENTS = "connection", "spark.properties", "java.arguments"  # files of one start
 _START_SECONDS = 180
 _LOGS_KEPT = 20
 _SAYS_NOTHING = (
@@ -67,13 +68,28 @@ MODULE_OPTIONS = (
 
 @dataclass(slots=True)
 class DriverProcess:
-    """A running JVM with a Py4J gateway; `folder` is this session's own temporary folder."""
+    """A JVM with a Py4J gateway; `folder` is this session's own temporary folder."""
 
     process: subprocess.Popen[bytes] = field(repr=False)
-    port: int
-    secret: str = field(repr=False)
+    java: Java
     log: Path
     folder: Path
+
+    def address(self) -> tuple[int, str]:
+        """Waits until the JVM accepts connections; returns its port and secret, once.
+
+        Raises:
+            ExternalError: JVM_NOT_STARTED, with the line of the log that says why.
+        """
+        try:
+            address = _wait_for_connection(self.process, self.folder / _CONNECTION, self.java, self.log)
+        except BaseException:
+            self.process.kill()
+            _close_and_wait(self.process, None)
+            raise
+        for used in (_CONNECTION, _SETTINGS, _ARGUMENTS):
+            (self.folder / used).unlink(missing_ok=True)
+        return address
 
     def wait(self, seconds: float) -> int | None:
         """Waits up to `seconds` for the JVM's end; returns its exit code, None when it still runs."""
@@ -100,21 +116,19 @@ def start_driver(
     java_options: Sequence[str] = (),
     environ: Mapping[str, str],
 ) -> DriverProcess:
-    """Starts the JVM and waits until it accepts connections.
+    """Starts the JVM; `address` of the result waits until it accepts connections.
 
     `conf` reaches it in a file that only this user can read, because it may hold secrets and command lines are
     public. What the JVM prints on standard output goes to our standard error, its errors and its log to a file in
     `logs`.
 
     Raises:
-        ExternalError: JVM_NOT_STARTED, with the line of the log that says why.
         ConfigError: SPARK_SETTING_INVALID for a driver setting that Java refuses.
     """
     log = _new_log(logs)
-    connection = folder / "connection"
-    settings = folder / "spark.properties"
+    settings = folder / _SETTINGS
     settings.write_text("".join(f"{_escape(key)}={_escape(value)}\n" for key, value in conf.items()), "ascii")
-    arguments = folder / "java.arguments"
+    arguments = folder / _ARGUMENTS
     options = ["-cp", os.pathsep.join(_class_path(conf, class_path)), *MODULE_OPTIONS, *_jvm_options(conf, log)]
     arguments.write_text("".join(f"{_quote(option)}\n" for option in [*options, *java_options]), "utf-8")
     command = [str(java.executable), f"@{arguments}", "org.apache.spark.deploy.SparkSubmit"]
@@ -127,18 +141,10 @@ def start_driver(
             stdin=subprocess.PIPE,
             stdout=sys.__stderr__.fileno() if sys.__stderr__ is not None else subprocess.DEVNULL,
             stderr=errors,
-            env={**environ, **_environment(conf), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection)},
+            env={**environ, **_environment(conf), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / _CONNECTION)},
             start_new_session=True,  # Ctrl-C is for Python, which stops the flows first
         )
-    try:
-        port, secret = _wait_for_connection(process, connection, java, log)
-    except BaseException:
-        process.kill()
-        _close_and_wait(process, None)
-        raise
-    for used in (settings, arguments, connection):
-        used.unlink(missing_ok=True)
-    return DriverProcess(process, port, secret, log, folder)
+    return DriverProcess(process, java, log, folder)
 
 
 def _close_and_wait(process: subprocess.Popen[bytes], seconds: float | None) -> None:

@@ -7,10 +7,12 @@ import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-from pyspark import SparkContext
+from typing import TYPE_CHECKING
 
 import penstock
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages"}
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import shutil
 import signal
-import sys
-import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,41 +22,13 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
-from penstock.spark.defaults import Machine, session_conf
-from penstock.spark.driver_process import DriverProcess, start_driver
+from penstock.spark.defaults import Machine
+from penstock.spark.driver_process import DriverProcess
 from penstock.spark.gateway_lookups import remember_lookups
-from penstock.spark.python_shipping import local_python_path, ship_python
-from penstock.spark.setup.cache import Progress, cache_directory, writable_folder
-from penstock.spark.setup.class_archive import (
-    archive_path,
-    make_in_background,
-    options_to_record,
-    options_to_use,
-)
-from penstock.spark.setup.class_path import spark_class_path
-from penstock.spark.setup.jars import ensure_jars
-from penstock.spark.setup.java import Java, find_java, java_home_for_spark
-
-
-@dataclass(frozen=True, slots=True)
-class SessionConfig:
-    """What a session is to be.
-
-    `spark_conf` holds the user's settings, secrets resolved; they win over every default of `spark/defaults.py`.
-    `python_roots` are folders whose Python files the executors can import. `jar_sets` names further locked sets.
-    `short_lived` compiles less: a start takes half the processor time, long work takes longer; for `validate` and
-    `plan`. `warehouse` is where tables without a path go that a user creates outside the pipeline; a temporary folder
-    when None. `class_archive_to_record` is for `class_archive_training` only.
-    """
-
-    name: str
-    master: str = "local[*]"
-    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
-    python_roots: Sequence[Path] = ()
-    jar_sets: Sequence[str] = ()
-    short_lived: bool = False
-    warehouse: str | None = None
-    class_archive_to_record: Path | None = None
+from penstock.spark.launch import SessionConfig, launched, worker_python
+from penstock.spark.python_shipping import ship_python
+from penstock.spark.setup.cache import Progress
+from penstock.spark.setup.class_archive import make_in_background
 
 
 @dataclass(slots=True)
@@ -89,24 +58,14 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     global _running  # noqa: PLW0603 - PySpark itself allows one context per process
     if SparkContext._active_spark_context is not None:
         raise StateError("SPARK_ALREADY_RUNNING", name=SparkContext._active_spark_context.appName)
-    report = progress or (lambda _line: None)
     _silence_query_context_loggers()
-    java = find_java()
-    jars = ensure_jars("core", java=java, progress=report)
-    for name in config.jar_sets:
-        jars += ensure_jars(name, java=java, progress=report)
-    archive = archive_path(java, spark_class_path(jars))
-    folder = Path(tempfile.mkdtemp(prefix="penstock-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    report(f"Starting Spark on {config.master}")
-    _running = _Running(
-        _start_jvm(config, java, jars, archive, folder),
-        after_stop=lambda: make_in_background(archive),
-    )
+    launch = launched(config, progress=progress or (lambda _line: None))
+    port, secret = launch.address()
+    _running = _Running(launch.driver, after_stop=lambda: make_in_background(launch.archive))
     if config.class_archive_to_record:
         _running.after_stop, _running.seconds_to_stop = _nothing, 300.0
     try:
-        return _connect(_running.driver, config, folder)
+        return _connect(_running.driver, port, secret, config)
     except BaseException as error:
         refusal = _refusal(error, config, _running.driver.log)  # before the end: Java is asked for its message
         _end_session(None)
@@ -146,64 +105,12 @@ def jvm_exit_code(*, within: float = 0.0) -> int | None:
     return _running.driver.wait(within) if _running else None
 
 
-def _start_jvm(config: SessionConfig, java: Java, jars: Sequence[Path], archive: Path, folder: Path) -> DriverProcess:
-    machine = Machine.of(config.master)
-    cache = cache_directory()
-    environ = dict(os.environ)
-    environ["JAVA_HOME"] = str(java_home_for_spark(java, cache))
-    environ["PYSPARK_PYTHON"] = _worker_python(config, machine)
-    environ["PYTHONPATH"] = local_python_path(config.python_roots, environ.get("PYTHONPATH", ""))
-
-    def start(options: list[str]) -> DriverProcess:
-        return start_driver(
-            java,
-            session_conf(machine, config.spark_conf, _structure(config, machine, jars, folder)),
-            spark_class_path(jars),
-            folder=folder,
-            logs=writable_folder(cache / "logs"),
-            java_options=[*(["-XX:TieredStopAtLevel=1"] if config.short_lived else []), *options],
-            environ=environ,
-        )
-
-    if config.class_archive_to_record:
-        return start(options_to_record(config.class_archive_to_record))
-    quick = options_to_use(archive)
-    if quick:
-        with suppress(ExternalError):
-            return start(quick)
-    driver = start([])
-    if quick:
-        archive.unlink(missing_ok=True)  # it crashed Java, or made it refuse to start
-    return driver
-
-
-def _structure(
-    config: SessionConfig, machine: Machine, jars: Sequence[Path], folder: Path
-) -> Iterator[tuple[str, str]]:
-    """Yields the settings that follow from where the session runs, not from taste."""
-    yield "spark.app.name", config.name
-    yield "spark.master", config.master
-    yield "spark.submit.deployMode", "client"
-    yield "spark.sql.warehouse.dir", config.warehouse or (folder / "warehouse").as_uri()
-    if config.short_lived:
-        # Where each Column was made, told to the JVM in five calls, is for the errors of running jobs.
-        yield "spark.python.sql.dataFrameDebugging.enabled", "false"
-    if not machine.local:
-        yield "spark.jars", ",".join(jar.as_uri() for jar in jars)
-
-
-def _worker_python(config: SessionConfig, machine: Machine) -> str:
-    chosen = config.spark_conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
-    # Another machine need not have this one's virtual environment.
-    return chosen or (sys.executable if machine.loopback else "python3")
-
-
-def _connect(driver: DriverProcess, config: SessionConfig, folder: Path) -> SparkSession:
+def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfig) -> SparkSession:
     machine = Machine.of(config.master)
     connection = {
-        "PYSPARK_GATEWAY_PORT": str(driver.port),
-        "PYSPARK_GATEWAY_SECRET": driver.secret,
-        "PYSPARK_PYTHON": _worker_python(config, machine),
+        "PYSPARK_GATEWAY_PORT": str(port),
+        "PYSPARK_GATEWAY_SECRET": secret,
+        "PYSPARK_PYTHON": worker_python(config, machine),
     }
     remember_lookups()
     with _environment(connection), _interrupt_handler_kept():
@@ -216,7 +123,7 @@ def _connect(driver: DriverProcess, config: SessionConfig, folder: Path) -> Spar
         if not key.startswith("spark."):  # Spark's submit takes only its own keys; pipelines.* and the like go here
             in_force.set(key, value)
     if not machine.local:
-        ship_python(context, config.python_roots, folder)
+        ship_python(context, config.python_roots, driver.folder)
     return session
 
 

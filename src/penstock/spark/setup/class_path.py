@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-
-import pyspark
 
 from penstock.errors import ConfigError
 
-SPARK_HOME = Path(os.path.dirname(pyspark.__file__))
+
+def _package_folder(name: str) -> Path:
+    """Returns the folder of an installed package without importing it, which takes as long as a JVM's launch."""
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return Path(spec.origin).parent
+
+
+SPARK_HOME = _package_folder("pyspark")
 
 
 def spark_class_path(jars: Sequence[Path]) -> list[Path]:

@@ -46,6 +46,16 @@ def ensure_jars(
     return sorted(folder / jar.file_name for jar in jars.jars)
 
 
+def jars_cached(name: str, *, environ: Mapping[str, str] = os.environ) -> bool:
+    """Tells whether `ensure_jars` has nothing to fetch for the set `name`.
+
+    Raises:
+        ConfigError: CACHE_NOT_WRITABLE.
+    """
+    jars = jar_sets()[name]
+    return _complete(jars, cache_directory(environ) / "jars" / jars.folder_name)
+
+
 def damaged_jars(name: str, *, environ: Mapping[str, str] = os.environ) -> list[LockedJar]:
     """Returns the jars of the cached set `name` that are missing or whose sha256 is wrong; reads every byte."""
     jars = jar_sets()[name]
