@@ -116,6 +116,9 @@ def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfi
     with _environment(connection), _interrupt_handler_kept():
         gateway = launch_gateway()  # with the two variables above it connects and launches nothing
         gateway.proc = driver.process
+        if config.short_lived:
+            # For each Java object that Python forgets, one more message; this JVM soon forgets them all.
+            gateway.gateway_property.enable_memory_management = False
         context = SparkContext(gateway=gateway)
         session = SparkSession.builder.getOrCreate()
     in_force = session.conf  # Spark checks the SQL settings now, or else at the first query

@@ -151,9 +151,16 @@ def _table(node: _Node, words: Words) -> TableReference:
         parts=tuple(str(part) for part in _jvm.scala_seq(relation.multipartIdentifier())),
         streaming=streaming,
         place=place,
-        options={str(key): str(value) for key, value in relation.options().asCaseSensitiveMap().items()},
+        options=_options(relation),
         source_name=source_name,
     )
+
+
+def _options(relation: Any) -> dict[str, str]:
+    options = relation.options()
+    if options.isEmpty():  # the end of a Java iterator is an exception, which takes PySpark 20 calls to look at
+        return {}
+    return {str(key): str(value) for key, value in options.asCaseSensitiveMap().items()}
 
 
 def _past_table(node: _Node, words: Words, statement: str) -> TableReference:
