@@ -12,6 +12,7 @@ from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import has_quarantine, owner_of, quarantine_of, quarantine_path
 from penstock.graph.resolved import Input, ResolvedGraph
+from penstock.runtime.first_read import FROM_THE_FIRST_VERSION, reads_from_the_first_version
 from penstock.runtime.state import is_private
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.read_hooks import handling_reads
@@ -60,6 +61,8 @@ class StoredCatalog:
             if aside and not accepts_rewrites(options):
                 # Rows are repaired there, and leave when they are replayed: neither is new to who reads what arrives.
                 options = {**options, "skipChangeCommits": "true"}
+            if evaluation.checkpoint and reads_from_the_first_version(evaluation.checkpoint, name, path, options):
+                options = {**options, **FROM_THE_FIRST_VERSION}
             return spark.readStream.format("delta").options(**options).name(name).load(path)
 
     def _owner(self, identifier: Identifier) -> Identifier | None:

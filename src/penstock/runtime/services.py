@@ -80,10 +80,12 @@ class FlowServices:
     abandon: threading.Event
     evaluation: threading.RLock = field(default_factory=threading.RLock)
 
-    def query(self, flow: ResolvedFlow, function: FlowFunction | None = None) -> FlowQuery:
+    def query(
+        self, flow: ResolvedFlow, function: FlowFunction | None = None, *, checkpoint: str | None = None
+    ) -> FlowQuery:
         """Calls the flow's function, or the `function` given instead, against the stored tables.
 
-        Called for each start of the flow, so a restart sees new columns of its sources.
+        Called for each start of the flow, so a restart sees new columns of its sources. `checkpoint` is a stream's.
 
         Raises:
             ExternalError: KAFKA_UNREACHABLE.
@@ -92,10 +94,10 @@ class FlowServices:
         target, function = flow.flow.target, function or flow.flow.function
         checking: CheckingWriter | None = None
         with self.configured(flow):
-            evaluation = self._evaluation_of(flow)
+            evaluation = self._evaluation_of(flow, checkpoint)
             frame = evaluation.call(function)
             if counts_twice(frame):
-                evaluation = self._evaluation_of(flow, count_once=True)
+                evaluation = self._evaluation_of(flow, checkpoint, count_once=True)
                 frame = evaluation.call(function)
             table = self.graph.tables.get(target)
             if table is not None and isinstance(flow.flow, (ChangeFlow, SnapshotChangeFlow)):
@@ -130,9 +132,9 @@ class FlowServices:
     def ask(self, flow: ResolvedFlow, function: FlowFunction) -> DataFrame:
         """Calls a function of the user that finds out what there is to read: it may run jobs for that."""
         with self.configured(flow):
-            return replace(self._evaluation_of(flow), dataset=None).call(function)
+            return replace(self._evaluation_of(flow, None), dataset=None).call(function)
 
-    def _evaluation_of(self, flow: ResolvedFlow, *, count_once: bool = False) -> Evaluation:
+    def _evaluation_of(self, flow: ResolvedFlow, checkpoint: str | None, *, count_once: bool = False) -> Evaluation:
         target = flow.flow.target
         return Evaluation(
             self.spark,
@@ -141,6 +143,7 @@ class FlowServices:
             lambda source: self.layout.schemas(target, flow.flow.name, source),
             str(target),
             count_once,
+            checkpoint,
         )
 
     @contextmanager

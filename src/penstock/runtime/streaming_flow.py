@@ -98,7 +98,7 @@ class StreamingFlow:
         run_id: str | None = None
         try:
             services.reporter.flow(self._flow, FlowStatus.STARTING)
-            built = services.query(self._flow)
+            built = services.query(self._flow, checkpoint=self._checkpoint)
             follows = self._follows()
             writer = stream_writer(self._stage, services, built)
             if self._flow.stream is not None:

@@ -60,7 +60,8 @@ class Evaluation:
 
     It is the `ReadHandler` while the function runs; its lists tell afterwards what was read: `inputs` by the function
     itself, `sources` those that the checkpoint knows by name, also of the views that are inlined.
-    `count_once` puts an exchange behind each counted view, for a query that `counts_twice`.
+    `count_once` puts an exchange behind each counted view, for a query that `counts_twice`. `checkpoint` is that of the
+    stream that is going to run; None when none is.
     """
 
     spark: SparkSession
@@ -69,6 +70,7 @@ class Evaluation:
     schemas: Callable[[str], str]
     dataset: str | None
     count_once: bool = False
+    checkpoint: str | None = None
     inputs: list[Input] = field(default_factory=list)
     sources: list[Input] = field(default_factory=list)
     auto_loader_sources: list[AutoLoaderSource] = field(default_factory=list)
@@ -104,6 +106,7 @@ class Evaluation:
             self.schemas,
             str(view.identifier),
             self.count_once,
+            self.checkpoint,
             sources=self.sources,
             auto_loader_sources=self.auto_loader_sources,
             observed=self.observed,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import StateError
 from penstock.events import Event, UpdateState
+from penstock.runtime import catalog
+from penstock.runtime.first_read import reads_from_the_first_version
 
 PIPELINE = """
 @dlt.table(comment="as they arrive")
@@ -83,7 +86,14 @@ def _orders(start: int, count: int) -> list[dict[str, object]]:
     return [{"id": n, "shop": shops[n % 3], "amount": (n % 5 - 1) * 1.25} for n in range(start, start + count)]
 
 
-def test_the_life_of_a_pipeline(project: PipelineProject) -> None:
+def test_the_life_of_a_pipeline(project: PipelineProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    from_the_log: dict[str, bool] = {}
+
+    def answered(checkpoint: str, source: str, *more: Any) -> bool:
+        from_the_log[source] = reads_from_the_first_version(checkpoint, source, *more)
+        return from_the_log[source]
+
+    monkeypatch.setattr(catalog, "reads_from_the_first_version", answered)
     project.write(PIPELINE)
     oracle = Oracle(project)
     oracle.arrive("1", _orders(0, 40))
@@ -94,6 +104,7 @@ def test_the_life_of_a_pipeline(project: PipelineProject) -> None:
     seen: list[Event] = []
     first = project.run(on_event=seen.append)
     assert (first.state, first.errors) == (UpdateState.COMPLETED, ())
+    assert from_the_log == {"bronze": True, "silver": True}
     oracle.check()
     good = len([row for row in oracle.orders if row["amount"] > 0])  # type: ignore[operator]
     written = project.written(first)
