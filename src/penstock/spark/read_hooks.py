@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, DataFrameWriterV2, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.sql_formatter import SQLStringFormatter
@@ -41,7 +42,7 @@ class ReadHandler(Protocol):
         """Called for each other streaming read; `load(name)` is Spark's own read under that source name."""
 
     def path(self, path: str, *, batch: bool) -> str:
-        """Called for each path that a reader loads; returns where the data really is."""
+        """Called for each path that is read or written; returns where it really is. `batch` tells a read of a batch."""
 
     def statement(self, spark: SparkSession, statement: str, execute: Callable[[str], DataFrame]) -> DataFrame:
         """Called for each SQL statement; `execute(text)` is Spark's own run of a statement."""
@@ -52,6 +53,7 @@ class ReadHandler(Protocol):
 
 _handler: ContextVar[ReadHandler | None] = ContextVar("penstock_read_handler", default=None)
 
+_FILE_WRITES = ("save", "json", "csv", "parquet", "text", "orc", "xml")
 _FILE_READS = ("load", "json", "csv", "parquet", "text", "orc", "xml")
 _DATAFRAME_ACTIONS = """
     approxQuantile checkpoint collect corr count cov first foreach foreachPartition head isEmpty localCheckpoint show
@@ -83,7 +85,12 @@ def install_read_hooks() -> None:
         _hook_stream_read(method)
     for method in _FILE_READS:
         _hook_batch_path(method)
+    for method in _FILE_WRITES:
+        _hook_write_path(method)
+    for method in ("forPath", "isDeltaTable"):
+        _hook_delta_path(method)
     _hook_batch_option()
+    _hook_write_option()
     _hook_batch_table()
     _hook_session()
     for owner, methods in _ACTIONS:
@@ -244,6 +251,44 @@ def _hook_batch_path(method: str) -> None:
         return original(self, path, *arguments, **named)
 
     setattr(DataFrameReader, method, hooked)
+
+
+def _hook_write_path(method: str) -> None:
+    """Module-level code and the function of a sink may write; in a dataset function `_ACTIONS` refuses it first."""
+    original = getattr(DataFrameWriter, method)
+
+    @functools.wraps(original)
+    def hooked(self: Any, path: Any = None, *arguments: Any, **named: Any) -> None:
+        original(self, _mapped("path", path, batch=False), *arguments, **named)
+
+    setattr(DataFrameWriter, method, hooked)
+
+
+def _hook_write_option() -> None:
+    option, options = DataFrameWriter.option, DataFrameWriter.options
+
+    @functools.wraps(option)
+    def hooked_option(self: Any, key: str, value: Any) -> Any:
+        return option(self, key, _mapped(key, value, batch=False))
+
+    @functools.wraps(options)
+    def hooked_options(self: Any, **values: Any) -> Any:
+        return options(self, **{key: _mapped(key, value, batch=False) for key, value in values.items()})
+
+    DataFrameWriter.option = hooked_option  # type: ignore[method-assign]
+    DataFrameWriter.options = hooked_options  # type: ignore[method-assign]
+
+
+def _hook_delta_path(method: str) -> None:
+    """What the function of a sink usually merges into, it finds by path."""
+    original = getattr(DeltaTable, method)
+
+    @functools.wraps(original)
+    def hooked(sparkSession: SparkSession, *arguments: Any, **named: Any) -> Any:  # noqa: N803 - Delta's parameter name
+        first, *others = arguments or (named.pop("path" if "path" in named else "identifier"),)
+        return original(sparkSession, _mapped("path", first, batch=False), *others, **named)
+
+    setattr(DeltaTable, method, staticmethod(hooked))
 
 
 def _hook_batch_table() -> None:

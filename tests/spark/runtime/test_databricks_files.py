@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from tests.oracle.tables import read_table
 from tests.spark.pipeline_project import PipelineProject
 
 NOTEBOOK = """\
@@ -55,6 +58,27 @@ def orders():
 
 # COMMAND ----------
 
+@dlt.foreach_batch_sink(name="newest")
+def keep_newest(df, batch_id):
+    from delta.tables import DeltaTable
+
+    target = "/Volumes/main/out/newest"
+    if not DeltaTable.isDeltaTable(df.sparkSession, target):
+        df.limit(0).write.format("delta").save(path=target)
+    table = DeltaTable.forPath(df.sparkSession, target).alias("t")
+    table.merge(df.alias("s"), "s.id = t.id").whenNotMatchedInsertAll().execute()
+    df.write.mode("overwrite").json("dbfs:/Volumes/main/out/as_json")
+    df.write.mode("append").format("csv").options(path="/dbfs/Volumes/main/out/as_csv").save()
+    df.sparkSession.read.json("/Volumes/main/out/as_json").write.option("path", "/Volumes/main/out/again").save()
+
+
+@dlt.append_flow(target="newest")
+def newest_orders():
+    return dlt.read_stream("shop_orders").select("id", "amount")
+
+
+# COMMAND ----------
+
 # MAGIC %python
 # MAGIC @dlt.table
 # MAGIC def files():
@@ -81,7 +105,7 @@ spark.udf.register("ai_classify", classify, "string")
 def files(project: PipelineProject, monkeypatch: pytest.MonkeyPatch) -> PipelineProject:
     monkeypatch.setenv("TOKEN", "s3cr3t-t0ken")
     project.settings |= {
-        "paths": "{/Volumes/main/raw: ./lake}",
+        "paths": "{/Volumes/main/raw: ./lake, /Volumes/main/out: ./out}",
         "secrets": "{shop/token: '${env:TOKEN}'}",
         "configuration": f"{{folder: in, here: '{project.directory}'}}",
         "libraries": "[{file: {path: notebook.py}}]",
@@ -112,6 +136,11 @@ def test_a_notebook_runs_with_paths_secrets_and_widgets(files: PipelineProject) 
     assert "STAND_INS_IN_USE" in warnings
     assert "s3cr3t" not in str([event.details for event in files.events(update)])
     assert files.rows("files", "name", "line") == [("in/", "2.0"), ("one.json", "2.0"), ("rates.txt", "2.0")]
+    out = files.directory / "out"
+    assert sorted(row["id"] for row in read_table(out / "newest")) == ["1", "2"]
+    written = [sorted(each.suffix for each in (out / name).glob("part-*")) for name in ("as_json", "as_csv", "again")]
+    assert [set(each) for each in written] == [{".json"}, {".csv"}, {".parquet"}]
+    assert not Path("/Volumes").exists()
 
 
 def test_paths_that_nobody_mapped_and_secrets_in_errors(files: PipelineProject) -> None:
