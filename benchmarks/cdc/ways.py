@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 from penstock.errors import SourceLocation
 from penstock.graph.elements import ChangeFlow, ColumnSelection, StreamingTable
 from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import quarantine_path
 from penstock.graph.schema import Schema
 from penstock.spark.changes.log import ChangeLog, LoggedBatch
 from penstock.spark.changes.order import Order
@@ -72,7 +73,12 @@ class ChangeFlowWay:
         table = StreamingTable(identifier=_TARGET, location=flow.location)
         create_table(spark, table, path=path, schema=Schema(changes.target_schema.json()), properties=properties)
         self.path = path
-        self._log = _TimedLog(f"{path}_log", keeps_rows=changes.applied.keeps_rows, tombstone_seconds=172_800)
+        self._log = _TimedLog(
+            f"{path}_log",
+            quarantine_path(path),
+            keeps_rows=changes.applied.keeps_rows,
+            tombstone_seconds=172_800,
+        )
         self._writer = ChangeWriter(flow, path, self._log, truncates=False)
 
     @property

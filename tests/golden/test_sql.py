@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from penstock.declare import PipelineRegistry, load_pipeline
+from penstock.declare.sql.refusals import REFUSED_CLAUSES
 from penstock.errors import PenstockError, SourceLocation
 from penstock.graph.elements import ColumnSelection, Expectation
 from penstock.graph.identifier import Identifier
@@ -59,6 +60,11 @@ def test_or_replace_of_a_materialized_view_is_a_warning() -> None:
 @pytest.mark.parametrize("folder", sorted(FIXTURES.iterdir()), ids=lambda folder: folder.name)
 def test_each_statement_has_both_kinds_of_cases(folder: Path) -> None:
     assert {file.name for file in folder.iterdir()} == {"ok.sql", "ok.json", "bad.sql", "bad.json"}
+
+
+def test_each_refused_clause_is_in_a_fixture() -> None:
+    documents = [json.loads(file.read_text(encoding="utf-8")) for file in FIXTURES.glob("*/bad.json")]
+    assert REFUSED_CLAUSES.keys() <= {error["found"] for errors in documents for error in errors}
 
 
 def _error(error: PenstockError) -> dict[str, Any]:

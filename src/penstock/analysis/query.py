@@ -14,11 +14,12 @@ from penstock.analysis.snapshots import first_snapshot
 from penstock.declare.user_frames import failure_location
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, did_you_mean
 from penstock.graph.elements import ChangeFlow, Dataset, Sink, SnapshotChangeFlow, UnresolvedFlow
+from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import AppliedChanges, Input, QueryDefinition
 from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
 from penstock.graph.stream_definition import StreamDefinition
-from penstock.spark.changes.resolve import judged_expectations, resolve_changes, wanted_rows
+from penstock.spark.changes.resolve import judged_expectations, resolve_changes
 from penstock.spark.changes.snapshots import snapshot_target
 from penstock.spark.definition import query_definition
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
@@ -46,12 +47,16 @@ class AnalysedQuery:
 
 @dataclass(frozen=True, slots=True)
 class QueryAnalyser:
-    """Calls dataset functions under an analysis catalog; writes nothing."""
+    """Calls dataset functions under an analysis catalog; writes nothing.
+
+    `target_path` says where a table of the pipeline lies, whether or not it exists.
+    """
 
     spark: SparkSession
     catalog: AnalysisCatalog
     settings: EvaluationSettings
     known_names: tuple[str, ...]
+    target_path: Callable[[Identifier], str]
 
     def analyse(
         self,
@@ -110,9 +115,9 @@ class QueryAnalyser:
             case ChangeFlow():
                 frame = evaluation.call(flow.function)
                 changes = resolve_changes(flow, frame)
-                return wanted_rows(flow, frame), changes.applied, changes.target_schema
+                return frame, changes.applied, changes.target_schema
             case SnapshotChangeFlow():
-                frame, versions = first_snapshot(flow, evaluation, self.catalog.stored_table)
+                frame, versions = first_snapshot(flow, evaluation, lambda: self.target_path(flow.target))
                 columns, applied = snapshot_target(flow, frame, versions)
                 return frame, applied, columns
             case _:

@@ -37,7 +37,7 @@ from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
 from penstock.spark.column_definitions import parse_columns
-from penstock.spark.evaluation import EvaluationSettings
+from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.spark.plans import OutputMode
 from penstock.spark.query_settings import query_settings, spark_settings
 from penstock.spark.sinks import check_sink_format
@@ -189,6 +189,7 @@ class Resolver:
             AnalysisCatalog(self.graph, self.default_schema, self._lookup, self.stored_table),
             self.settings,
             tuple(identifier.name for identifier in self.graph.datasets),
+            self._target_path,
         )
         try:
             with query_settings(self.spark, spark_settings(_spark_conf(flow, target))):
@@ -225,6 +226,11 @@ class Resolver:
         ]
         session = {key: self.spark.conf.get(key, None) for key in _RESULT_SETTINGS}
         return [self.spark.version, {**session, **_spark_conf(flow, dataset)}, layout, rules]
+
+    def _target_path(self, identifier: Identifier) -> str:
+        table = self.graph.datasets[identifier]
+        assert isinstance(table, Table), "snapshots are applied to a table"
+        return table_path(table, self.layout, self.settings)
 
     def _lookup(self, identifier: Identifier) -> Known | None:
         if identifier in self._failed:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StringType, TimestampType
 
 from penstock.errors import DefinitionError
 from penstock.graph.elements import NextSnapshot, SnapshotChangeFlow
-from penstock.graph.identifier import Identifier
 from penstock.spark.changes.resolve import END_AT, START_AT
 from penstock.spark.changes.snapshots import version_type
 from penstock.spark.evaluation import Evaluation
@@ -19,11 +19,11 @@ from penstock.spark.read_hooks import handling_reads
 
 
 def first_snapshot(
-    flow: SnapshotChangeFlow, evaluation: Evaluation, stored_table: Callable[[Identifier], str | None]
+    flow: SnapshotChangeFlow, evaluation: Evaluation, target_path: Callable[[], str]
 ) -> tuple[DataFrame, DataType]:
     """Returns the first snapshot and the type of the versions; a function of the user is asked for it.
 
-    When it has none (any more), the table that holds the earlier ones tells.
+    When it has none (any more), the table at `target_path()` tells, which holds the earlier ones.
 
     Raises:
         DefinitionError: SNAPSHOT_NOT_FOUND, SNAPSHOT_INVALID.
@@ -33,7 +33,7 @@ def first_snapshot(
         return evaluation.call(flow.function), TimestampType()
     found = _ask(following, evaluation)
     if found is None:
-        return _stored(flow, evaluation, stored_table(flow.target))
+        return _stored(flow, evaluation, target_path())
     versions = version_type(found[1]) if isinstance(found, tuple) and len(found) == 2 else None
     if versions is None or not isinstance(found[0], DataFrame):
         raise DefinitionError("SNAPSHOT_INVALID", flow=flow.name, returned=_described(found))
@@ -52,8 +52,8 @@ def _ask(following: NextSnapshot, evaluation: Evaluation) -> Any:
     return answer[0]
 
 
-def _stored(flow: SnapshotChangeFlow, evaluation: Evaluation, path: str | None) -> tuple[DataFrame, DataType]:
-    if path is None:
+def _stored(flow: SnapshotChangeFlow, evaluation: Evaluation, path: str) -> tuple[DataFrame, DataType]:
+    if not DeltaTable.is_deltatable(path):
         raise DefinitionError("SNAPSHOT_NOT_FOUND", flow=flow.name, target=flow.target)
     with handling_reads(None):
         table = evaluation.spark.read.format("delta").load(path)

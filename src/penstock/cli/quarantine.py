@@ -64,7 +64,8 @@ def replay(
     """Send the rows that a streaming table put aside through its expectations again.
 
     Rows that pass now move into the table, each once, whatever happens meanwhile; the others stay, with
-    the rules that they break now. Repair the rule or the rows first.
+    the rules that they break now. Events of a change flow are applied by key, in the order of their sequence.
+    Repair the rule or the rows first.
     """
     from penstock.cli.console import print_json
     from penstock.cli.quiet_stdout import only_results_on_stdout
@@ -77,9 +78,15 @@ def replay(
     with only_results_on_stdout():
         outcome = replay_quarantine(config, table, where=where, progress=progress)
     if as_json:
-        print_json({"table": str(outcome.table), "replayed": outcome.replayed, "remaining": outcome.remaining})
+        counts = {"replayed": outcome.replayed, "remaining": outcome.remaining}
+        print_json({"table": str(outcome.table), **counts, "gone_flows": list(outcome.gone_flows)})
         return
     note(f"{plural(outcome.replayed, 'row')} moved into {outcome.table}, {outcome.remaining:,} still in quarantine.")
+    if outcome.gone_flows:
+        note(
+            f"Events of flows that are not declared stay: {', '.join(outcome.gone_flows)}. "
+            "Set their _quarantine_flow to a flow that shall apply them."
+        )
 
 
 def _for_people(content: TableRows) -> tuple[list[str], list[list[Any]]]:

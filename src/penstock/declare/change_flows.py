@@ -31,6 +31,7 @@ def record_change_flow(
     ignore_null_updates: ColumnSelection | None = None,
     columns: ColumnSelection | None = None,
     track_history: ColumnSelection | None = None,
+    columns_to_update: Any = None,
     once: bool = False,
 ) -> None:
     """Adds one change flow to the pipeline; Python and SQL declarations both end here.
@@ -62,6 +63,7 @@ def record_change_flow(
             ignore_null_updates=ignore_null_updates,
             columns=columns,
             track_history=track_history,
+            columns_to_update=columns_to_update,
         )
     )
 
@@ -107,6 +109,7 @@ class ChangeFlowDeclaration(Protocol):
         once: bool = False,
         ignore_null_updates_column_list: Sequence[str | Column] | None = None,
         ignore_null_updates_except_column_list: Sequence[str | Column] | None = None,
+        columns_to_update: str | Column | None = None,
         *,
         name: str | None = None,
         comment: str | None = None,
@@ -139,6 +142,7 @@ def _change_flow(  # noqa: PLR0917 - the order of the `dlt` API
     name: str | None = None,
     comment: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
+    system_sequence_by: Any = None,
 ) -> None:
     listed_nulls = column_selection(
         call,
@@ -164,6 +168,7 @@ def _change_flow(  # noqa: PLR0917 - the order of the `dlt` API
         track_history=column_selection(
             call, "track_history_column_list", track_history_column_list, track_history_except_column_list
         ),
+        columns_to_update=columns_to_update,
         once=once,
     )
 
@@ -184,7 +189,7 @@ create_auto_cdc_flow = _declaration(
         source: The name of the dataset or table with the events, read as a stream. Required.
         keys: The columns that identify a row. Required.
         sequence_by: Orders the events of a key: a column, or `struct(...)` of several. Required.
-        where: A condition on the source's rows; the others are not read.
+        where: A condition that all events meet; others go to the target's quarantine.
         ignore_null_updates: NULL in an event leaves the older value; default: False.
         apply_as_deletes: A condition; an event that meets it deletes the row.
         apply_as_truncates: A condition; an event that meets it deletes all rows. SCD type 1 only.
@@ -199,7 +204,10 @@ create_auto_cdc_flow = _declaration(
             for these columns, or for all others.
         comment: Shown in the lineage.
         spark_conf: Settings of this query; they win over the target's.
-        columns_to_update: Refused, with the reason.
+        columns_to_update: A column of the source, an array of column names: an event changes these
+            columns, to NULL as well, and leaves the others as they are; NULL stands for all. Not together with
+            what ignores NULLs.
+        system_sequence_by: Refused, with the reason.
     """,
 )
 apply_changes = _declaration("apply_changes", """The old name of `create_auto_cdc_flow`.""")

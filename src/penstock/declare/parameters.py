@@ -130,6 +130,7 @@ TYPES: Mapping[str, ParameterType] = {
     "column_list": _COLUMNS,
     "except_column_list": _COLUMNS,
     "columns_to_update": _EXPRESSION,
+    "system_sequence_by": _EXPRESSION,
     "stored_as_scd_type": ParameterType("1 or 2", _is_scd_type),
     "track_history_column_list": _COLUMNS,
     "track_history_except_column_list": _COLUMNS,
@@ -137,9 +138,9 @@ TYPES: Mapping[str, ParameterType] = {
 }
 
 REFUSALS: Mapping[str, Refusal] = {
-    "columns_to_update": Refusal(
-        "which columns an event updates cannot be told for each event",
-        "Use ignore_null_updates_column_list=[...], which leaves a column as it is where the event has NULL",
+    "system_sequence_by": Refusal(
+        "a target has one time line, that of sequence_by",
+        "Remove it, and keep the history of sequence_by with stored_as_scd_type=2",
         lambda value: False,
     ),
     "cluster_by_auto": Refusal(

@@ -54,13 +54,15 @@ def _snapshot_flow(  # noqa: PLR0917 - the order of the `dlt` API
     identifier = call.identifier(target)
     if identifier is None:
         return
-    given = source if source is not None else snapshot_and_version
-    if not _is_source(given):
-        parameter = "source" if snapshot_and_version is None else "snapshot_and_version"
+    parameter = "source" if snapshot_and_version is None else "snapshot_and_version"
+    given = source if snapshot_and_version is None else snapshot_and_version
+    twice = source is not None and snapshot_and_version is not None
+    if twice or not _is_source(given):
         if given is None:
             call.error("MISSING_PARAMETER", function=call.function, parameter=parameter)
         else:
-            facts = {"parameter": parameter, "expected": _SOURCE, "got": describe(given)}
+            expected = "nothing, because source is given" if twice else _SOURCE
+            facts = {"parameter": parameter, "expected": expected, "got": describe(given)}
             call.error("INVALID_PARAMETER", function=call.function, **facts)
         call.registry.refuse(identifier)
         return
@@ -137,7 +139,7 @@ create_auto_cdc_from_snapshot_flow = _declaration(
         keys: The columns that identify a row. Required.
         stored_as_scd_type: 1 (default) keeps the newest snapshot's rows, 2 the history, with `__START_AT`
             and `__END_AT`: versions, or for a named source the times of the updates.
-        snapshot_and_version: The older name of a function given as `source`.
+        snapshot_and_version: The older name of a function given as `source`; instead of it.
         track_history_column_list, track_history_except_column_list: The columns whose change starts a new
             row of the history, or does not. SCD type 2 only.
         name: Names the flow; default: the target's name.

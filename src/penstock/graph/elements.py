@@ -52,6 +52,7 @@ class EventPart(Enum):
 
     KEY = "the key is not NULL"
     SEQUENCE = "the sequence is not NULL"
+    WHERE = "the event meets where"
 
     def __str__(self) -> str:
         return self.value
@@ -232,7 +233,8 @@ class ChangeFlow(UnresolvedFlow):
     or Spark Columns; `sequence_by`, `where`, `apply_as_deletes` and `apply_as_truncates` are SQL
     expressions (str) or Columns over the source's columns. `columns` are those that reach the target,
     `ignore_null_updates` those whose NULLs leave the older value, `track_history` those whose change
-    starts a new row of the history; None means all, none, and all.
+    starts a new row of the history; None means all, none, and all. `columns_to_update` is a column of the
+    source: the names of the columns that an event changes; None means that each event changes all.
     """
 
     keys: tuple[Any, ...]
@@ -244,6 +246,7 @@ class ChangeFlow(UnresolvedFlow):
     ignore_null_updates: ColumnSelection | None = None
     columns: ColumnSelection | None = None
     track_history: ColumnSelection | None = None
+    columns_to_update: Any = None
 
 
 NextSnapshot = Callable[[Any], Any]

@@ -87,18 +87,20 @@ class QueryDefinition:
 class AppliedChanges:
     """What a table of change flows depends on for good: only a full refresh can change it.
 
-    `keys` are the key columns with their types, `ignoring` the columns whose NULLs are ignored.
+    `keys` are the key columns with their types, `ignoring` the columns whose NULLs are ignored. With `partial` each
+    event names the columns that it changes.
     """
 
     keys: tuple[str, ...]
     sequence_type: str
     scd_type: int
     ignoring: tuple[str, ...] = ()
+    partial: bool = False
 
     @property
     def keeps_rows(self) -> bool:
         """Whether older events are needed whole; else it is enough to know their sequence."""
-        return self.scd_type == 2 or bool(self.ignoring)
+        return self.scd_type == 2 or bool(self.ignoring) or self.partial
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ _WORDS = {
     "keys": "the keys",
     "scd_type": "the SCD type",
     "sequence_type": "the type of the sequence",
+    "partial": "whether events name the columns that they update",
     "keeps_rows": "what is remembered of older events (SCD type 2 and ignore_null_updates need more)",
 }
 
@@ -39,6 +40,8 @@ def change_properties(graph: ResolvedGraph, identifier: Identifier) -> dict[str,
         "sequence_type": applied.sequence_type,
         "keeps_rows": str(applied.keeps_rows).lower(),
     }
+    if applied.partial:
+        facts["partial"] = "true"
     return {CHANGE_FEED: "true", **LAYOUT} | {_PREFIX + name: value for name, value in facts.items()}
 
 

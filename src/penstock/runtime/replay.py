@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from deltalake import DeltaTable
@@ -11,12 +11,19 @@ from pyspark.sql import SparkSession
 from penstock.config import PipelineConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, builders, new_update_id, read_events
-from penstock.graph.elements import MaterializedView, StreamingTable, Table
+from penstock.graph.elements import ChangeFlow, MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import has_quarantine, quarantine_path
+from penstock.graph.quarantine import FLOW, has_quarantine, quarantine_path
 from penstock.graph.resolved import FlowType, ResolvedGraph
+from penstock.plan.change_capture import check_changes
+from penstock.runtime.change_target import change_writer, with_changes
+from penstock.runtime.state import table_state
 from penstock.runtime.workspace import Workspace
+from penstock.spark.changes.merge import MergedRows
+from penstock.spark.query_settings import spark_settings
 from penstock.spark.replay import QuarantineReplay
+from penstock.spark.replay_destination import AppendedRows, Destination
+from penstock.spark.replayed_events import ReplayedEvents
 from penstock.spark.translate import translate_failure
 from penstock.storage import LockOwner, StorageLock
 
@@ -26,11 +33,16 @@ REPLAY_FLOW = "quarantine replay"
 
 @dataclass(frozen=True, slots=True)
 class ReplayOutcome:
-    """How many rows moved into the table, and how many its quarantine still holds."""
+    """How many rows moved into the table, and how many its quarantine still holds.
+
+    `gone_flows` are those that put events of the quarantine aside, and that the pipeline does not declare (any more):
+    nobody knows how to apply these events.
+    """
 
     table: Identifier
     replayed: int
     remaining: int
+    gone_flows: tuple[str, ...] = ()
 
 
 def replay_quarantine(
@@ -43,13 +55,13 @@ def replay_quarantine(
 ) -> ReplayOutcome:
     """Sends the rows that a streaming table put aside through its expectations, as the pipeline declares them now.
 
-    Rows that break none which would keep them out move into the table; `where` is a SQL condition on the
-    quarantine's columns that chooses rows. The storage is locked meanwhile. A replay that died is
-    finished first. `spark` is a session to run on; without one Spark is started.
+    Rows that break none which would keep them out move into the table; events of a change flow are applied by it.
+    `where` is a SQL condition on the quarantine's columns that chooses rows. The storage is locked meanwhile. A replay
+    that died is finished first. `spark` is a session to run on; without one Spark is started.
 
     Raises:
         ConfigError: QUARANTINE_NOT_FOUND, QUARANTINE_NOT_REPLAYABLE, REPLAY_CONDITION_INVALID.
-        StateError: another run holds the storage.
+        StateError: another run holds the storage; CHANGE_CAPTURE_CHANGED.
         PenstockError: the pipeline does not load, or a write failed; repeating the replay is safe.
     """
     with StorageLock(config.storage, LockOwner.current()):
@@ -57,18 +69,18 @@ def replay_quarantine(
         graph = workspace.resolve(progress, persist=False)
         table = _replayable(graph, Identifier.parse(name, default_schema=config.schema))
         path = workspace.paths(graph)[table.identifier]
-        if not DeltaTable.is_deltatable(quarantine_path(path)):
+        if not all(map(DeltaTable.is_deltatable, (path, quarantine_path(path)))):
             raise ConfigError("QUARANTINE_NOT_FOUND", name=name, hint="Nothing has run since it was declared.")
+        destinations = _destinations(workspace, graph, table, path)
         with EventLog.open(config.storage, pipeline_name=config.name, update_id=_newest_update(config)) as log:
             log.append(
                 EventType.USER_ACTION,
                 *builders.user_action("REPLAY_QUARANTINE", arguments={"table": str(table.identifier), "where": where}),
                 dataset=str(table.identifier),
             )
-            declared = None if table.schema is None else graph.stored_schemas[table.identifier]
             progress(f"Checking the rows that {table.identifier} put aside")
             replay = QuarantineReplay(
-                workspace.spark, table, path, declared, lambda number, rows: _tell(log, table.identifier, number, rows)
+                workspace.spark, path, destinations, lambda *moved: _tell(log, table.identifier, *moved)
             )
             try:
                 moved = replay.run(where)
@@ -76,10 +88,11 @@ def replay_quarantine(
                 raise
             except Exception as error:
                 raise translate_failure(error, dataset=str(table.identifier), flow=REPLAY_FLOW) from error
-        return ReplayOutcome(table.identifier, moved, DeltaTable(quarantine_path(path)).count())
+        aside = DeltaTable(quarantine_path(path))
+        return ReplayOutcome(table.identifier, moved, aside.count(), tuple(_gone_flows(graph, table, aside)))
 
 
-def _replayable(graph: ResolvedGraph, identifier: Identifier) -> Table:
+def _replayable(graph: ResolvedGraph, identifier: Identifier) -> StreamingTable:
     dataset = graph.tables.get(identifier)
     view = graph.views.get(identifier)
     if view is not None and has_quarantine(view.view):
@@ -92,11 +105,54 @@ def _replayable(graph: ResolvedGraph, identifier: Identifier) -> Table:
     if isinstance(dataset, MaterializedView) or rewritten:
         reason = "its rows are computed anew, with the quarantine"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
-    if any(flow.changes is not None for flow in graph.flows_to(identifier)):
-        reason = "its rows are events or rows of a snapshot, which the source has to send again"
+    if any(flow.type is FlowType.SNAPSHOT_CHANGE for flow in graph.flows_to(identifier)):
+        reason = "its rows are of whole snapshots, and the next snapshot tells anew which rows there are"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
     assert isinstance(dataset, StreamingTable)
     return dataset
+
+
+def _destinations(
+    workspace: Workspace, graph: ResolvedGraph, table: StreamingTable, path: str
+) -> tuple[Destination, ...]:
+    """Returns where the rows of the table's quarantine go: into the table, or through the flow that put them aside.
+
+    Raises:
+        ConfigError: QUARANTINE_NOT_REPLAYABLE.
+        StateError: CHANGE_CAPTURE_CHANGED.
+    """
+    state = table_state(DeltaTable(path), path)
+    aside = quarantine_path(path)
+    if table_state(DeltaTable(aside), aside).generation != state.generation:
+        reason = "a full refresh emptied the table, and did not come to its quarantine"
+        raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=table.identifier, reason=reason)
+    check_changes(graph, table, state)
+    flows = graph.flows_to(table.identifier)
+    if all(flow.changes is None for flow in flows):
+        declared = None if table.schema is None else graph.stored_schemas[table.identifier]
+        return (AppendedRows(table, path, declared, spark_settings(table.spark_conf)),)
+    return tuple(
+        ReplayedEvents(
+            flow.flow,
+            table,
+            flow.rows,
+            change_writer(flow, flow.flow, graph, workspace.layout, path=path, generation=state.generation),
+            spark_settings(graph.flow_settings(flow)),
+        )
+        for flow in flows
+        if isinstance(flow.flow, ChangeFlow)
+    )
+
+
+def _gone_flows(graph: ResolvedGraph, table: StreamingTable, aside: DeltaTable) -> Iterator[str]:
+    """Yields the flows whose events nobody can apply; rows that are only appended need no flow."""
+    flows = [flow.flow for flow in graph.flows_to(table.identifier)]
+    if not any(isinstance(flow, ChangeFlow) for flow in flows):
+        return
+    known = {flow.name.lower() for flow in flows}
+    for name in aside.to_pyarrow_table(columns=[FLOW])[FLOW].unique().to_pylist():
+        if str(name).lower() not in known:
+            yield str(name)
 
 
 def _newest_update(config: PipelineConfig) -> str:
@@ -107,11 +163,13 @@ def _newest_update(config: PipelineConfig) -> str:
     return newest or new_update_id()
 
 
-def _tell(log: EventLog, table: Identifier, number: int, rows: int) -> None:
+def _tell(log: EventLog, table: Identifier, number: int, rows: int, merged: MergedRows | None) -> None:
     moved = BatchProgress(batch_id=number, num_input_rows=rows, num_output_rows=rows, quarantined_records=-rows)
     log.append(
         EventType.FLOW_PROGRESS,
-        *builders.flow_batch(REPLAY_FLOW, moved, status=FlowStatus.COMPLETED),
+        *builders.flow_batch(
+            REPLAY_FLOW, moved if merged is None else with_changes(moved, merged), status=FlowStatus.COMPLETED
+        ),
         dataset=str(table),
         flow=REPLAY_FLOW,
         batch_id=number,

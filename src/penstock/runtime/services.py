@@ -18,7 +18,7 @@ from penstock.graph.schema import Schema
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
 from penstock.runtime.reporter import Reporter
-from penstock.spark.changes.resolve import judged_expectations, wanted_rows
+from penstock.spark.changes.resolve import judged_expectations
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.conform import conform
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
@@ -101,7 +101,6 @@ class FlowServices:
                 frame = evaluation.call(function)
             table = self.graph.tables.get(target)
             if table is not None and isinstance(flow.flow, (ChangeFlow, SnapshotChangeFlow)):
-                frame = wanted_rows(flow.flow, frame)
                 table = replace(table, expectations=judged_expectations(flow.flow, frame, table.expectations))
             declared = self._declared(flow, table)
             if table is not None and _needs_checking(table, declared):

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from deltalake import DeltaTable
 
-from penstock.errors import DefinitionError
-from penstock.graph.elements import MaterializedView, Table
+from penstock.graph.elements import MaterializedView
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import MASKS, ROW_FILTER
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
@@ -19,7 +18,7 @@ from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSnapshot,
 from penstock.runtime.checkpoint_checks import CheckpointChecks
 from penstock.runtime.refresh_notes import last_refresh, versions_of
 from penstock.runtime.stream_notes import is_started, noted_definition
-from penstock.spark.evaluation import EvaluationSettings, map_path
+from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint import numbers_in
 from penstock.storage.layout import decode_part
@@ -31,7 +30,7 @@ def table_paths(graph: ResolvedGraph, layout: StorageLayout, settings: Evaluatio
     Raises:
         DefinitionError: PATH_NOT_MAPPED.
     """
-    return {identifier: _path(table, layout, settings) for identifier, table in graph.tables.items()}
+    return {identifier: table_path(table, layout, settings) for identifier, table in graph.tables.items()}
 
 
 def snapshot(
@@ -55,11 +54,11 @@ def snapshot(
         highest[identifier] = max((number for folder in folders for number in numbers_in(storage, folder)), default=-1)
     for identifier, path in paths.items():
         if has_quarantine(graph.tables[identifier]) and DeltaTable.is_deltatable(quarantine_path(path)):
-            tables[quarantine_of(identifier)] = _state(DeltaTable(quarantine_path(path)), quarantine_path(path))
+            tables[quarantine_of(identifier)] = table_state(DeltaTable(quarantine_path(path)), quarantine_path(path))
         if not DeltaTable.is_deltatable(path):
             continue
         stored = opened[identifier] = DeltaTable(path)
-        tables[identifier] = state = _state(stored, path)
+        tables[identifier] = state = table_state(stored, path)
         if isinstance(graph.tables[identifier], MaterializedView) and (record := last_refresh(stored)) is not None:
             refreshed[identifier] = record
         for flow in graph.flows_to(identifier):
@@ -128,7 +127,8 @@ def once_transaction(pipeline: str, target: Identifier, flow: str, generation: i
     return f"{pipeline}/{target}/{flow}/{generation}"
 
 
-def _state(stored: DeltaTable, path: str) -> TableState:
+def table_state(stored: DeltaTable, path: str) -> TableState:
+    """Returns what the log of the Delta table at `path` says of it."""
     metadata = stored.metadata()
     return TableState(
         path,
@@ -138,13 +138,3 @@ def _state(stored: DeltaTable, path: str) -> TableState:
         tuple(metadata.partition_columns),
         metadata.description or None,
     )
-
-
-def _path(table: Table, layout: StorageLayout, settings: EvaluationSettings) -> str:
-    if table.path is None:
-        return layout.table(table.identifier)
-    try:
-        return map_path(table.path, settings)
-    except DefinitionError as error:
-        error.location, error.dataset = table.location, str(table.identifier)
-        raise

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.config import resolve_path
 from penstock.errors import DefinitionError
-from penstock.graph.elements import Dataset, FlowFunction
+from penstock.graph.elements import Dataset, FlowFunction, Table
 from penstock.graph.identifier import Identifier, split_name
 from penstock.graph.resolved import Input
 from penstock.graph.sql_query import SqlQuery
@@ -24,6 +24,7 @@ from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loade
 from penstock.spark.sources.kafka import broker_addresses
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.spark.sql.statement import run_statement
+from penstock.storage import StorageLayout
 
 
 class DatasetCatalog(Protocol):
@@ -257,3 +258,18 @@ def map_path(path: str, settings: EvaluationSettings) -> str:
     if re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", path) or path.startswith("/"):
         return path
     return str(settings.directory / path)
+
+
+def table_path(table: Table, layout: StorageLayout, settings: EvaluationSettings) -> str:
+    """Returns where a table that the pipeline declares lies: its own `path`, else its place in the storage.
+
+    Raises:
+        DefinitionError: PATH_NOT_MAPPED, at the table's place.
+    """
+    if table.path is None:
+        return layout.table(table.identifier)
+    try:
+        return map_path(table.path, settings)
+    except DefinitionError as error:
+        error.location, error.dataset = table.location, str(table.identifier)
+        raise

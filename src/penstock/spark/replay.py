@@ -3,7 +3,7 @@
 Two tables cannot be changed in one commit, so the way has three, each of which may be repeated:
 
 1. the rows that pass are marked in the quarantine with the number of this replay;
-2. the marked rows are appended to the table, under that number as Delta's transaction version;
+2. the marked rows are brought into the table, under that number as Delta's transaction version;
 3. the marked rows are deleted from the quarantine.
 
 Whoever finds marked rows goes on at 2, which does nothing if it was done.
@@ -11,43 +11,38 @@ Whoever finds marked rows goes on at 2, which does nothing if it was done.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.errors import ConfigError
 from penstock.graph import quarantine
-from penstock.graph.elements import Expectation, OnViolation, Table, has_uniqueness
-from penstock.graph.schema import Schema
-from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
-from penstock.spark.conform import conform
-from penstock.spark.expectations import broken_rules
+from penstock.spark.changes.merge import MergedRows
+from penstock.spark.query_settings import query_settings
+from penstock.spark.replay_destination import ROW, RULES, Destination
 from penstock.spark.translate import reason_of
-from penstock.spark.uniqueness import mark_repeats
-from penstock.spark.writes import append_to_table
-
-_ROW, _RULES = "row", "rules"
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineReplay:
-    """The replay of one table's quarantine, by the only process that writes to either.
+    """The replay of the quarantine of the table at `path`, by the only process that writes to either.
 
-    `declared` are the columns in which the table takes its rows, None for those of its queries.
-    `on_moved` is called with a replay's number and its rows after they are in the table, perhaps a second
-    time with the same numbers after a crash.
+    Rows that none of the `destinations` claims stay where they are. `on_moved` is called with a replay's number,
+    its rows and what a MERGE did with them, after they are in the table, perhaps a second time with the same number
+    after a crash.
     """
 
     spark: SparkSession
-    table: Table
     path: str
-    declared: Schema | None
-    on_moved: Callable[[int, int], None]
+    destinations: tuple[Destination, ...]
+    on_moved: Callable[[int, int, MergedRows | None], None]
 
     def run(self, where: str | None) -> int:
         """Moves the rows that pass, and those that an earlier replay left on the way; returns how many.
@@ -80,48 +75,47 @@ class QuarantineReplay:
         It is the quarantine's version, which only grows.
         """
         number = int(aside.history(1).collect()[0]["version"])
-        held = rows.localCheckpoint()
-        try:
-            rules = [_as_quarantining(each) for each in self.table.expectations]
-            stored = self.spark.read.format("delta").load(self.path) if has_uniqueness(self.table) else None
-            marked = held if stored is None else mark_repeats(held, rules, stored)
-            outcome = broken_rules(marked, rules, dataset=self.table.identifier)
-            row = sf.col(quarantine.ROW_ID).alias(_ROW)  # a column of its own: MERGE refuses the quarantine's twice
-            judged = marked.select(row, outcome.alias(_RULES)).localCheckpoint()
-            try:
-                same = f"aside.{quarantine.ROW_ID} = judged.{_ROW}"
-                (
-                    aside.alias("aside")
-                    .merge(judged.alias("judged"), same)
-                    .whenMatchedUpdate(f"judged.{_RULES} IS NULL", {quarantine.REPLAY: sf.lit(str(number))})
-                    .whenMatchedUpdate(
-                        f"judged.{_RULES} <> aside.{quarantine.RULES}", {quarantine.RULES: f"judged.{_RULES}"}
-                    )
-                    .execute()
-                )
-            finally:
-                _jvm.release(judged)
-        finally:
-            _jvm.release(held)
+        with ExitStack() as held:
+            judgements = []
+            for each in self.destinations:
+                with query_settings(self.spark, each.settings):
+                    mine = held.enter_context(_held(rows.where(each.claims)))
+                    judgements.append(held.enter_context(_held(each.judge(mine))))
+            judged = functools.reduce(DataFrame.unionByName, judgements)
+            (
+                aside.alias("aside")
+                .merge(judged.alias("judged"), f"aside.{quarantine.ROW_ID} = judged.{ROW}")
+                .whenMatchedUpdate(f"judged.{RULES} IS NULL", {quarantine.REPLAY: sf.lit(str(number))})
+                .whenMatchedUpdate(f"judged.{RULES} <> aside.{quarantine.RULES}", {quarantine.RULES: f"judged.{RULES}"})
+                .execute()
+            )
         return number
 
     def _move(self, aside: DeltaTable, number: int) -> int:
         marked = sf.col(quarantine.REPLAY) == str(number)
-        rows = aside.toDF().where(marked)
-        count = rows.count()
-        if count == 0:
-            return 0
-        data = [sf.col(quoted(name)) for name in rows.columns if not name.startswith(quarantine.RESERVED_PREFIX)]
         app_id = f"quarantine replay {aside.detail().collect()[0]['id']}"
-        good = rows.select(*data)
-        append_to_table(good if self.declared is None else conform(good, self.declared), self.path, (app_id, number))
-        self.on_moved(number, count)
-        aside.delete(marked)
-        return count
+        moved, merged = 0, None
+        for each in self.destinations:
+            with (
+                query_settings(self.spark, each.settings),
+                _held(aside.toDF().where(marked & each.claims)) as rows,
+            ):
+                if (count := rows.count()) == 0:
+                    continue
+                moved += count
+                done = each.take(rows, (f"{app_id} {each.key}".rstrip(), number), count)
+                merged = done if merged is None or done is None else merged + done
+        if moved == 0:
+            return 0
+        self.on_moved(number, moved, merged)
+        aside.delete(marked & functools.reduce(Column.__or__, [each.claims for each in self.destinations]))
+        return moved
 
 
-def _as_quarantining(expectation: Expectation) -> Expectation:
-    """Whatever keeps a row out of its table keeps it in quarantine."""
-    if expectation.on_violation is OnViolation.WARN:
-        return expectation
-    return replace(expectation, on_violation=OnViolation.QUARANTINE)
+@contextmanager
+def _held(rows: DataFrame) -> Iterator[DataFrame]:
+    held = rows.localCheckpoint()
+    try:
+        yield held
+    finally:
+        _jvm.release(held)

@@ -12,18 +12,20 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Event:
-    """One change: `kind` is U, D or T; `values` are the columns besides the key."""
+    """One change: `kind` is U, D or T; `values` are the columns besides the key; of them, `names` change (all)."""
 
     key: int
-    at: int
+    at: Any
     kind: str
     values: Mapping[str, Any]
+    names: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
 class Settings:
     ignoring: frozenset[str] = frozenset()
     tracked: frozenset[str] | None = None
+    named: bool = False
 
 
 def newest_rows(events: Iterable[Event], settings: Settings) -> list[Row]:
@@ -70,6 +72,10 @@ def histories(events: Iterable[Event], settings: Settings) -> list[Row]:
 def _merged(before: Row | None, event: Event, settings: Settings) -> Row:
     row: Row = {"id": event.key}
     for name, value in event.values.items():
-        kept = value is None and name in settings.ignoring and before is not None
-        row[name] = before[name] if kept and before is not None else value
+        if event.names is not None and name not in event.names:
+            row[name] = None if before is None else before[name]
+        elif value is None and name in settings.ignoring and before is not None:
+            row[name] = before[name]
+        else:
+            row[name] = value
     return row

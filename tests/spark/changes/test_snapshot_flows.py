@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
-from tests.oracle.tables import read_table
+from tests.oracle.tables import read_table, table_version
 from tests.spark.pipeline_project import PipelineProject
 
 CODE = """
@@ -25,12 +27,12 @@ def following(latest):
 def single():
     return spark.read.schema(SCHEMA).json(os.path.join(FOLDER, "1"))
 
-dlt.create_streaming_table("history")
+dlt.create_streaming_table("history", private=True)
 dlt.apply_changes_from_snapshot(
     target="history", snapshot_and_version=following, keys=["id"], stored_as_scd_type=2,
     track_history_except_column_list=["city"],
 )
-dp.create_streaming_table("newest")
+dp.create_streaming_table("newest", path="own_place")
 dp.create_auto_cdc_from_snapshot_flow(target="newest", source=following, keys=[F.col("id")], stored_as_scd_type=1)
 
 @dlt.view
@@ -41,6 +43,11 @@ ps.create_streaming_table("periodic")
 ps.create_auto_cdc_from_snapshot_flow("periodic", source="current", keys=["id"], stored_as_scd_type=2)
 dlt.create_streaming_table("fixed")
 dlt.apply_changes_from_snapshot(target="fixed", source=(single(), "v1"), keys=["id"], stored_as_scd_type="1")
+"""
+
+STUCK = """
+dlt.create_streaming_table("stuck")
+dlt.apply_changes_from_snapshot(target="stuck", source=lambda latest: (people(), 1), keys=["id"], stored_as_scd_type=1)
 """
 
 
@@ -54,8 +61,12 @@ def snapshot(project: PipelineProject, version: int, rows: list[dict[str, Any]])
     (folder / "rows.json").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
+def path(project: PipelineProject, name: str) -> Path:
+    return project.directory / "own_place" if name == "newest" else project.path(name)
+
+
 def table(project: PipelineProject, name: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    rows = [tuple(row[column] for column in columns) for row in read_table(project.path(name))]
+    rows = [tuple(row[column] for column in columns) for row in read_table(path(project, name))]
     return sorted(rows, key=lambda row: tuple((value is None, value) for value in row))
 
 
@@ -85,11 +96,11 @@ def test_snapshots_of_a_function_of_a_name_and_a_single_one(project: PipelinePro
     assert {each["flow_type"] for each in definitions} == {"view", "snapshot_change"}
 
     # No new snapshot: nothing is written. A row that comes back begins anew.
-    versions = [project.version(name) for name in ("history", "newest", "fixed")]
+    versions = [table_version(path(project, name)) for name in ("history", "newest", "fixed")]
     (project.directory / "current" / "1.json").unlink()
     project.arrive("2", [person(1, "A"), person(3, "c")], folder="current")
     assert project.run().errors == ()
-    assert [project.version(name) for name in ("history", "newest", "fixed")] == versions
+    assert [table_version(path(project, name)) for name in ("history", "newest", "fixed")] == versions
     rows = {(row["id"], row["name"]): row for row in read_table(project.path("periodic"))}
     assert {key: row["__END_AT"] is None for key, row in rows.items()} == {
         (1, "a"): False,
@@ -123,3 +134,25 @@ def test_snapshots_of_a_function_of_a_name_and_a_single_one(project: PipelinePro
         if "metrics" in each.details.get("flow_progress", {})
     ]
     assert (batch["batch_id"], batch["num_upserted_rows"], batch["num_deleted_rows"]) == (2, 4, 0)
+
+    # The function has nothing left for `None`: what it brought earlier tells, wherever that is and whoever may read it.
+    shutil.rmtree(project.directory / "snapshots")
+    (project.directory / "snapshots").mkdir()
+    without = CODE.partition('dlt.create_streaming_table("fixed")')[0]
+    without = without.replace('"snapshots"', repr(str(project.directory / "snapshots")))
+    project.write(without)
+    assert project.validate().errors == ()
+    project.write(without.replace('"own_place"', '"nowhere"') + STUCK.replace("(people(), 1)", "spark.range(1)"))
+    unknown, invalid = project.validate().errors
+    assert (unknown.condition, unknown.facts["target"]) == ("SNAPSHOT_NOT_FOUND", "shop.newest")
+    assert (invalid.condition, invalid.facts["returned"]) == ("SNAPSHOT_INVALID", "DataFrame")
+    project.arrive("1", [person(1, "a")], folder="once")
+    people = 'def people():\n    return spark.read.schema("id LONG, name STRING, city STRING").json("once")\n'
+    project.write(people + STUCK)
+    [stuck] = project.run().errors
+    assert (stuck.condition, stuck.facts["version"], stuck.facts["latest"]) == (
+        "SNAPSHOT_VERSION_NOT_GREATER",
+        "1",
+        "1",
+    )
+    assert table(project, "stuck", ("id", "name")) == [(1, "a")]

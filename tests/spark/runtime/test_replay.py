@@ -40,6 +40,14 @@ def totals():
 def seen():
     return dlt.read_stream("orders")
 """
+SNAPSHOTS = """
+@dlt.view
+def current():
+    return spark.read.schema("id LONG, amount LONG").json("in")
+
+dlt.create_streaming_table("mirror")
+dlt.apply_changes_from_snapshot("mirror", "current", keys=["id"], stored_as_scd_type=1)
+"""
 ROWS: list[dict[str, Any]] = [
     {"id": 1, "amount": 5, "name": "Ann"},
     {"id": 2, "amount": -5, "name": "Ann"},
@@ -114,10 +122,10 @@ def test_repaired_rows_move_once_and_the_others_stay(project: PipelineProject, m
 
 
 def test_what_cannot_be_replayed_is_refused(project: PipelineProject) -> None:
-    project.write(PIPELINE)
+    project.write(PIPELINE + SNAPSHOTS)
     project.arrive("1", ROWS)
     found = {}
-    for table in ("copy", "totals", "seen", "orders"):
+    for table in ("copy", "totals", "seen", "mirror", "orders"):
         with pytest.raises(ConfigError) as refused:
             _replay(project, table)
         found[table] = refused.value.condition
@@ -125,6 +133,7 @@ def test_what_cannot_be_replayed_is_refused(project: PipelineProject) -> None:
         "copy": "QUARANTINE_NOT_FOUND",
         "totals": "QUARANTINE_NOT_REPLAYABLE",
         "seen": "QUARANTINE_NOT_REPLAYABLE",
+        "mirror": "QUARANTINE_NOT_REPLAYABLE",
         "orders": "QUARANTINE_NOT_FOUND",
     }
     assert project.run(refresh=("orders",)).errors == ()

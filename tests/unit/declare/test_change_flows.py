@@ -36,6 +36,8 @@ PARAMETERS = [
         ColumnSelection(("a",), excluded=True),
     ),
     ("once=True", "once", True),
+    ("columns_to_update='names'", "columns_to_update", "names"),
+    ("columns_to_update=None, system_sequence_by=None", "columns_to_update", None),
     ("comment='c'", "comment", "c"),
     ("spark_conf={'k': 1}", "spark_conf", {"k": "1"}),
 ]
@@ -67,9 +69,11 @@ def test_parameters_of_a_change_flow(load: Load, function: str, written: str, fi
 @pytest.mark.parametrize("imported", IMPORTS)
 @pytest.mark.parametrize("function", SNAPSHOTS)
 def test_a_snapshot_flow_over_a_name(load: Load, imported: str, function: str) -> None:
-    flow = only_flow(load(f"{imported}\napi.{function}('t', 's', ['id'], 2, track_history_column_list=['a'])\n"))
+    options = "track_history_column_list=['a'], name='f', comment='c', spark_conf={'k': True}"
+    flow = only_flow(load(f"{imported}\napi.{function}('t', 's', ['id'], 2, {options})\n"))
     assert isinstance(flow, SnapshotChangeFlow)
-    assert (flow.name, flow.keys, flow.scd_type, flow.next_snapshot) == ("t", ("id",), 2, None)
+    assert (flow.name, flow.keys, flow.scd_type, flow.next_snapshot) == ("f", ("id",), 2, None)
+    assert (str(flow.target), flow.comment, flow.spark_conf) == ("default.t", "c", {"k": "true"})
     assert flow.track_history == ColumnSelection(("a",))
 
 
@@ -103,7 +107,8 @@ def test_a_single_snapshot_is_taken_once(load: Load) -> None:
         ("apply_changes('t', lambda: 1, ['id'], 'at')", "INVALID_PARAMETER", {"parameter": "source"}),
         ("apply_changes('t', 's', 'id', 'at')", "INVALID_PARAMETER", {"parameter": "keys", "got": "str"}),
         ("apply_changes('t', 's', ['id'], 'at', stored_as_scd_type=3)", "INVALID_PARAMETER", {"expected": "1 or 2"}),
-        ("apply_changes('t', 's', ['id'], 'at', columns_to_update='c')", "UNSUPPORTED_PARAMETER", {}),
+        ("apply_changes('t', 's', ['id'], 'at', columns_to_update=['c'])", "INVALID_PARAMETER", {"got": "list of str"}),
+        ("apply_changes('t', 's', ['id'], 'at', system_sequence_by='c')", "UNSUPPORTED_PARAMETER", {}),
         (
             "apply_changes('t', 's', ['id'], 'at', column_list=['a'], except_column_list=['b'])",
             "AUTOCDC_BOTH_COLUMN_LIST_AND_EXCEPT_COLUMN_LIST",
@@ -111,6 +116,11 @@ def test_a_single_snapshot_is_taken_once(load: Load) -> None:
         ),
         ("apply_changes_from_snapshot('t', keys=['id'])", "MISSING_PARAMETER", {"parameter": "source"}),
         ("apply_changes_from_snapshot('t', 's')", "MISSING_PARAMETER", {"parameter": "keys"}),
+        (
+            "apply_changes_from_snapshot('t', 's', ['id'], snapshot_and_version=print)",
+            "INVALID_PARAMETER",
+            {"parameter": "snapshot_and_version", "expected": "nothing, because source is given"},
+        ),
         ("apply_changes_from_snapshot('t', 7, ['id'])", "INVALID_PARAMETER", {"parameter": "source", "got": "int"}),
     ],
 )

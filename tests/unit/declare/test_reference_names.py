@@ -64,7 +64,7 @@ LAKEFLOW = {
     "read_stream": "name",
     "create_streaming_table": f"{_TABLE} {_EXPECTATIONS}",
     "append_flow": "target name once spark_conf",
-    "create_auto_cdc_flow": f"{_CHANGES} name",
+    "create_auto_cdc_flow": f"{_CHANGES} name columns_to_update system_sequence_by",
     "apply_changes": _CHANGES,
     "create_auto_cdc_from_snapshot_flow": "target source keys stored_as_scd_type track_history_column_list "
     "track_history_except_column_list",

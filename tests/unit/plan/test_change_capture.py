@@ -50,6 +50,7 @@ def test_the_same_settings_go_on(pipeline: Pipeline) -> None:
         (replace(NEWEST, scd_type=2), "the SCD type"),
         (replace(NEWEST, sequence_type="bigint"), "the type of the sequence"),
         (replace(NEWEST, ignoring=("name",)), "what is remembered of older events"),
+        (replace(NEWEST, partial=True), "whether events name the columns that they update"),
     ],
 )
 def test_other_settings_need_a_full_refresh(pipeline: Pipeline, before: AppliedChanges, what: str) -> None:

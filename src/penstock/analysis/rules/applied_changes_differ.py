@@ -9,7 +9,7 @@ from penstock.graph.resolved import AppliedChanges, ResolvedGraph
 
 
 def applied_changes_differ(graph: ResolvedGraph) -> Iterator[PenstockError]:
-    """Refuses flows into one target whose keys, sequences or ignored NULLs differ: events could not be compared."""
+    """Refuses flows into one target whose keys, sequences or partial updates differ: events could not be compared."""
     for identifier in graph.tables:
         flows = [flow for flow in graph.flows_to(identifier) if flow.changes is not None]
         for flow in flows[1:]:
@@ -35,7 +35,12 @@ def _differences(first: AppliedChanges, other: AppliedChanges) -> Iterator[tuple
         ("the keys", first.keys, other.keys),
         ("the type of the sequence", (first.sequence_type,), (other.sequence_type,)),
         ("the columns whose NULLs are ignored", first.ignoring, other.ignoring),
+        ("whether events name the columns that they update", _answer(first.partial), _answer(other.partial)),
     )
     for what, left, right in pairs:
         if {each.casefold() for each in left} != {each.casefold() for each in right}:
             yield what, ", ".join(left) or "none", ", ".join(right) or "none"
+
+
+def _answer(given: bool) -> tuple[str]:
+    return ("columns_to_update",) if given else ("none",)

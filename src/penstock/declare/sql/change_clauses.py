@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.declare.sql.cursor import Cursor, unquoted
+from penstock.declare.sql.refusals import refuse_clause
 from penstock.declare.sql.statements import ChangeClauses
 from penstock.errors import DefinitionError
 from penstock.graph.elements import ALL_COLUMNS, ColumnSelection
@@ -25,7 +26,9 @@ def read_change_clauses(cursor: Cursor, *, once: bool = False) -> ChangeClauses:
     found: dict[str, Any] = {"source": _source(cursor, streaming=not once)}
     seen: set[str] = set()
     while not cursor.at_end():
-        words = next((words for words in _CLAUSES if cursor.at(*words.split())), None)
+        words = next((words for words in (*_CLAUSES, *_REFUSED) if cursor.at(*words.split())), None)
+        if words in _REFUSED:
+            refuse_clause(cursor.location, words)
         if words is None:
             raise cursor.error("a clause of AUTO CDC", known=_KNOWN)
         if words in seen:
@@ -90,11 +93,16 @@ def _expression(key: str) -> Callable[[Cursor], dict[str, Any]]:
 
 
 def _at_clause(cursor: Cursor) -> bool:
-    return any(cursor.at(*words.split()) for words in _CLAUSES)
+    return any(cursor.at(*words.split()) for words in (*_CLAUSES, *_REFUSED))
 
 
 def _columns(cursor: Cursor) -> dict[str, Any]:
     return {"columns": _selection(cursor)}
+
+
+def _columns_to_update(cursor: Cursor) -> dict[str, Any]:
+    [name] = unquoted((cursor.name("the column that names the columns"),))
+    return {"columns_to_update": name}
 
 
 def _track_history(cursor: Cursor) -> dict[str, Any]:
@@ -127,8 +135,10 @@ _CLAUSES: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "APPLY AS DELETE WHEN": _expression("apply_as_deletes"),
     "APPLY AS TRUNCATE WHEN": _expression("apply_as_truncates"),
     "SEQUENCE BY": _expression("sequence_by"),
+    "COLUMNS TO UPDATE": _columns_to_update,
     "COLUMNS": _columns,
     "STORED AS SCD TYPE": _scd_type,
     "TRACK HISTORY ON": _track_history,
 }
+_REFUSED = ("SYSTEM SEQUENCE BY", "STORED AS BITEMPORAL")
 _KNOWN = tuple(dict.fromkeys(word for words in _CLAUSES for word in words.split()))

@@ -127,6 +127,7 @@ class SqlDeclarations:
             ignore_null_updates=changes.ignore_null_updates,
             columns=changes.columns,
             track_history=changes.track_history,
+            columns_to_update=changes.columns_to_update,
             once=changes.once,
         )
 

@@ -34,6 +34,10 @@ REFUSED_CLAUSES: dict[str, RefusedClause] = {
         "a table of a pipeline is refreshed when the pipeline runs",
         "Remove it, and start 'penstock run' from a scheduler, or run the pipeline with a continuous trigger",
     ),
+    "STORED AS BITEMPORAL": RefusedClause(REFUSALS["system_sequence_by"].reason, "Use STORED AS SCD TYPE 2"),
+    "SYSTEM SEQUENCE BY": RefusedClause(
+        REFUSALS["system_sequence_by"].reason, "Remove it, and keep the history of SEQUENCE BY with SCD TYPE 2"
+    ),
     "TRIGGER ON UPDATE": RefusedClause(
         "a table of a pipeline is refreshed when the pipeline runs",
         "Remove it, and run the pipeline with a continuous trigger",

@@ -63,6 +63,7 @@ class ChangeClauses:
     columns: ColumnSelection | None = None
     scd_type: ScdType = 1
     track_history: ColumnSelection | None = None
+    columns_to_update: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

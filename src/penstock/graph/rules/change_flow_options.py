@@ -45,6 +45,11 @@ def _conflicts(flow: ChangeFlow | SnapshotChangeFlow) -> Iterator[tuple[str, str
             "it truncates, but SCD type 2 keeps the history of every row",
             "Use stored_as_scd_type=1, or delete the rows one by one with apply_as_deletes",
         )
+    if isinstance(flow, ChangeFlow) and flow.columns_to_update is not None and flow.ignore_null_updates is not None:
+        yield (
+            "it ignores NULLs, and its events name the columns that they update, NULLs included",
+            "Remove columns_to_update, or what ignores NULLs",
+        )
 
 
 def _unclear_properties(target: Dataset | None) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from penstock.spark.changes.events import DELETE, UPSERT
+from penstock.spark.changes.events import DELETE, UPDATES, UPSERT, sets
 from penstock.spark.changes.resolve import ResolvedChanges
 from penstock.spark.comparable import as_comparable
 
@@ -17,10 +17,11 @@ def histories(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
     with the values of the last event before the next row begins; all others say that at their
     `start` no row may begin, which repairs what was written before an older event arrived.
     """
+    parts = ["kind", "row"] if changes.updates is None else ["kind", "row", UPDATES]
     single = (
         events.groupBy("key", "sequence")
-        .agg(sf.max_by(sf.struct("kind", "row"), sf.struct("kind", "hash")).alias("event"))
-        .select("key", "sequence", "event.kind", "event.row")
+        .agg(sf.max_by(sf.struct(*parts), sf.struct("kind", "hash")).alias("event"))
+        .select("key", "sequence", *(f"event.{part}" for part in parts))
     )
     in_order = Window.partitionBy("key").orderBy("sequence")
     single = _filled(single, changes)
@@ -41,8 +42,8 @@ def histories(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
 
 
 def _filled(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
-    """Takes over the older value where an event has NULL in a column whose NULLs are ignored."""
-    if not changes.ignoring:
+    """Takes over the older value of a column that an event does not set."""
+    if not any(map(changes.fills, changes.row.fieldNames())):
         return events
     in_order = Window.partitionBy("key").orderBy("sequence")
     events = events.withColumn("life", sf.sum((sf.col("kind") == DELETE).cast("int")).over(in_order))
@@ -50,8 +51,10 @@ def _filled(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
     columns = []
     for field in changes.row:
         value = sf.col("row").getField(field.name)
-        filled = sf.last(value, ignorenulls=True).over(so_far) if field.name in changes.ignoring else value
-        columns.append(filled.alias(field.name))
+        if changes.fills(field.name):
+            given = sf.when((sf.col("kind") == UPSERT) & sets(field.name, changes), sf.struct(value.alias("value")))
+            value = sf.last(given, ignorenulls=True).over(so_far).getField("value")
+        columns.append(value.alias(field.name))
     row = sf.when(sf.col("kind") == UPSERT, sf.struct(*columns))
     return events.select("key", "sequence", "kind", row.alias("row"))
 

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from delta.tables import DeltaTable
 from deltalake import DeltaTable as StoredTable
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from penstock.graph.quarantine import TIME
 from penstock.spark.changes import quick_append
 from penstock.spark.changes.events import TRUNCATE, UPSERT
 from penstock.spark.changes.order import Order
@@ -39,10 +40,12 @@ class ChangeLog:
 
     It is only appended to, and the order of its rows means nothing, so that appending the same events
     twice changes nothing. `keeps_rows` False leaves `row` out. `tombstone_seconds` is how long after its
-    arrival a delete is remembered at least.
+    arrival a delete is remembered at least; while an event of the `quarantine`, a table that need not be there,
+    waits to be replayed, the deletes that it could have met when it came are remembered too.
     """
 
     path: str
+    quarantine: str
     keeps_rows: bool
     tombstone_seconds: int
 
@@ -91,12 +94,21 @@ class ChangeLog:
         newest = Window.partitionBy("key", sf.col("kind") == TRUNCATE).orderBy(
             sf.desc("sequence"), sf.desc("kind"), sf.desc("hash")
         )
-        old = sf.current_timestamp() - sf.make_dt_interval(secs=sf.lit(self.tombstone_seconds))
-        kept = (
-            table.toDF()
-            .withColumn("place", sf.row_number().over(newest))
-            .where((sf.col("place") == 1) & ((sf.col("kind") == UPSERT) | (sf.col("arrived") > old)))
+        events = table.toDF()
+        now = self._now_of_the_oldest(events.sparkSession)
+        old = now - sf.make_dt_interval(secs=sf.lit(self.tombstone_seconds))
+        kept = events.withColumn("place", sf.row_number().over(newest)).where(
+            (sf.col("place") == 1) & ((sf.col("kind") == UPSERT) | (sf.col("arrived") > old))
         )
         # In the order of their sequence, so that a file's first and last one say whether a batch needs it.
         by_age = kept.drop("place").repartitionByRange("sequence").sortWithinPartitions("sequence")
         by_age.write.format("delta").mode("overwrite").save(self.path)
+
+    def _now_of_the_oldest(self, spark: SparkSession) -> Column:
+        """Returns when the oldest event came that can still be applied: one that waits in quarantine, or now."""
+        now = sf.current_timestamp()
+        if not StoredTable.is_deltatable(self.quarantine):
+            return now
+        waiting = spark.read.format("delta").load(self.quarantine)
+        oldest = waiting.agg(sf.unix_micros(sf.min(TIME))).collect()[0][0]
+        return now if oldest is None else sf.least(now, sf.timestamp_micros(sf.lit(oldest)))

@@ -27,6 +27,10 @@ class MergedRows:
     updated: int = 0
     deleted: int = 0
 
+    def __add__(self, other: MergedRows) -> MergedRows:
+        """What two MERGEs did together."""
+        return MergedRows(self.inserted + other.inserted, self.updated + other.updated, self.deleted + other.deleted)
+
 
 def merge_rows(
     computed: DataFrame,

@@ -16,12 +16,13 @@ from penstock.spark.changes.resolve import ResolvedChanges
 def near_keys(events: DataFrame, changes: ResolvedChanges, count: int, *, path: str) -> Column | None:
     """Returns a condition over the target's rows, as `t`: TRUE for all with a key of the events, and for few others.
 
-    None where equal keys can have different hashes: their types differ in the target, or are not plain.
+    None where equal keys can have different hashes: their types differ in the target, or are not plain. None also for
+    a batch without an event, because a filter of nothing cannot be built.
     """
     keys = StructType([field for field in changes.row if field.name in changes.keys])
     spark = events.sparkSession
     target = spark.read.format("delta").load(path)
-    if not is_plain(keys) or not has_types(target.schema, keys):
+    if count == 0 or not is_plain(keys) or not has_types(target.schema, keys):
         return None
     hashes = events.select(sf.xxhash64(*(sf.col("key").getField(name) for name in changes.keys)).alias("hash"))
     bloom = _jvm.bloom_filter(hashes, "hash", count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.spark.changes.events import DELETE, TRUNCATE, UPSERT
+from penstock.spark.changes.events import DELETE, TRUNCATE, UPSERT, sets
 from penstock.spark.changes.resolve import ResolvedChanges
 
 
@@ -20,7 +20,7 @@ def newest_rows(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
     spared = sf.col("sequence").isNull() | _after(sf.col("truncated_at"))
     alive = (sf.col("kind") == UPSERT) & spared
     events = events.where(sf.col("kind") != TRUNCATE).withColumn("alive", alive)
-    if changes.ignoring:
+    if any(map(changes.fills, changes.row.fieldNames())):
         return _filled_rows(events, changes)
     # A replayed event is in the log as well: of the two, the fresh one has the row.
     order = sf.struct("sequence", "kind", "hash", "fresh")
@@ -30,7 +30,7 @@ def newest_rows(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
 
 
 def _filled_rows(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
-    """Each column comes from the newest event, or from the newest one with a value for it, since the last delete."""
+    """Each column comes from the newest event that sets it since the last delete."""
     deleted = events.groupBy("key").agg(
         sf.max(sf.when(sf.col("kind") == DELETE, sf.col("sequence"))).alias("deleted_at")
     )
@@ -38,9 +38,8 @@ def _filled_rows(events: DataFrame, changes: ResolvedChanges) -> DataFrame:
     order = sf.struct("sequence", "hash")
     columns = []
     for field in changes.row:
-        value = sf.col("row").getField(field.name)
-        counts = sf.col("alive") & value.isNotNull() if field.name in changes.ignoring else sf.col("alive")
-        columns.append(sf.max_by(value, sf.when(counts, order)).alias(field.name))
+        counts = sf.col("alive") & sets(field.name, changes)
+        columns.append(sf.max_by(sf.col("row").getField(field.name), sf.when(counts, order)).alias(field.name))
     filled = events.groupBy("key").agg(sf.max("alive").alias("alive"), sf.struct(*columns).alias("row"))
     return filled.select("key", "row", (~sf.col("alive")).alias("remove"))
 

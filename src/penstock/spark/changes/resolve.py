@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.elements import (
@@ -19,7 +19,6 @@ from penstock.graph.elements import (
     Expectation,
     ScdType,
     SnapshotChangeFlow,
-    UnresolvedFlow,
 )
 from penstock.graph.resolved import AppliedChanges
 from penstock.graph.sql_names import quoted
@@ -34,7 +33,8 @@ class ResolvedChanges:
     """What to do with the rows of one change flow's source.
 
     `row` are the columns that reach the target, keys included, in the source's order. `ignoring` and
-    `tracked` are names of them; `sequence`, `deletes` and `truncates` stand over the source's columns.
+    `tracked` are names of them; `sequence`, `deletes` and `truncates` stand over the source's columns, and so
+    does `updates`, an array of the names of the columns that an event changes, None for all.
     """
 
     keys: tuple[str, ...]
@@ -46,6 +46,11 @@ class ResolvedChanges:
     truncates: Column
     ignoring: tuple[str, ...]
     tracked: tuple[str, ...]
+    updates: Column | None = None
+
+    def fills(self, column: str) -> bool:
+        """Whether the value of a column can come from an older event than the row's newest."""
+        return column in self.ignoring or (self.updates is not None and column not in self.keys)
 
     @property
     def target_schema(self) -> StructType:
@@ -61,6 +66,7 @@ class ResolvedChanges:
             sequence_type=self.sequence_type.simpleString(),
             scd_type=self.scd_type,
             ignoring=self.ignoring,
+            partial=self.updates is not None,
         )
 
 
@@ -104,7 +110,22 @@ def resolve_changes(flow: ChangeFlow, source: DataFrame) -> ResolvedChanges:
         truncates=columns.truth(flow.apply_as_truncates),
         ignoring=_names_without(keys, ignoring),
         tracked=_names_without(keys, tracked),
+        updates=None if flow.columns_to_update is None else _updates(columns, source),
     )
+
+
+def _updates(columns: _Columns, source: DataFrame) -> Column:
+    """Returns the names of the columns that an event changes, in small letters."""
+    assert isinstance(columns.flow, ChangeFlow), "snapshots are whole"
+    given = columns.expression(columns.flow.columns_to_update)
+    kind = source.select(given.alias("names")).schema["names"].dataType
+    if not (isinstance(kind, ArrayType) and isinstance(kind.elementType, StringType)):
+        raise columns.error(
+            "CHANGE_FLOW_OPTION_CONFLICT",
+            reason=f"columns_to_update is of type {kind.simpleString()}, and not an array of column names",
+            way_out="Return an array of strings from the source, for example split(names, ',')",
+        )
+    return sf.transform(given, sf.lower)
 
 
 def resolve_snapshot(flow: SnapshotChangeFlow, snapshot: DataFrame) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -117,13 +138,6 @@ def resolve_snapshot(flow: SnapshotChangeFlow, snapshot: DataFrame) -> tuple[tup
     keys = columns.names(flow.keys, "keys")
     columns.check_names(snapshot.columns, flow.scd_type)
     return keys, _names_without(keys, columns.selected(flow.track_history, "track_history_column_list"))
-
-
-def wanted_rows(flow: UnresolvedFlow, source: DataFrame) -> DataFrame:
-    """Returns the rows of the source that meet the `where` of a change flow; other flows have none."""
-    if not isinstance(flow, ChangeFlow) or flow.where is None:
-        return source
-    return source.where(_Columns(flow, source.schema).truth(flow.where))
 
 
 def judged_expectations(
@@ -147,6 +161,9 @@ def judged_expectations(
                 return columns.truth(flow.apply_as_truncates) | present if isinstance(flow, ChangeFlow) else present
             case EventPart.SEQUENCE:
                 return columns.present(flow.sequence_by, source) if isinstance(flow, ChangeFlow) else sf.lit(True)
+            case EventPart.WHERE:
+                wanted = flow.where if isinstance(flow, ChangeFlow) else None
+                return sf.lit(True) if wanted is None else columns.truth(wanted)
             case constraint if removes is None:
                 return constraint
             case _:

@@ -1,0 +1,107 @@
+"""Each clause of AUTO CDC in SQL, executed: two updates over events in disorder, and the model in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+from tests.oracle.tables import assert_table, read_table
+from tests.spark.changes.model import Event, Settings, histories, newest_rows
+from tests.spark.pipeline_project import PipelineProject
+
+PIPELINE = """
+CREATE TEMPORARY VIEW changes AS SELECT id, name, city, op, day, no, changed
+  FROM STREAM read_files('in', format => 'json',
+    schema => 'id LONG, name STRING, city STRING, op STRING, day INT, no INT, changed ARRAY<STRING>');
+CREATE TEMPORARY VIEW exported AS SELECT * FROM VALUES (1L, 'e', 'E', 'U', 0, 1), (99L, 'e', 'E', 'U', 0, 2)
+  AS t(id, name, city, op, day, no);
+
+CREATE OR REFRESH STREAMING TABLE newest;
+CREATE FLOW newest_flow AS AUTO CDC INTO newest FROM STREAM(changes) KEYS (id)
+  IGNORE NULL UPDATES ON (name) APPLY AS DELETE WHEN op = "D" APPLY AS TRUNCATE WHEN op = "T"
+  SEQUENCE BY STRUCT(day, no) COLUMNS * EXCEPT (op, day, no, changed) STORED AS SCD TYPE 1;
+
+CREATE STREAMING TABLE history FLOW AUTO CDC FROM STREAM changes KEYS (id) WHERE id < 6
+  APPLY AS DELETE WHEN op = 'D' SEQUENCE BY struct(day, no) COLUMNS id, name, city
+  STORED AS SCD TYPE 2 TRACK HISTORY ON * EXCEPT (name);
+
+CREATE OR REFRESH STREAMING LIVE TABLE filled;
+APPLY CHANGES INTO LIVE.filled FROM STREAM(LIVE.changes) KEYS (id) IGNORE NULL UPDATES
+  APPLY AS DELETE WHEN op = 'D' SEQUENCE BY day * 100 + no COLUMNS (id, name, city)
+  STORED AS SCD TYPE 2 TRACK HISTORY ON city;
+
+CREATE STREAMING TABLE merged;
+CREATE FLOW start AS AUTO CDC ONCE INTO merged FROM exported KEYS (id) SEQUENCE BY STRUCT(day, no)
+  COLUMNS id, name, city;
+CREATE FLOW more AS AUTO CDC INTO merged FROM STREAM changes KEYS (id) APPLY AS DELETE WHEN op = 'D'
+  SEQUENCE BY STRUCT(day, no) COLUMNS id, name, city;
+
+CREATE STREAMING TABLE partial;
+CREATE FLOW parts AS AUTO CDC INTO partial FROM STREAM changes KEYS (id) APPLY AS DELETE WHEN op = 'D'
+  SEQUENCE BY STRUCT(day, no) COLUMNS id, name, city STORED AS SCD TYPE 2 COLUMNS TO UPDATE changed;
+"""
+
+
+def _events(random: Random) -> list[dict[str, Any]]:
+    found = []
+    for at in range(1, 60):
+        op = "T" if at % 20 == 0 else random.choice("UUUUD")
+        event = {"id": random.randint(1, 7), "op": op, "day": at // 9, "no": at % 9}
+        if op == "U":
+            event |= {name: random.choice([None, "x", "y"]) for name in ("name", "city")}
+            event["changed"] = random.choice([["name"], ["CITY"], ["name", "city"], [], None])
+        found.append(event | {"id": None} if op == "T" else event)
+    return found
+
+
+def _model(events: Iterable[dict[str, Any]], *, named: bool = False, at: Any = None) -> list[Event]:
+    """Returns events as the model takes them; `at` computes the sequence."""
+    return [
+        Event(
+            each["id"],
+            at(each) if at else (each["day"], each["no"]),
+            each["op"],
+            {name: each.get(name) for name in ("name", "city")},
+            frozenset(map(str.lower, each["changed"])) if named and each.get("changed") is not None else None,
+        )
+        for each in events
+    ]
+
+
+def _rows(project: PipelineProject, table: str) -> list[dict[str, Any]]:
+    """Returns a table's rows, with structs as tuples."""
+    return [
+        {name: tuple(value.values()) if isinstance(value, dict) else value for name, value in row.items()}
+        for row in read_table(project.path(table))
+    ]
+
+
+def test_every_clause_gives_the_table_of_the_model(project: PipelineProject) -> None:
+    (project.directory / "flows.sql").write_text(PIPELINE, encoding="utf-8")
+    events = _events(Random("every clause"))
+    late = Random(1).sample(events, 25)
+    project.arrive("1", [each for each in events if each not in late])
+    assert project.run().errors == ()
+    project.arrive("2", [*late, *events[:5]])
+    assert project.run().errors == ()
+
+    keyed = [each for each in events if each["op"] != "T"]
+    ignoring = Settings(ignoring=frozenset({"name"}))
+    assert_table(_rows(project, "newest"), newest_rows(_model(events), ignoring))
+    tracked = Settings(tracked=frozenset({"city"}))
+    assert_table(_rows(project, "history"), histories(_model(each for each in keyed if each["id"] < 6), tracked))
+    filled = Settings(ignoring=frozenset({"name", "city"}), tracked=frozenset({"city"}))
+    by_number = _model(keyed, at=lambda each: each["day"] * 100 + each["no"])
+    assert_table(_rows(project, "filled"), histories(by_number, filled))
+    exported = [{"id": key, "name": "e", "city": "E", "op": "U", "day": 0, "no": no} for key, no in ((1, 1), (99, 2))]
+    assert_table(_rows(project, "merged"), newest_rows(_model([*keyed, *exported]), Settings()))
+    assert_table(_rows(project, "partial"), histories(_model(keyed, named=True), Settings()))
+
+    aside = read_table(project.path("history__quarantine"))
+    unwanted = [row for row in aside if row["_quarantine_rules"] == ["the event meets where"]]
+    repeated = [each for each in events[:5] if each["op"] != "T" and each["id"] > 5]
+    assert len(unwanted) == len([each for each in keyed if each["id"] > 5]) + len(repeated)
+    assert {tuple(row["_quarantine_rules"]) for row in aside if row["id"] is None} == {
+        ("the key is not NULL", "the event meets where")
+    }
