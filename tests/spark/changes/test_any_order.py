@@ -107,9 +107,10 @@ CHOICES: dict[str, tuple[Literal[1, 2], Settings]] = {
     "history, columns named": (2, Settings(named=True)),
     "history, filled, one column tracked": (2, Settings(ignoring=frozenset("b"), tracked=frozenset("a"))),
 }
-# One of each kind; tests/spark/published has more of the plain ones. More of all: PENSTOCK_CHANGE_EXAMPLES=5.
+# test_sql_clauses.py and tests/spark/published have others, in any order too. More of all: PENSTOCK_CHANGE_EXAMPLES=5.
 _more = int(os.environ.get("PENSTOCK_CHANGE_EXAMPLES", "0"))
-EXAMPLES = [("newest, columns named", 0), ("history, filled, one column tracked", 0)]
+EXAMPLES: list[Any] = [pytest.param("newest, columns named", 0, marks=pytest.mark.slow)]
+EXAMPLES += [pytest.param("history, filled, one column tracked", 0, marks=pytest.mark.slow)]
 EXAMPLES += [(choice, example) for choice in CHOICES for example in range(1, _more + 1)]
 
 

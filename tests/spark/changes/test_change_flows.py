@@ -57,15 +57,6 @@ def test_the_documented_example_in_all_spellings(project: PipelineProject) -> No
         track_history_except_column_list=["city"], **common,
     )
     """)
-    (project.directory / "flows.sql").write_text(
-        """
-        CREATE OR REFRESH STREAMING TABLE from_sql;
-        CREATE FLOW users_flow AS AUTO CDC INTO from_sql FROM STREAM(users) KEYS (userId)
-          APPLY AS DELETE WHEN operation = "DELETE" SEQUENCE BY sequenceNum
-          COLUMNS * EXCEPT (operation, sequenceNum) STORED AS SCD TYPE 2;
-        """,
-        encoding="utf-8",
-    )
     project.arrive("1", [event(*user) for user in USERS[:5]])
     first = project.run()
     assert first.errors == ()
@@ -86,7 +77,6 @@ def test_the_documented_example_in_all_spellings(project: PipelineProject) -> No
         (125, "Mercedes", "Tijuana", 2, 5),
         (126, "Lily", "Cancun", 2, None),
     ]
-    assert table(project, "from_sql") == table(project, "history")
     assert_table(
         [
             {
