@@ -7,6 +7,7 @@ import platform
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -39,7 +40,8 @@ def report_failure(error: BaseException, *, as_json: bool, debug: bool) -> int:
     if debug:
         note("".join(traceback.format_exception(error)))
     if as_json:
-        print_json({"errors": errors_json(errors_of(known))})
+        with suppress(OSError):  # it may be standard output that failed
+            print_json({"errors": errors_json(errors_of(known))})
     return known.exit_code
 
 

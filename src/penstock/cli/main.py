@@ -34,6 +34,7 @@ from penstock.cli import (
     ui,
     validate,
 )
+from penstock.cli.ending import end_quickly
 
 DEBUG_VARIABLE = "PENSTOCK_DEBUG"
 
@@ -141,4 +142,9 @@ app.add_typer(checkpoints, rich_help_panel=LOOK)
 
 def main() -> None:
     """The entry point of the `penstock` script."""
-    app(prog_name="penstock")
+    try:
+        app(prog_name="penstock")
+    except SystemExit as end:
+        if isinstance(end.code, int):
+            end_quickly(end.code)
+        raise
