@@ -29,7 +29,8 @@ _LONGEST_ROW = 500
 REPEATS = "_penstock_repeats_"
 """Begins the names of the columns that say of a row whether it repeats a key; its place in the list follows."""
 
-_TOTAL, _DROPPED, _QUARANTINED = "total", "dropped", "quarantined"
+_TOTAL, _TRUSTED, _KEPT = "total", "trusted", "kept"
+"""Counters: all rows, those that are not quarantined, those of them that are not dropped; a missing one says all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class ObservedExpectations:
             ExpectationCount(
                 name=expectation.name,
                 dataset=str(self.dataset),
-                passed_records=total - values.get(f"failed_{index}", 0),
-                failed_records=values.get(f"failed_{index}", 0),
+                passed_records=values.get(_passed(index), total),
+                failed_records=total - values.get(_passed(index), total),
                 action=expectation.on_violation.value,
             )
             for index, expectation in enumerate(self.expectations)
@@ -60,22 +61,29 @@ class ObservedExpectations:
 
     def dropped(self, values: Mapping[str, int]) -> int:
         """Returns how many rows the dropping expectations took out, each row counted once."""
-        return values.get(_DROPPED, 0)
+        return self._trusted(values) - self.kept(values)
 
     def quarantined(self, values: Mapping[str, int]) -> int:
         """Returns how many rows went to quarantine; a row that breaks a dropping rule too counts here only."""
-        return values.get(_QUARANTINED, 0)
+        return values.get(_TOTAL, 0) - self._trusted(values)
 
     def kept(self, values: Mapping[str, int]) -> int:
         """Returns how many rows nothing kept out."""
-        return values.get(_TOTAL, 0) - self.dropped(values) - self.quarantined(values)
+        return values.get(_KEPT, self._trusted(values))
+
+    def _trusted(self, values: Mapping[str, int]) -> int:
+        return values.get(_TRUSTED, values.get(_TOTAL, 0))
 
 
 def condition(expectation: Expectation) -> Column:
     """Returns TRUE for a row that meets the expectation, FALSE else; NULL is a failure."""
+    return sf.coalesce(_rule(expectation), sf.lit(False))
+
+
+def _rule(expectation: Expectation) -> Column:
     constraint = expectation.constraint
     column = constraint if isinstance(constraint, Column) else sf.expr(constraint)
-    return sf.coalesce(column.cast("boolean"), sf.lit(False))
+    return column.cast("boolean")
 
 
 def observe_expectations(
@@ -101,11 +109,12 @@ def observe_expectations(
     kept = trusted & _all(conditions, expectations, OnViolation.DROP)
     metric = f"penstock:{dataset}:{occurrence}"
     observed = ObservedExpectations(metric, dataset, tuple(expectations), _jvm.dataset_id(frame))
+    # What passes is counted: two thirds of the cost of counting what fails, where each condition is evaluated twice.
     counters = [
         sf.count(sf.lit(1)).alias(_TOTAL),
-        sf.count_if(trusted & ~kept).alias(_DROPPED),
-        sf.count_if(~trusted).alias(_QUARANTINED),
-        *(sf.count_if(~each).alias(f"failed_{index}") for index, each in enumerate(conditions)),
+        *([_count(trusted, _TRUSTED)] if _any(expectations, OnViolation.QUARANTINE) else []),
+        *([_count(kept, _KEPT)] if _any(expectations, OnViolation.DROP) else []),
+        *(_count(_rule(each), _passed(index)) for index, each in enumerate(expectations)),
     ]
     frame = frame.observe(metric, *counters)
     kept = _or_fail(kept, frame, conditions, expectations, dataset)
@@ -140,9 +149,9 @@ def count_broken(frame: DataFrame, expectations: Sequence[Expectation], outcome:
     conditions = _conditions(expectations)
     counters = [
         sf.count(sf.lit(1)).alias(_TOTAL),
-        sf.count_if(sf.size(outcome) == 0).alias(_DROPPED),
-        sf.count_if(sf.size(outcome) > 0).alias(_QUARANTINED),
-        *(sf.count_if(~each).alias(f"failed_{index}") for index, each in enumerate(conditions)),
+        _count(sf.col(outcome).isNull() | (sf.size(outcome) == 0), _TRUSTED),
+        _count(sf.col(outcome).isNull(), _KEPT),
+        *(_count(each, _passed(index)) for index, each in enumerate(conditions)),
     ]
     return {name: int(value) for name, value in frame.agg(*counters).collect()[0].asDict().items()}
 
@@ -158,6 +167,18 @@ def _conditions(expectations: Sequence[Expectation]) -> list[Column]:
         ~sf.col(f"{REPEATS}{position}") if isinstance(each.constraint, UniqueKey) else condition(each)
         for position, each in enumerate(expectations)
     ]
+
+
+def _passed(index: int) -> str:
+    return f"passed_{index}"
+
+
+def _count(rows: Column, name: str) -> Column:
+    return sf.count(sf.when(rows, sf.lit(1))).alias(name)
+
+
+def _any(expectations: Sequence[Expectation], action: OnViolation) -> bool:
+    return any(each.on_violation is action for each in expectations)
 
 
 def _all(conditions: Sequence[Column], expectations: Sequence[Expectation], action: OnViolation) -> Column:
