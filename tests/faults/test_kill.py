@@ -27,7 +27,7 @@ def _batches(project: OrdersProject, dataset: str) -> int:
     """Counts the batches in the event log; reads the files, because a command takes longer than a batch."""
     segments = (project.storage / "events").glob("*.jsonl") if project.storage.exists() else ()
     lines = [line for segment in segments for line in segment.read_text().splitlines()]
-    return sum('"METRICS"' in line and f".{dataset}" in line for line in lines)
+    return sum('"METRICS"' in line and '"flow_progress"' in line and f".{dataset}" in line for line in lines)
 
 
 def _wait_for_batches(command: Running, project: OrdersProject, dataset: str, count: int) -> None:

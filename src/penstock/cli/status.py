@@ -20,7 +20,7 @@ def status(
 
     Reads the event log only, so it works during a run, after a crash and on a copy, in half a second.
     """
-    from penstock.cli.status_view import error_lines, quality_table, status_table, update_line
+    from penstock.cli.status_view import accounts_line, error_lines, quality_table, status_table, update_line
     from penstock.events.reader import read_events
     from penstock.observe.status import project_status
     from penstock.storage import Storage, read_holder
@@ -41,6 +41,8 @@ def status(
     quality = quality_table(current)
     if quality is not None:
         out.print(quality)
+    if (accounts := accounts_line(current)) is not None:
+        say(accounts)
     for name in current.undeclared:
         say(f"{name} is no longer declared; its table stays. 'penstock drop {name}' removes it.")
     for line in error_lines(current):

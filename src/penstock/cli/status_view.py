@@ -92,12 +92,34 @@ def passed(dataset: DatasetStatus) -> str:
     return percent(good, good + bad)
 
 
+def accounts_line(status: PipelineStatus) -> str | None:
+    """Returns one line about how the rows of all batches add up; None before there are any."""
+    known = [dataset.accounts for dataset in status.datasets if dataset.accounts is not None]
+    if not any(each.batches for each in known):
+        return None
+    balanced, batches = sum(each.balanced for each in known), sum(each.batches for each in known)
+    line = f"Accounting: {balanced:,} of {batches:,} batches balanced"
+    if broken := sum(each.broken for each in known):
+        line += f", {broken:,} broken"
+    if unchecked := sum(each.not_checkable for each in known):
+        line += f", {unchecked:,} not checkable"
+    return f"{line}."
+
+
 def error_lines(status: PipelineStatus) -> list[str]:
-    """Returns the errors of the newest update and of each dataset that failed in it, as `render` shows an error."""
+    """Returns the errors of the newest update and of each dataset that failed in it, as `render` shows an error.
+
+    Also those of batches that do not add up, of whatever update: their rows are still what they are.
+    """
     found: list[tuple[str, Mapping[str, Any]]] = []
     if status.update is not None and status.update.error is not None:
         found.append(("", status.update.error))
     found += [(dataset.name, dataset.error) for dataset in status.datasets if dataset.error is not None]
+    found += [
+        (dataset.name, dataset.accounts.error)
+        for dataset in status.datasets
+        if dataset.accounts is not None and dataset.accounts.error is not None
+    ]
     return [line for name, error in found for line in _error_lines(name, error)]
 
 

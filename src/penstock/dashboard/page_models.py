@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.events import Event
 from penstock.observe import numbers
+from penstock.observe.accounting import AccountCounts
 from penstock.observe.definitions import DatasetDefinition
 from penstock.observe.series import FlowSeries
 from penstock.observe.status import DatasetStatus
@@ -44,10 +45,15 @@ class DatasetRow:
     last_batch_duration_ms: int | None
     last_batch_at: datetime | None
     error: Mapping[str, Any] | None
+    batches: int
+    balanced: int
+    broken: int
+    accounts_error: Mapping[str, Any] | None
 
     @classmethod
     def of(cls, dataset: DatasetStatus) -> DatasetRow:
         """Returns the row of one dataset."""
+        accounts = dataset.accounts or AccountCounts()
         passed = sum(rule.passed for rule in dataset.expectations)
         return cls(
             name=dataset.name,
@@ -67,6 +73,10 @@ class DatasetRow:
             last_batch_duration_ms=dataset.last_batch_duration_ms,
             last_batch_at=dataset.last_batch_at,
             error=error_model(dataset.error),
+            batches=accounts.batches,
+            balanced=accounts.balanced,
+            broken=accounts.broken,
+            accounts_error=error_model(accounts.error),
         )
 
 

@@ -1,5 +1,6 @@
 """Event types, their JSON codec and the append-only event log."""
 
+from penstock.events.accounting import BatchAccounts, Verdict, verdict_of
 from penstock.events.clock import Clock, SystemClock
 from penstock.events.codec import SQL_COLUMNS, decode, encode
 from penstock.events.log import EventLog, new_update_id
@@ -20,6 +21,7 @@ from penstock.events.types import (
 
 __all__ = [
     "SQL_COLUMNS",
+    "BatchAccounts",
     "BatchProgress",
     "CheckpointedBatch",
     "Clock",
@@ -33,6 +35,7 @@ __all__ = [
     "Origin",
     "SystemClock",
     "UpdateState",
+    "Verdict",
     "batch_progress_of",
     "clean",
     "decode",
@@ -41,4 +44,5 @@ __all__ = [
     "new_update_id",
     "read_events",
     "tail_events",
+    "verdict_of",
 ]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
+from penstock.events.accounting import BatchAccounts, Verdict
 from penstock.events.redaction import shown_option
 from penstock.events.text import clean
 from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, UpdateState
@@ -292,6 +293,21 @@ def flow_batch(
 def _checkpoint(batch: CheckpointedBatch) -> dict[str, Any]:
     told = {"query_id": batch.query_id, "offsets": dict(batch.offsets)}
     return {**told, "settings": dict(batch.settings)} if batch.settings else told
+
+
+def accounting(name: str, accounts: BatchAccounts) -> Built:
+    """The accounts of a committed batch. The event's level is METRICS, or ERROR with the error when they are broken."""
+    batch = f"{_name(name)}: batch {accounts.batch_id}"
+    match accounts.verdict:
+        case Verdict.BROKEN:
+            message = f"{batch} does not add up: {accounts.broken_equation}"
+        case Verdict.BALANCED:
+            message = (
+                f"{batch} adds up: {_count(accounts.evaluated or 0, 'row')} evaluated, {accounts.written:,} written"
+            )
+        case Verdict.NOT_CHECKABLE:
+            message = f"{batch} cannot be checked: {accounts.target_unchecked or 'a number is not known'}"
+    return message, {"accounting": accounts.to_json()}
 
 
 def hook_progress(hook: str, status: Literal["FAILED", "DISABLED", "DROPPED"], *, reason: str) -> Built:

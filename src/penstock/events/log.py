@@ -208,4 +208,5 @@ def _default_level(details: Mapping[str, Any], error: Mapping[str, Any] | None) 
     if error is not None:
         return Level.ERROR
     progress = details.get("flow_progress")
-    return Level.METRICS if isinstance(progress, dict) and progress.get("metrics") else Level.INFO
+    numbers = "accounting" in details or (isinstance(progress, dict) and progress.get("metrics"))
+    return Level.METRICS if numbers else Level.INFO

@@ -19,7 +19,7 @@ class Level(Enum):
 
 
 class EventType(Enum):
-    """The event types of the DLT event log that Penstock writes."""
+    """The event types of the DLT event log that Penstock writes, and `accounting`, which is Penstock's own."""
 
     CREATE_UPDATE = "create_update"
     USER_ACTION = "user_action"
@@ -29,6 +29,7 @@ class EventType(Enum):
     FLOW_DEFINITION = "flow_definition"
     PLANNING_INFORMATION = "planning_information"
     FLOW_PROGRESS = "flow_progress"
+    ACCOUNTING = "accounting"
     HOOK_PROGRESS = "hook_progress"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.events import BatchProgress, Event, EventType, FlowStatus
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
+from penstock.observe.accounting import AccountCounts
 
 
 @dataclass(slots=True)
@@ -33,12 +34,14 @@ class FlowCounts:
     last: BatchProgress | None = None
     last_at: datetime | None = None
     current: BatchProgress | None = None
+    accounts: AccountCounts = field(default_factory=AccountCounts)
     error: Mapping[str, Any] | None = None
 
     def reset(self) -> None:
         """Forgets all batches, as a full refresh does."""
         self.rows = self.dropped = self.quarantined = 0
         self.checks.clear()
+        self.accounts = AccountCounts()
         self.last = self.current = self.last_at = None
 
     def add(self, progress: BatchProgress, sign: int = 1) -> None:
@@ -74,6 +77,9 @@ class DatasetCounts:
                 flow.status = flow.error = flow.current = None
         if event.event_type in {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION}:
             self._define(details_of(event))
+        elif event.event_type is EventType.ACCOUNTING and event.origin.dataset_name is not None:
+            key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
+            self._flows.setdefault(key, FlowCounts()).accounts.add(event)
         elif fact is not None:
             self._progress(event, fact)
 
@@ -145,6 +151,7 @@ class DatasetCounts:
         if fact.replaces:
             flow.rows = flow.dropped = flow.quarantined = 0
             flow.checks.clear()
+            flow.accounts = AccountCounts()
         elif fact.repeats and flow.last is not None:
             flow.add(flow.last, sign=-1)
         flow.add(fact.progress)

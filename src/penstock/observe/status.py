@@ -10,6 +10,7 @@ from typing import Any
 from penstock.events import Event, FlowStatus
 from penstock.events.codec import format_timestamp
 from penstock.events.flow_facts import FlowFacts
+from penstock.observe.accounting import AccountCounts
 from penstock.observe.dataset_counts import DatasetCounts, FlowCounts
 from penstock.observe.lag import Lag
 from penstock.observe.undeclared import UndeclaredDatasets
@@ -53,6 +54,7 @@ class DatasetStatus:
         last_batch_at: when that batch was reported.
         error: the error of a failed or retrying flow, `{condition, message, fix, …}`; None once a
             batch succeeds again.
+        accounts: how the rows of its batches add up, over the same batches as `rows`; None for a view.
         expectations: in the order of their declaration.
     """
 
@@ -70,6 +72,7 @@ class DatasetStatus:
     last_batch_duration_ms: int | None = None
     last_batch_at: datetime | None = None
     error: Mapping[str, Any] | None = None
+    accounts: AccountCounts | None = None
     expectations: tuple[ExpectationStatus, ...] = ()
 
     @property
@@ -94,6 +97,7 @@ class DatasetStatus:
             "last_batch_duration_ms": self.last_batch_duration_ms,
             "last_batch_at": None if self.last_batch_at is None else format_timestamp(self.last_batch_at),
             "error": None if self.error is None else dict(self.error),
+            "accounts": None if self.accounts is None else self.accounts.to_json(),
             "expectations": [expectation.to_json() for expectation in self.expectations],
         }
 
@@ -180,6 +184,7 @@ class StatusProjection:
             last_batch_duration_ms=newest.last.batch_duration_ms if newest and newest.last else None,
             last_batch_at=newest.last_at if newest else None,
             error=next((flow.error for flow in flows if flow.error is not None), None),
+            accounts=AccountCounts.sum(flow.accounts for flow in flows) if stored else None,
             expectations=tuple(
                 ExpectationStatus(check.name, check.passed, check.failed, check.action)
                 for check in self._counts.checks(name)

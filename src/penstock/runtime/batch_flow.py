@@ -11,6 +11,7 @@ from penstock.graph.elements import ChangeFlow
 from penstock.plan.refresh import UNCHANGED, changed_inputs
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow
 from penstock.plan.state import RefreshRecord
+from penstock.runtime.accounting import accounts_of_refresh, report_accounts
 from penstock.runtime.change_target import applying_changes, with_merged
 from penstock.runtime.refresh_notes import refresh_note, versions_of
 from penstock.runtime.retry import Stopped, run_with_retries
@@ -67,12 +68,14 @@ class BatchFlow:
             pool = f"{services.pipeline}/{self._stage.dataset}/{self._flow.flow.name}"
             services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
             conf = services.spark_conf(self._flow)
+            transaction: tuple[str, int] | None = None
+            note = "" if read is None else refresh_note(read)
             if isinstance(self._stage, RunOnceFlow):
                 target = self._stage.dataset
                 app_id = once_transaction(services.pipeline, target, self._flow.flow.name, self._stage.generation)
-                counters = self._append(query, (app_id, 0), conf)
+                transaction = (app_id, 0)
+                counters = self._append(query, transaction, conf)
             else:
-                note = "" if read is None else refresh_note(read)
                 columns = services.graph.tables[self._stage.dataset].partition_columns
                 replacement = Replacement(columns, note, self._stage.keeps_schema)
                 counters = self._replace(query, replacement, {**conf, **EMPTY_COMMITS})
@@ -82,9 +85,25 @@ class BatchFlow:
         seconds = time.monotonic() - started
         progress = refresh_progress(counters, query.counted, batch_id=self._refreshes, seconds=seconds)
         progress = with_merged(progress, query.checking, 0)  # a transaction of its own, always the same
-        self._refreshes += 1
         services.board.table(self._stage.dataset).committed()
         services.reporter.batch(self._flow, progress)
+        accounts = accounts_of_refresh(
+            self._stage,
+            query,
+            counters,
+            batch_id=self._refreshes,
+            transaction=transaction,
+            note=note,
+            log=self._change_log(),
+        )
+        report_accounts(accounts, self._flow, services)
+        self._refreshes += 1
+
+    def _change_log(self) -> str | None:
+        """Where the events of a once-flow of changes are remembered."""
+        if isinstance(self._stage, RunOnceFlow) and isinstance(self._flow.flow, ChangeFlow):
+            return self._services.layout.change_log(self._stage.dataset, self._stage.generation)
+        return None
 
     def _append(self, query: FlowQuery, transaction: tuple[str, int], conf: Mapping[str, str]) -> Counters:
         checking = query.checking

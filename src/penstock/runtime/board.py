@@ -60,10 +60,11 @@ class UpdateBoard:
         self._tables = {identifier: TableProgress(flows) for identifier, flows in flows_per_table.items()}
         self._lock = threading.Lock()
         self._errors: list[PenstockError] = []
+        self._unbalanced: set[tuple[str | None, str]] = set()
 
     @property
     def errors(self) -> tuple[PenstockError, ...]:
-        """The errors that ended flows, in the order of time."""
+        """The errors that ended flows, and of flows whose rows do not add up, in the order of time."""
         with self._lock:
             return tuple(self._errors)
 
@@ -79,3 +80,11 @@ class UpdateBoard:
         """A flow has failed for good."""
         with self._lock:
             self._errors.append(error)
+
+    def does_not_add_up(self, error: PenstockError) -> None:
+        """The rows of a flow's batch do not add up; of each flow the first error stands for all."""
+        with self._lock:
+            flow = (error.dataset, error.facts["flow"])
+            if flow not in self._unbalanced:
+                self._unbalanced.add(flow)
+                self._errors.append(error)

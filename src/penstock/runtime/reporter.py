@@ -7,6 +7,7 @@ from typing import assert_never
 
 from penstock.errors import PenstockError
 from penstock.events import (
+    BatchAccounts,
     BatchProgress,
     CheckpointedBatch,
     EventLog,
@@ -142,6 +143,17 @@ class Reporter:
             dataset=str(flow.flow.target),
             flow=flow.flow.name,
             batch_id=progress.batch_id,
+        )
+
+    def accounting(self, flow: ResolvedFlow, accounts: BatchAccounts, *, error: PenstockError | None) -> None:
+        """The accounts of a batch that a flow has committed; with the error when they do not add up."""
+        self._log.append(
+            EventType.ACCOUNTING,
+            *builders.accounting(flow_label(flow), accounts),
+            dataset=str(flow.flow.target),
+            flow=flow.flow.name,
+            batch_id=accounts.batch_id,
+            error=error,
         )
 
     def _sink_definition(self, sink: AnySink, graph: ResolvedGraph) -> None:

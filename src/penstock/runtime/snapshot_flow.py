@@ -16,6 +16,7 @@ from penstock.errors import DataError
 from penstock.events import FlowStatus
 from penstock.graph.elements import NextSnapshot, SnapshotChangeFlow
 from penstock.plan.stages import RunSnapshotFlow
+from penstock.runtime.accounting import accounts_of_snapshot, report_accounts
 from penstock.runtime.change_target import with_merged
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.runtime.services import FlowServices
@@ -132,3 +133,4 @@ class SnapshotFlow:
         progress = refresh_progress(counters, query.counted, batch_id=number, seconds=seconds)
         services.board.table(self._stage.dataset).committed()
         services.reporter.batch(self._flow, with_merged(progress, checking, number))
+        report_accounts(accounts_of_snapshot(query, counters, batch_id=number), self._flow, services)

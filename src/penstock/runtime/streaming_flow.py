@@ -12,6 +12,7 @@ from penstock.config import Trigger, TriggerKind
 from penstock.errors import PenstockError
 from penstock.events import CheckpointedBatch, FlowStatus, Level
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
+from penstock.runtime.accounting import StreamAccounts, report_accounts
 from penstock.runtime.board import TableProgress
 from penstock.runtime.change_target import with_merged
 from penstock.runtime.retry import Stopped, run_with_retries
@@ -124,7 +125,8 @@ class StreamingFlow:
 
     def _start(self, built: FlowQuery, writer: StreamWriter, *, follows: bool) -> StreamingQuery:
         services = self._services
-        services.listener.handle(self._query_name, lambda progress: self._on_progress(built, progress))
+        accounts = StreamAccounts.of(self._stage, built, services)
+        services.listener.handle(self._query_name, lambda progress: self._on_progress(built, accounts, progress))
         with services.configured(self._flow):
             services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._query_name)
             return start_stream(
@@ -166,7 +168,7 @@ class StreamingFlow:
             time.sleep(_DRAIN_POLL_SECONDS)
         query.stop()
 
-    def _on_progress(self, built: FlowQuery, progress: dict[str, Any]) -> None:
+    def _on_progress(self, built: FlowQuery, accounts: StreamAccounts, progress: dict[str, Any]) -> None:
         if "addBatch" not in (progress.get("durationMs") or {}):
             return
         self._services.board.table(self._stage.dataset).committed()
@@ -178,6 +180,7 @@ class StreamingFlow:
         numbers = batch_progress(progress, built.counted)
         numbers = with_merged(numbers, built.checking, numbers.batch_id)
         self._services.reporter.batch(self._flow, numbers, self._checkpointed(str(progress["id"]), numbers.batch_id))
+        report_accounts(accounts.draw_up(progress), self._flow, self._services)
 
     def _checkpointed(self, query_id: str, batch: int) -> CheckpointedBatch | None:
         """What the checkpoint says about a batch, from which `penstock checkpoint rebuild` makes a lost one again."""

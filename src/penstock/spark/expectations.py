@@ -59,6 +59,10 @@ class ObservedExpectations:
             for index, expectation in enumerate(self.expectations)
         )
 
+    def total(self, values: Mapping[str, int]) -> int | None:
+        """Returns how many rows were counted; None when Spark did not tell."""
+        return values.get(_TOTAL)
+
     def dropped(self, values: Mapping[str, int]) -> int:
         """Returns how many rows the dropping expectations took out, each row counted once."""
         return self._trusted(values) - self.kept(values)

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.events.types import BatchProgress, ExpectationCount
 from penstock.spark.expectations import ObservedExpectations
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRows:
+    """What one batch's query counted: the rows that the target's expectations saw, and those that were kept out.
+
+    `evaluated` is None when Spark told no counts, as of a batch that the target had already.
+    """
+
+    evaluated: int | None
+    dropped: int
+    quarantined: int
+    dropped_in_views: int
 
 
 def batch_progress(progress: Mapping[str, Any], observed: Sequence[ObservedExpectations]) -> BatchProgress:
@@ -80,6 +94,32 @@ def summed(
         quarantined += aside
         expectations.extend(each.counts(values))
     return written, dropped, quarantined, tuple(expectations)
+
+
+def counted_rows(counters: Mapping[str, Mapping[str, int]], observed: Sequence[ObservedExpectations]) -> CountedRows:
+    """Returns the rows of a batch as its query counted them; `observed` as for `batch_progress`."""
+    *views, target = observed
+    values = counters.get(target.metric) or {}
+    in_views = sum(
+        each.dropped(counters.get(each.metric) or {}) + each.quarantined(counters.get(each.metric) or {})
+        for each in views
+    )
+    return CountedRows(target.total(values), target.dropped(values), target.quarantined(values), in_views)
+
+
+def deduplicated_rows(progress: Mapping[str, Any]) -> int | None:
+    """Returns how many repetitions the stateful operators of a batch removed; None when none of them tells."""
+    told = [state.get("customMetrics", {}).get("numDroppedDuplicateRows") for state in progress["stateOperators"]]
+    known = [int(value) for value in told if value is not None]
+    return sum(known) if known else None
+
+
+def delta_path(description: str, kind: str) -> str | None:
+    """Returns the path in how a `DeltaSource` or `DeltaSink` describes itself; None for another source or sink."""
+    if not description.startswith(f"{kind}["):
+        return None
+    path = description.removeprefix(f"{kind}[").removesuffix("]")
+    return path.removeprefix("file:") if path.startswith("file:/") else path
 
 
 def _watermark(progress: Mapping[str, Any]) -> str | None:

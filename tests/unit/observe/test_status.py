@@ -10,7 +10,7 @@ import pytest
 from tests.recorded.build import FIRST_UPDATE, RECORDED, SECOND_UPDATE, first_update, recorded_orders
 from tests.unit.observe.story import Story
 
-from penstock.events import Event, EventType, FlowStatus, Level, UpdateState, builders, read_events
+from penstock.events import BatchAccounts, Event, EventType, FlowStatus, Level, UpdateState, builders, read_events
 from penstock.observe.current import read_status
 from penstock.observe.lag import Lag
 from penstock.observe.status import DatasetStatus, StatusProjection, project_status
@@ -61,6 +61,7 @@ def test_the_document_has_the_agreed_keys() -> None:
             "last_batch_duration_ms",
             "last_batch_at",
             "error",
+            "accounts",
             "expectations",
         ]
     silver = document["datasets"][2]
@@ -322,3 +323,23 @@ def test_lag_is_unknown_when_no_source_can_tell(story: Story) -> None:
     assert status_of(story).lag is None
     story.batch(T, 1, 1, backlog_records=0)
     assert status_of(story).lag == Lag(rows=0)
+
+
+def test_accounts_are_counted_and_a_broken_one_stays_until_a_full_refresh(story: Story) -> None:
+    def account(written: int) -> None:
+        accounts = BatchAccounts(0, read=3, evaluated=3, written=written)
+        error = None if written == 3 else {"condition": "ACCOUNTING_BROKEN", "message": str(written)}
+        story.say(EventType.ACCOUNTING, builders.accounting("t", accounts), dataset=T, flow="t", error=error)
+
+    for batch, written in enumerate((3, 1, 2, 3)):
+        story.batch(T, batch, 3)
+        account(written)
+    accounts = status_of(story).accounts
+    assert accounts is not None
+    assert (accounts.balanced, accounts.broken, accounts.not_checkable) == (2, 2, 0)
+    assert accounts.to_json()["error"] == {"condition": "ACCOUNTING_BROKEN", "message": "2"}
+    assert status_of(story).error is None  # the flow itself goes on
+    story.update("u2", full_refresh=[T])
+    story.batch(T, 0, 3)
+    account(3)
+    assert status_of(story).to_json()["accounts"] == {"balanced": 1, "broken": 0, "not_checkable": 0, "error": None}

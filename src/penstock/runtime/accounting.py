@@ -1,0 +1,229 @@
+"""Accounts for the rows of each batch: what the query counted against what the targets' own commits say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from penstock.config import TriggerKind
+from penstock.errors import DataError, PenstockError
+from penstock.events import BatchAccounts, Verdict
+from penstock.graph import quarantine
+from penstock.graph.elements import ChangeFlow, FunctionSink
+from penstock.graph.resolved import ResolvedFlow
+from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow, RunSinkFlow, RunStreamingFlow
+from penstock.runtime.services import FlowQuery, FlowServices
+from penstock.spark.checking_writer import Counters
+from penstock.spark.progress import CountedRows, counted_rows, deduplicated_rows, delta_path
+from penstock.spark.row_keeping import RowKeeping, row_keeping
+from penstock.storage.delta_commits import Commit, CommitOutOfReach, DeltaCommits
+
+_BATCH_QUERY = "Spark does not tell how many rows a batch query reads"
+_NO_COUNTS = "its query told no counts: the target has had this batch before"
+_UNREADABLE = (PenstockError, DeltaError, CommitOutOfReach, OSError, ValueError)
+
+
+def report_accounts(accounts: BatchAccounts, flow: ResolvedFlow, services: FlowServices) -> None:
+    """Writes a batch's accounts to the event log; the first that do not add up make the update fail at its end.
+
+    The flow goes on: what it has committed stays committed, and the rows after it are not worse for that.
+    """
+    error: DataError | None = None
+    if accounts.verdict is Verdict.BROKEN:
+        error = DataError(
+            "ACCOUNTING_BROKEN",
+            location=flow.flow.location,
+            dataset=str(flow.flow.target),
+            flow=flow.flow.name,
+            batch=accounts.batch_id,
+            equation=accounts.broken_equation,
+            name=flow.flow.target,
+        )
+        services.board.does_not_add_up(error)
+    services.reporter.accounting(flow, accounts, error=error)
+
+
+@dataclass(slots=True)
+class StreamAccounts:
+    """Draws up the accounts of one start of a streaming flow, batch by batch.
+
+    It reads one new commit of each table that a batch was written to, and starts no job. It never raises: what
+    cannot be read is not checkable.
+    """
+
+    _stage: RunStreamingFlow | RunSinkFlow
+    _query: FlowQuery
+    _keeping: RowKeeping
+    _real_time: bool
+    _log: str | None
+    _commits: dict[str, DeltaCommits] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stage: RunStreamingFlow | RunSinkFlow, query: FlowQuery, services: FlowServices) -> StreamAccounts:
+        """Prepares the accounts of a flow whose query is about to start."""
+        real_time = services.trigger_of(stage.flow).kind is TriggerKind.REAL_TIME
+        log = None
+        if isinstance(stage, RunStreamingFlow) and isinstance(stage.flow.flow, ChangeFlow):
+            log = services.layout.change_log(stage.dataset, stage.generation)
+        return cls(stage, query, row_keeping(query.frame), real_time, log)
+
+    def draw_up(self, progress: Mapping[str, Any]) -> BatchAccounts:
+        """Returns the accounts of the batch that Spark's `progress` tells of, with all counters among its metrics."""
+        rows = counted_rows(progress.get("observedMetrics") or {}, self._query.counted)
+        read = int(progress.get("numInputRows") or 0)
+        late = sum(int(state["numRowsDroppedByWatermark"]) for state in progress["stateOperators"])
+        repeats = deduplicated_rows(progress)
+        accounts = BatchAccounts(
+            batch_id=int(progress["batchId"]),
+            read=read,
+            evaluated=rows.evaluated,
+            written=None,
+            dropped=rows.dropped,
+            quarantined=rows.quarantined,
+            dropped_in_views=rows.dropped_in_views,
+            late=late,
+            deduplicated=repeats or 0,
+            query_unchecked=self._unchecked_query(read, rows, repeats),
+            target_unchecked=_NO_COUNTS if rows.evaluated is None else None,
+        )
+        if accounts.target_unchecked is None:
+            accounts = self._with_commits(accounts, progress)
+        if accounts.evaluated == 0 and accounts.written:  # Delta's sink left out a batch that the table had already
+            return replace(accounts, query_unchecked=_NO_COUNTS, target_unchecked=_NO_COUNTS)
+        if accounts.missing_in_query and (table := _with_deletion_vectors(progress)) is not None:
+            reason = f"Spark counts rows that deletion vectors of {table} have deleted as read"
+            accounts = replace(accounts, query_unchecked=reason)
+        return accounts
+
+    def _unchecked_query(self, read: int, rows: CountedRows, repeats: int | None) -> str | None:
+        if self._real_time:
+            return "in real-time mode Spark counts rows when they pass, not by batch"
+        if rows.evaluated is None:
+            return _NO_COUNTS
+        if isinstance(self._stage, RunSinkFlow) and isinstance(self._stage.sink, FunctionSink):
+            return "a function of the pipeline may take some of the rows only, or all of them twice"
+        if self._keeping.changed_by is not None:
+            return f"the query does not keep each row: {self._keeping.changed_by}"
+        if self._keeping.deduplicates and repeats is None:
+            return "Spark did not tell how many repetitions it removed"
+        if read == 0 and rows.evaluated:
+            return "Spark did not count what this query read"
+        return None
+
+    def _with_commits(self, accounts: BatchAccounts, progress: Mapping[str, Any]) -> BatchAccounts:
+        query_id, batch = str(progress["id"]), accounts.batch_id
+        try:
+            match self._stage:
+                case RunStreamingFlow(path=path, dataset=dataset):
+                    written = self._written(self._log or path, query_id, batch)
+                    if self._query.checking is not None and accounts.quarantined:
+                        name = str(quarantine.quarantine_of(dataset))
+                        aside = self._written(quarantine.quarantine_path(path), f"{query_id}/{name}", batch)
+                        if aside is not None:
+                            accounts = replace(accounts, quarantined=aside)
+                    return _with_written(accounts, written)
+                case RunSinkFlow(sink=FunctionSink()):
+                    return replace(accounts, target_unchecked="a function of the pipeline writes the rows")
+                case RunSinkFlow():
+                    return self._sunk(accounts, progress.get("sink") or {}, query_id)
+                case _:
+                    assert_never(self._stage)
+        except _UNREADABLE as error:
+            return replace(accounts, target_unchecked=_unreadable(error))
+
+    def _sunk(self, accounts: BatchAccounts, sink: Mapping[str, Any], query_id: str) -> BatchAccounts:
+        path = delta_path(str(sink.get("description")), "DeltaSink")
+        if path is not None:
+            return _with_written(accounts, self._written(path, query_id, accounts.batch_id))
+        told = int(sink.get("numOutputRows", -1))
+        if self._real_time or told < 0:
+            return replace(accounts, target_unchecked="the sink does not tell how many rows it wrote")
+        return replace(accounts, written=told)
+
+    def _written(self, path: str, app_id: str, batch: int) -> int | None:
+        """Returns the rows in the commit of a batch, 0 without a commit, None when the commit does not tell."""
+        commits = self._commits.setdefault(path, DeltaCommits(path))
+        commit = commits.of_transaction(app_id, batch)
+        return 0 if commit is None else commit.rows
+
+
+def accounts_of_refresh(
+    stage: RefreshMaterializedView | RunOnceFlow,
+    query: FlowQuery,
+    counters: Counters,
+    *,
+    batch_id: int,
+    transaction: tuple[str, int] | None,
+    note: str,
+    log: str | None = None,
+) -> BatchAccounts:
+    """Returns the accounts of a batch query that was just written, under a `transaction` or with a `note`.
+
+    `log` is the change log of a table of change flows. Never raises; see `StreamAccounts`.
+    """
+    accounts = _of_batch(counted_rows(counters, query.counted), batch_id)
+    if accounts.target_unchecked is not None:
+        return accounts
+    try:
+        commits = DeltaCommits(log or stage.path)
+        commit = commits.newest_write(note) if transaction is None else commits.of_transaction(*transaction)
+        if commit is None and transaction is None:
+            return replace(accounts, target_unchecked="the commit was not found")
+        aside = accounts.quarantined
+        if transaction is None and query.checking is not None and aside:  # no other flow writes to this quarantine
+            told = _rows(DeltaCommits(quarantine.quarantine_path(stage.path)).newest_write(""))
+            aside = aside if told is None else told
+        return _with_written(replace(accounts, quarantined=aside), _rows(commit))
+    except _UNREADABLE as error:
+        return replace(accounts, target_unchecked=_unreadable(error))
+
+
+def accounts_of_snapshot(query: FlowQuery, counters: Counters, *, batch_id: int) -> BatchAccounts:
+    """Returns the accounts of a snapshot that was just applied."""
+    accounts = _of_batch(counted_rows(counters, query.counted), batch_id)
+    reason = accounts.target_unchecked or "rows of a snapshot that the table has already are not written"
+    return replace(accounts, target_unchecked=reason)
+
+
+def _of_batch(rows: CountedRows, batch_id: int) -> BatchAccounts:
+    return BatchAccounts(
+        batch_id=batch_id,
+        read=None,
+        evaluated=rows.evaluated,
+        written=None,
+        dropped=rows.dropped,
+        quarantined=rows.quarantined,
+        dropped_in_views=rows.dropped_in_views,
+        query_unchecked=_BATCH_QUERY,
+        target_unchecked="Spark told no counts of the query" if rows.evaluated is None else None,
+    )
+
+
+def _rows(commit: Commit | None) -> int | None:
+    return 0 if commit is None else commit.rows
+
+
+def _with_written(accounts: BatchAccounts, rows: int | None) -> BatchAccounts:
+    if rows is None:
+        return replace(accounts, target_unchecked="the commit does not tell how many rows it wrote")
+    return replace(accounts, written=rows)
+
+
+def _with_deletion_vectors(progress: Mapping[str, Any]) -> str | None:
+    """Returns a Delta source whose files may hold deleted rows, or that cannot be asked."""
+    for source in progress.get("sources") or []:
+        path = delta_path(str(source.get("description")), "DeltaSource")
+        try:
+            if path is not None and "deletionVectors" in (DeltaTable(path).protocol().writer_features or ()):
+                return path
+        except _UNREADABLE:
+            return path
+    return None
+
+
+def _unreadable(error: BaseException) -> str:
+    return f"the log of the target does not tell: {(str(error).splitlines() or [type(error).__name__])[0]}"

@@ -1,0 +1,153 @@
+"""What single commits of a Delta table say of themselves, read from its log without loading the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.storage.filesystem import Storage
+
+_LOOKED_BACK: Final = 100
+
+
+class CommitOutOfReach(Exception):
+    """Whether a table has a commit cannot be known: the commits that would tell are too many, or gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit: `transaction` is (app id, version), `note` the user metadata.
+
+    `rows` is how many rows its operation says it wrote, else how many its files hold; None when nobody tells.
+    """
+
+    version: int
+    operation: str
+    rows: int | None
+    transaction: tuple[str, int] | None
+    note: str
+
+
+class DeltaCommits:
+    """The newest commits of the Delta table at `uri`, each read once, in the order of time. Not thread-safe.
+
+    Reading raises what `Storage` raises for a log that cannot be read, ValueError for one that is torn.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self._storage = Storage(uri)
+        self._next: int | None = None
+        self._ahead: dict[int, Commit] = {}
+
+    def of_transaction(self, app_id: str, version: int) -> Commit | None:
+        """Returns the commit of a transaction, None when there is none; call it with growing versions.
+
+        The first call looks back over a hundred commits at most, a later one only at what is new.
+
+        Raises:
+            CommitOutOfReach: nobody knows, because what would tell is further back or was cleaned up.
+        """
+        if self._next is None:
+            newest = self._newest()
+            self._next = newest + 1
+            found = self._back_from(newest, lambda commit: _is_up_to(commit, app_id, version))
+            return found if found is not None and found.transaction == (app_id, version) else None
+        self._ahead = {number: commit for number, commit in self._ahead.items() if number >= version}
+        while version not in self._ahead and (commit := self._read(self._next)) is not None:
+            self._next += 1
+            if commit.transaction is not None and commit.transaction[0] == app_id:
+                self._ahead[commit.transaction[1]] = commit
+        if version not in self._ahead and self._newest() >= self._next:  # old commits were cleaned up meanwhile
+            self._next = None
+            return self.of_transaction(app_id, version)
+        return self._ahead.pop(version, None)
+
+    def newest_write(self, note: str) -> Commit | None:
+        """Returns the newest commit that wrote rows with this note, whatever maintenance has committed since.
+
+        Raises:
+            CommitOutOfReach: as `of_transaction`.
+        """
+        return self._back_from(self._newest(), lambda commit: commit.operation == "WRITE" and commit.note == note)
+
+    def _newest(self) -> int:
+        """Returns the newest version, -1 for none: commits follow each other without a gap from the last checkpoint on.
+
+        That takes a few looks for a file, whatever the number of commits and of the table's files.
+        """
+        there = self._last_checkpoint()
+        step = 1
+        while self._exists(there + step):
+            there, step = there + step, 2 * step
+        while step > 1:
+            step //= 2
+            if self._exists(there + step):
+                there += step
+        return there
+
+    def _last_checkpoint(self) -> int:
+        try:
+            return int(json.loads(self._storage.read_text("_delta_log/_last_checkpoint"))["version"])
+        except FileNotFoundError:
+            return -1
+
+    def _exists(self, version: int) -> bool:
+        return self._storage.exists(f"_delta_log/{version:020d}.json")
+
+    def _back_from(self, newest: int, wanted: Callable[[Commit], bool]) -> Commit | None:
+        for version in range(newest, max(-1, newest - _LOOKED_BACK), -1):
+            commit = self._read(version)
+            if commit is None:
+                raise CommitOutOfReach(f"commit {version} is not there any more")
+            if wanted(commit):
+                return commit
+        if newest >= _LOOKED_BACK:
+            raise CommitOutOfReach(f"the newest {_LOOKED_BACK} commits do not tell")
+        return None
+
+    def _read(self, version: int) -> Commit | None:
+        try:
+            content = self._storage.read_text(f"_delta_log/{version:020d}.json")
+        except FileNotFoundError:
+            return None
+        return parse_commit(version, content)
+
+
+def _is_up_to(commit: Commit, app_id: str, version: int) -> bool:
+    """Whether it is of that transaction or an earlier one of the same application: no later look can find it."""
+    return commit.transaction is not None and commit.transaction[0] == app_id and commit.transaction[1] <= version
+
+
+def parse_commit(version: int, content: str) -> Commit:
+    """Reads a file of `_delta_log`.
+
+    Raises:
+        ValueError: it holds something else.
+    """
+    info: dict[str, Any] = {}
+    transaction: tuple[str, int] | None = None
+    files: list[str] = []
+    for line in content.splitlines():
+        if line.startswith('{"add"'):
+            files.append(line)
+        elif line.startswith('{"commitInfo"'):
+            info = json.loads(line)["commitInfo"]
+        elif line.startswith('{"txn"'):
+            said = json.loads(line)["txn"]
+            transaction = (str(said["appId"]), int(said["version"]))
+    metrics = info.get("operationMetrics") or {}
+    rows = int(metrics["numOutputRows"]) if "numOutputRows" in metrics else _rows_of(files)
+    return Commit(version, str(info.get("operation", "")), rows, transaction, str(info.get("userMetadata") or ""))
+
+
+def _rows_of(files: list[str]) -> int | None:
+    total = 0
+    for line in files:
+        statistics = json.loads(line)["add"].get("stats")
+        records = json.loads(statistics).get("numRecords") if statistics else None
+        if not isinstance(records, int):
+            return None
+        total += records
+    return total

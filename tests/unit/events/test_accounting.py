@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.events import BatchAccounts, Event, EventType, Level, Origin, Verdict, builders, verdict_of
+
+ADDS_UP = BatchAccounts(
+    7, read=20, evaluated=14, written=9, dropped=3, quarantined=2, dropped_in_views=1, late=2, deduplicated=3
+)
+_PARTS = ("written", "dropped", "quarantined", "dropped_in_views", "late", "deduplicated")
+_ROWS = st.integers(0, 10**9)
+
+
+def test_what_adds_up_is_balanced() -> None:
+    assert ADDS_UP.verdict is Verdict.BALANCED
+    assert (ADDS_UP.missing_in_query, ADDS_UP.missing_in_target, ADDS_UP.broken_equation) == (0, 0, "")
+
+
+@given(st.fixed_dictionaries(dict.fromkeys(_PARTS, _ROWS)), st.integers(-5, 5), st.integers(-5, 5))
+def test_a_difference_on_either_side_breaks_the_accounts(parts: dict[str, int], lost: int, unwritten: int) -> None:
+    evaluated = parts["written"] + parts["dropped"] + parts["quarantined"] + unwritten
+    read = evaluated + parts["dropped_in_views"] + parts["late"] + parts["deduplicated"] + lost
+    known: dict[str, Any] = {"batch_id": 0, "read": read, "evaluated": evaluated, **parts}
+    accounts = BatchAccounts(**known)
+    assert (accounts.missing_in_query, accounts.missing_in_target) == (lost, unwritten)
+    assert (accounts.verdict is Verdict.BROKEN) == bool(lost or unwritten)
+    assert bool(accounts.broken_equation) == bool(lost or unwritten)
+
+
+def test_what_cannot_be_checked_is_no_break() -> None:
+    filtered = replace(ADDS_UP, read=1000, query_unchecked="a filter")
+    assert filtered.verdict is Verdict.BALANCED
+    function = replace(ADDS_UP, written=None, target_unchecked="a function")
+    assert function.verdict is Verdict.NOT_CHECKABLE
+    assert replace(function, read=21).verdict is Verdict.BROKEN
+    assert replace(ADDS_UP, evaluated=None).verdict is Verdict.NOT_CHECKABLE
+    assert [check["reason"] for check in function.to_json()["checks"]] == [None, "a function"]
+
+
+def test_the_message_says_what_is_missing() -> None:
+    lost = replace(ADDS_UP, written=8)
+    assert lost.broken_equation == "14 rows evaluated, but 8 written + 3 dropped + 2 quarantined: 1 missing"
+    doubled = replace(ADDS_UP, read=18)
+    expected = "18 rows read, but 14 evaluated + 1 dropped in views + 2 late + 3 deduplicated: 2 too many"
+    assert doubled.broken_equation == expected
+    message, details = builders.accounting("orders", lost)
+    assert message == f"orders: batch 7 does not add up: {lost.broken_equation}"
+    assert details["accounting"]["checks"][1]["missing"] == 1
+    assert builders.accounting("orders", ADDS_UP)[0] == "orders: batch 7 adds up: 14 rows evaluated, 9 written"
+    unknown = replace(ADDS_UP, written=None, target_unchecked="a function")
+    assert builders.accounting("orders", unknown)[0] == "orders: batch 7 cannot be checked: a function"
+
+
+def test_a_verdict_is_read_back_from_its_event_only() -> None:
+    def event(details: object, event_type: EventType = EventType.ACCOUNTING) -> Event:
+        moment = datetime(2026, 1, 1, tzinfo=UTC)
+        return Event("1", 1, moment, Origin("p", "u"), Level.METRICS, event_type, "", {"accounting": details})
+
+    assert verdict_of(event(ADDS_UP.to_json())) is Verdict.BALANCED
+    assert verdict_of(event({"verdict": "OTHER"})) is None
+    assert verdict_of(event("text")) is None
+    assert verdict_of(event(ADDS_UP.to_json(), EventType.FLOW_PROGRESS)) is None
