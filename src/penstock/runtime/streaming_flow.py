@@ -11,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.config import Trigger, TriggerKind
 from penstock.errors import PenstockError
 from penstock.events import CheckpointedBatch, FlowStatus, Level
+from penstock.graph.quarantine import has_quarantine, quarantine_path
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.accounting import StreamAccounts, report_accounts
 from penstock.runtime.board import TableProgress
@@ -106,7 +107,7 @@ class StreamingFlow:
                 owner = FlowOwner(services.pipeline, str(self._stage.dataset), self._flow.flow.name)
                 note_stream(self._checkpoint, self._flow.stream, owner)
             if not is_started(self._checkpoint):
-                self._remember_transactions()  # none can be of this query
+                self._remember_transactions(built)  # none can be of this query
             query = self._start(built, writer, follows=follows)
             run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
@@ -173,7 +174,7 @@ class StreamingFlow:
             return
         self._services.board.table(self._stage.dataset).committed()
         self._batches += 1
-        self._remember_transactions()
+        self._remember_transactions(built)
         if built.checking is not None:
             counters = built.checking.take_counters(int(progress["batchId"]))
             progress["observedMetrics"] = {**(progress.get("observedMetrics") or {}), **counters}
@@ -190,9 +191,11 @@ class StreamingFlow:
             return None  # the batch is done all the same
         return CheckpointedBatch(query_id, planned.offsets, planned.settings if self._batches == 1 else {})
 
-    def _remember_transactions(self) -> None:
+    def _remember_transactions(self, built: FlowQuery) -> None:
         if isinstance(self._stage, RunStreamingFlow):
             remember_transactions(self._services.spark, self._stage.path)
+            if built.checking is not None and has_quarantine(built.checking.table):
+                remember_transactions(self._services.spark, quarantine_path(self._stage.path))
 
     def _evolves(self, built: FlowQuery, error: BaseException) -> bool:
         """Whether the failure only says that the input has new columns, which the next start reads."""

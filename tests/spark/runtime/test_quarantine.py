@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
 from tests.oracle.tables import read_table
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import UpdateState
-from penstock.runtime import UpdateOutcome
+from penstock.runtime import UpdateOutcome, streaming_flow
+from penstock.spark.known_transactions import remember_transactions
 from penstock.spark.writes import append_to_table
 
 Row = dict[str, Any]
@@ -108,11 +111,20 @@ def _assert_accounted(project: PipelineProject, outcome: UpdateOutcome, table: s
     assert totals["read"] == totals["written"] + totals["dropped"] + totals["quarantined"], totals
 
 
-def test_each_row_is_in_its_table_or_in_quarantine(project: PipelineProject) -> None:
+def test_each_row_is_in_its_table_or_in_quarantine(project: PipelineProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: set[str] = set()
+
+    def noting(spark: SparkSession, path: str) -> None:
+        if remember_transactions(spark, path):
+            told.add(Path(path).name)
+
     project.write(PIPELINE)
     project.arrive("1", _ROWS[:25])
-    first = project.run()
+    with monkeypatch.context() as patch:
+        patch.setattr(streaming_flow, "remember_transactions", noting)
+        first = project.run()
     assert first.errors == ()
+    assert told >= {"orders", "orders__quarantine", "shared", "shared__quarantine"}, "Delta is spared both looks"
     _assert_accounted(project, first, "orders", 25)
     project.arrive("2", _ROWS[25:])
     second = project.run()
