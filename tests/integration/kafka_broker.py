@@ -15,7 +15,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from tests.integration.java import broker_class_path, java_executable
-from tests.processes import Server, ServerFailedError, free_ports
+from tests.processes import Server, ServerFailedError, free_ports, wait_until
 
 _HEAP = "400m"
 _PROPERTIES = """\
@@ -107,6 +107,21 @@ class KafkaBroker:
         """Creates a topic and returns once it can be written to."""
         admin = AdminClient({"bootstrap.servers": self.address})
         admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1)])[topic].result(30)
+
+    def delete_before(self, topic: str, offset: int, *, partition: int = 0) -> None:
+        """Deletes the messages before an offset, as retention does."""
+        admin = AdminClient({"bootstrap.servers": self.address})
+        [deleted] = admin.delete_records([TopicPartition(topic, partition, offset)]).values()
+        deleted.result(30)
+
+    def recreate_topic(self, topic: str) -> None:
+        """Deletes a topic with its messages and creates it again, empty."""
+        admin = AdminClient({"bootstrap.servers": self.address})
+        admin.delete_topics([topic])[topic].result(30)
+        wait_until(
+            lambda: topic not in admin.list_topics(timeout=10).topics, timeout=30, what="the topic to be deleted"
+        )
+        self.create_topic(topic)
 
     def produce(self, topic: str, values: Iterable[bytes | str | Mapping[str, Any]], *, key: str | None = None) -> int:
         """Writes the values, mappings as JSON, and returns how many the broker acknowledged.

@@ -67,6 +67,7 @@ class PipelineProject:
         refresh: tuple[str, ...] = (),
         full_refresh: tuple[str, ...] = (),
         full_refresh_all: bool = False,
+        accept_data_loss: tuple[str, ...] = (),
         on_event: Callable[[Event], None] | None = None,
         trigger: str | None = None,
         stop: threading.Event | None = None,
@@ -75,6 +76,7 @@ class PipelineProject:
         return run_update(
             self.config.with_run_options(trigger=trigger),
             RefreshSelection(refresh, full_refresh, full_refresh_all),
+            accept_data_loss=accept_data_loss,
             on_event=on_event,
             stop=stop,
             spark=self.spark,

@@ -42,6 +42,14 @@ def run(
             "--trigger", metavar="INTERVAL", help='Start a batch this often, e.g. "10 seconds"; or available_now.'
         ),
     ] = None,
+    accept_data_loss: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-data-loss",
+            metavar="FLOW",
+            help="Let this flow go on without the data whose loss it has reported; may be given several times.",
+        ),
+    ] = None,
     ui: Annotated[bool, typer.Option("--ui", help="Serve the dashboard while the run lasts.")] = False,
     environment: Environment = None,
     pipeline: Pipeline = None,
@@ -61,7 +69,7 @@ def run(
 
         note(f"Dashboard: {start_in_background(config.storage).url}")
     enter(config, short_lived=False)
-    outcome, view = _run(config, chosen)
+    outcome, view = _run(config, chosen, accept_data_loss or [])
 
     from penstock.cli.summary import print_summary
     from penstock.events.reader import read_events
@@ -79,7 +87,9 @@ def run(
         raise typer.Exit(codes.pop() if len(codes) == 1 else 1)
 
 
-def _run(config: PipelineConfig, chosen: RefreshSelection) -> tuple[UpdateOutcome, ProgressView]:
+def _run(
+    config: PipelineConfig, chosen: RefreshSelection, accept_data_loss: list[str]
+) -> tuple[UpdateOutcome, ProgressView]:
     """Runs the update in a thread of its own, while this one draws and takes signals.
 
     PySpark takes over SIGINT when it is started in the main thread; here it is not, so a signal is
@@ -98,7 +108,12 @@ def _run(config: PipelineConfig, chosen: RefreshSelection) -> tuple[UpdateOutcom
 
             ended.put(
                 run_update(
-                    config, chosen, cause="USER_ACTION", on_event=view.on_event, stop=stop, progress=view.progress
+                    config,
+                    chosen,
+                    accept_data_loss=accept_data_loss,
+                    on_event=view.on_event,
+                    stop=stop,
+                    progress=view.progress,
                 )
             )
         except BaseException as error:  # noqa: BLE001 -- handed to the main thread, which raises it

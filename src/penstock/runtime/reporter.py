@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from penstock.errors import PenstockError
@@ -114,6 +114,19 @@ class Reporter:
         """A flow failed and is tried again after `pause` seconds."""
         reason = f"tries again in {pause:g} s: {error.message}"
         self.flow(flow, FlowStatus.QUEUED, reason=reason, level=Level.WARN)
+
+    def accepted_loss(self, flow: tuple[Identifier, str], condition: str, facts: Mapping[str, str]) -> None:
+        """A flow, given by its target and name, goes on without data that it reported lost: a person accepted it."""
+        target, name = flow
+        lost = facts.get("lost") or facts.get("detail")
+        arguments = {"dataset": str(target), "flow": name, "condition": condition, "lost": lost}
+        self._log.append(
+            EventType.USER_ACTION,
+            *builders.user_action("ACCEPT_DATA_LOSS", arguments=arguments),
+            level=Level.WARN,
+            dataset=str(target),
+            flow=name,
+        )
 
     def flow(
         self,

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,6 +16,7 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import has_quarantine
 from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
+from penstock.runtime.accepted_loss import ReportedLoss
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
 from penstock.runtime.reporter import Reporter
@@ -27,6 +29,7 @@ from penstock.spark.listener import ProgressListener
 from penstock.spark.plans import counts_twice
 from penstock.spark.quarantine import with_source
 from penstock.spark.query_settings import query_settings, spark_settings
+from penstock.spark.source_loss import reading_without, settings_without
 from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.sources.kafka import check_brokers
 from penstock.storage import StorageLayout
@@ -61,6 +64,7 @@ class FlowServices:
 
     `stop` is set when the update shall end after the current batches, `abandon` when it shall not wait for
     them: another run has taken the storage over, or this one was interrupted. `trigger` is the pipeline's;
+    `accepted` gives, by target and name of a flow, the data loss with which it shall go on.
     `evaluation` guards the session's settings while a dataset function runs and its query starts.
     """
 
@@ -78,6 +82,7 @@ class FlowServices:
     trigger: Trigger
     stop: threading.Event
     abandon: threading.Event
+    accepted: Mapping[tuple[Identifier, str], ReportedLoss] = field(default_factory=dict)
     evaluation: threading.RLock = field(default_factory=threading.RLock)
 
     def query(
@@ -143,7 +148,13 @@ class FlowServices:
             str(target),
             count_once,
             checkpoint,
+            partial(reading_without, self.accepted_by(flow)),
         )
+
+    def accepted_by(self, flow: ResolvedFlow) -> str | None:
+        """Returns the condition of the data loss with which the flow shall go on in this update."""
+        loss = self.accepted.get((flow.flow.target, flow.flow.name))
+        return None if loss is None else loss.condition
 
     @contextmanager
     def configured(self, flow: ResolvedFlow) -> Iterator[None]:
@@ -153,7 +164,7 @@ class FlowServices:
 
     def spark_conf(self, flow: ResolvedFlow) -> dict[str, str]:
         """Returns the Spark settings of the flow and its table; `pipelines.*` are Penstock's, not Spark's."""
-        return spark_settings(self.graph.flow_settings(flow))
+        return {**spark_settings(self.graph.flow_settings(flow)), **settings_without(self.accepted_by(flow))}
 
     def trigger_of(self, flow: ResolvedFlow) -> Trigger:
         """Returns the flow's trigger: its own mode or interval in a continuous run, else the pipeline's."""

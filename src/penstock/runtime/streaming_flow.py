@@ -10,9 +10,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.config import Trigger, TriggerKind
 from penstock.errors import PenstockError
-from penstock.events import CheckpointedBatch, FlowStatus, Level
+from penstock.events import CheckpointedBatch, FlowStatus, Level, tail_events
 from penstock.graph.quarantine import has_quarantine, quarantine_path
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
+from penstock.runtime.accepted_loss import was_asked_to_correct_data
 from penstock.runtime.accounting import StreamAccounts, report_accounts
 from penstock.runtime.board import TableProgress
 from penstock.runtime.change_target import with_merged
@@ -25,6 +26,7 @@ from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.known_transactions import remember_transactions
 from penstock.spark.progress import batch_progress
+from penstock.spark.source_loss import FILES, check_planned_files, go_on_elsewhere, source_loss
 from penstock.spark.sources.auto_loader import describe_failure
 from penstock.spark.translate import is_upstream_schema_change, translate_failure
 from penstock.spark.writes import StreamWriter, start_stream
@@ -35,6 +37,7 @@ _POLL_SECONDS = 0.5
 _DRAIN_POLL_SECONDS = 0.1
 _LISTENER_SECONDS = 10.0
 _LAST_BATCH_SECONDS = 120.0
+_RECENT_EVENTS = 2000
 _AS_FAST_AS_POSSIBLE = Trigger(TriggerKind.PROCESSING_TIME)
 
 
@@ -101,6 +104,7 @@ class StreamingFlow:
         try:
             services.reporter.flow(self._flow, FlowStatus.STARTING)
             built = services.query(self._flow, checkpoint=self._checkpoint)
+            self._check_sources(built)
             follows = self._follows()
             writer = stream_writer(self._stage, services, built)
             if self._flow.stream is not None:
@@ -136,6 +140,26 @@ class StreamingFlow:
                 query_name=self._query_name,
                 checkpoint=self._checkpoint,
                 trigger=_AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow),
+            )
+
+    def _check_sources(self, built: FlowQuery) -> None:
+        """Looks at what the checkpoint says was not read yet; a loss that a person has accepted is left behind."""
+        flow, storage = (self._flow.flow.target, self._flow.flow.name), self._services.layout.uri
+        accepted = self._services.accepted.get(flow)
+        if accepted is not None:
+            go_on_elsewhere(self._checkpoint, accepted.facts)
+        if accepted is None or accepted.condition != FILES:
+            match self._stage:
+                case RunStreamingFlow(path=path) if built.checking is None:
+                    table: str | None = path
+                case _:
+                    table = None
+            check_planned_files(
+                self._checkpoint,
+                dataset=str(self._stage.dataset),
+                flow=self._flow.flow.name,
+                table=table,
+                corrected=lambda: was_asked_to_correct_data(tail_events(storage, _RECENT_EVENTS), flow),
             )
 
     def _follows(self) -> bool:
@@ -212,9 +236,11 @@ class StreamingFlow:
         return False
 
     def _translated(self, error: BaseException) -> PenstockError:
-        dataset = str(self._stage.dataset)
-        return describe_failure(error, dataset=dataset) or translate_failure(
-            error, dataset=dataset, flow=self._flow.flow.name
+        dataset, flow = str(self._stage.dataset), self._flow.flow.name
+        return (
+            describe_failure(error, dataset=dataset)
+            or source_loss(error, dataset=dataset, flow=flow, checkpoint=self._checkpoint)
+            or translate_failure(error, dataset=dataset, flow=flow)
         )
 
     def _say(self, reason: str) -> None:

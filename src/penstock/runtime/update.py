@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -12,12 +12,13 @@ from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
 from penstock.errors import PenstockError, StateError, UpdateRefused
-from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
+from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id, read_events
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import (
     ExcludeDataset,
     FlowStage,
 )
+from penstock.runtime.accepted_loss import accepted_losses
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
 from penstock.runtime.event_hooks import EventHooks
@@ -56,6 +57,7 @@ def run_update(
     config: PipelineConfig,
     selection: RefreshSelection,
     *,
+    accept_data_loss: Sequence[str] = (),
     cause: str = "USER_ACTION",
     on_event: Callable[[Event], None] | None = None,
     stop: threading.Event | None = None,
@@ -64,7 +66,8 @@ def run_update(
 ) -> UpdateOutcome:
     """Brings the selected tables up to date; blocks until that is done, or `stop` is set.
 
-    The storage is locked meanwhile. `on_event` is called with each event, from any thread, and must
+    `accept_data_loss` names flows that shall go on without the data whose loss they have reported. The storage is
+    locked meanwhile. `on_event` is called with each event, from any thread, and must
     be quick; `progress` with a line before each slow step of the start. `spark` is a session to run
     on; without one Spark is started, and goes on until this process ends.
 
@@ -97,7 +100,9 @@ def run_update(
         try:
             reporter.update(UpdateState.WAITING_FOR_RESOURCES)
             workspace = Workspace.open(config, say, spark=spark)
-            state, errors = _run(workspace, selection, reporter=reporter, hooks=hooks, stopping=stopping, say=say)
+            state, errors = _run(
+                workspace, selection, accept_data_loss, reporter=reporter, hooks=hooks, stopping=stopping, say=say
+            )
         except PenstockError as error:
             reporter.update(UpdateState.FAILED, error=error)
             raise
@@ -110,6 +115,7 @@ def run_update(
 def _run(
     workspace: Workspace,
     selection: RefreshSelection,
+    accept_data_loss: Sequence[str],
     *,
     reporter: Reporter,
     hooks: EventHooks,
@@ -126,6 +132,11 @@ def _run(
     reporter.plan(plan)
     if plan.refusals:
         raise UpdateRefused(plan.refusals)
+    accepted = accepted_losses(
+        accept_data_loss, graph, read_events(config.storage) if accept_data_loss else (), default_schema=config.schema
+    )
+    for flow, loss in accepted.items():
+        reporter.accepted_loss(flow, loss.condition, loss.facts)
     reporter.update(UpdateState.SETTING_UP_TABLES)
     set_up_tables(plan, workspace.spark)
     flows = tuple(stage for stage in plan.stages if isinstance(stage, FlowStage))
@@ -148,6 +159,7 @@ def _run(
         trigger=config.trigger,
         stop=stopping.stop,
         abandon=stopping.abandon,
+        accepted=accepted,
     )
     listener.attach(workspace.spark)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from penstock.graph.resolved import Input
 from penstock.graph.sql_query import SqlQuery
 from penstock.spark import _jvm
 from penstock.spark.expectations import ObservedExpectations, observe_expectations
-from penstock.spark.read_hooks import handling_reads
+from penstock.spark.read_hooks import Load, handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader
 from penstock.spark.sources.kafka import broker_addresses
 from penstock.spark.sources.stream_read import StreamRead
@@ -55,6 +55,10 @@ class EvaluationSettings:
     persist: bool = False
 
 
+def _none(source_format: str) -> Mapping[str, str]:
+    return {}
+
+
 @dataclass(slots=True)
 class Evaluation:
     """One call of a dataset function, or (`dataset` None) of a pipeline file's module-level code.
@@ -63,6 +67,7 @@ class Evaluation:
     itself, `sources` those that the checkpoint knows by name, also of the views that are inlined.
     `count_once` puts an exchange behind each counted view, for a query that `counts_twice`. `checkpoint` is that of the
     stream that is going to run; None when none is.
+    `more_options` gives what the streaming sources of a format are read with beside the author's options.
     """
 
     spark: SparkSession
@@ -72,6 +77,7 @@ class Evaluation:
     dataset: str | None
     count_once: bool = False
     checkpoint: str | None = None
+    more_options: Callable[[str], Mapping[str, str]] = _none
     inputs: list[Input] = field(default_factory=list)
     sources: list[Input] = field(default_factory=list)
     auto_loader_sources: list[AutoLoaderSource] = field(default_factory=list)
@@ -108,6 +114,7 @@ class Evaluation:
             str(view.identifier),
             self.count_once,
             self.checkpoint,
+            self.more_options,
             sources=self.sources,
             auto_loader_sources=self.auto_loader_sources,
             observed=self.observed,
@@ -161,6 +168,8 @@ class Evaluation:
         """Answers a read by name: the pipeline's datasets first, then the storage's tables."""
         self._chosen_name = source_name
         try:
+            if streaming:
+                options = {**options, **self.more_options("delta")}
             return self._table(spark, name, streaming=streaming, options=options)
         finally:
             self._chosen_name = None
@@ -189,16 +198,17 @@ class Evaluation:
             self.note(Input("delta", name, streaming=True, name=source))
             return spark.readStream.format("delta").options(**options).name(source).load(stored)
 
-    def stream(self, spark: SparkSession, read: StreamRead, load: Callable[[str], DataFrame]) -> DataFrame:
+    def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Answers a streaming read of something outside the pipeline."""
         description = shown_path(describe_source(read), self.settings.directory)
         name = self.source_name(read.name or f"{read.format}_{description.rstrip('/').rpartition('/')[2]}")
         self.note(Input(read.format, description, streaming=True, name=name))
         with handling_reads(None):
+            more = self.more_options(read.format)
             if read.format.casefold() == "cloudfiles":
                 frame, source = load_auto_loader(
                     spark,
-                    read,
+                    replace(read, options={**read.options, **more}),
                     schema_location=self.schemas(name),
                     source_name=name,
                     persist=self.settings.persist,
@@ -207,7 +217,7 @@ class Evaluation:
                 return frame
             if read.format.casefold() == "kafka":
                 self.brokers.extend(broker_addresses(read))
-            return load(name)
+            return load(name, more)
 
     def path(self, path: str, *, batch: bool) -> str:
         """Maps a path of another platform to a local one and a relative one to the pipeline's folder."""

@@ -20,6 +20,9 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from penstock.spark.sources.stream_read import StreamRead
 
+Load = Callable[[str, Mapping[str, str]], DataFrame]
+"""Spark's own streaming read under a source name, with options beside those of the author."""
+
 
 class ReadHandler(Protocol):
     """What the hooks ask while a pipeline file or a dataset function runs."""
@@ -38,8 +41,8 @@ class ReadHandler(Protocol):
         `source_name` is the name that the author gives the source of a streaming read.
         """
 
-    def stream(self, spark: SparkSession, read: StreamRead, load: Callable[[str], DataFrame]) -> DataFrame:
-        """Called for each other streaming read; `load(name)` is Spark's own read under that source name."""
+    def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
+        """Called for each other streaming read; `load` is Spark's own."""
 
     def path(self, path: str, *, batch: bool) -> str:
         """Called for each path that is read or written; returns where it really is. `batch` tells a read of a batch."""
@@ -171,7 +174,7 @@ def _hook_stream_read(method: str) -> None:
             return handler.stream(
                 self._spark,
                 StreamRead(format="table", options=dict(record["options"]), schema=None, path=table_name),
-                lambda name: original(self.name(record["name"] or name), table_name),
+                lambda name, options: original(self.options(**options).name(record["name"] or name), table_name),
             )
         path = arguments[0] if arguments else named.pop("path", None)
         if method == "load":
@@ -190,7 +193,7 @@ def _hook_stream_read(method: str) -> None:
         return handler.stream(
             self._spark,
             read if record["name"] is None else read.named(record["name"]),
-            lambda name: original(self.name(name), *positional, **named),
+            lambda name, options: original(self.options(**options).name(name), *positional, **named),
         )
 
     setattr(DataStreamReader, method, hooked)

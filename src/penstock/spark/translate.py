@@ -39,7 +39,6 @@ _STATE_CONDITIONS = (
     "STREAMING_CHECKPOINT",
     "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
     "CONCURRENT_STREAM_LOG_UPDATE",
-    "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
 )
 _CHANGED_ROWS = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
 _TYPE_CONDITIONS = ("DELTA_FAILED_TO_MERGE_FIELDS", "DELTA_MERGE_INCOMPATIBLE")
@@ -51,7 +50,7 @@ _KAFKA_AWAY = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconne
 
 
 @dataclass(frozen=True, slots=True)
-class _Cause:
+class Cause:
     """One exception of a Java cause chain."""
 
     class_name: str
@@ -117,7 +116,7 @@ def _translate_analysis(
         not_mapped.location, not_mapped.dataset = location, dataset
         return not_mapped
     kind, detail = type(error).__name__, str(error)
-    if causes := tuple(_causes(error)):
+    if causes := tuple(causes_of(error)):
         kind, detail = causes[0].class_name.rpartition(".")[2], causes[0].message
     return DefinitionError(
         "DATASET_FUNCTION_FAILED", location=location, dataset=dataset, error=kind, detail=_first_line(detail)
@@ -129,13 +128,13 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     if isinstance(error, PenstockError):
         error.dataset = error.dataset or dataset
         return error
-    causes = tuple(_causes(error))
+    causes = tuple(causes_of(error))
     for cause in causes:
         if known := _known_failure(cause, dataset, flow):
             return known
     if _jvm_is_gone(error, causes):
         return ExternalError("JVM_DIED", dataset=dataset)
-    root = causes[-1] if causes else _Cause(type(error).__name__, None, str(error), {})
+    root = causes[-1] if causes else Cause(type(error).__name__, None, str(error), {})
     said = [cause for cause in causes if cause.condition not in {None, "STREAM_FAILED"}]
     detail = (said[-1] if said else root).message
     return ExternalError("FLOW_FAILED", dataset=dataset, flow=flow, detail=_first_line(detail))
@@ -148,7 +147,7 @@ def translate_set_up(error: BaseException, table: Table, path: str) -> PenstockE
     if known.condition != "FLOW_FAILED":
         return known
     detail = known.facts["detail"]
-    if any(cause.condition == "DELTA_CANNOT_CREATE_LOG_PATH" for cause in _causes(error)):
+    if any(cause.condition == "DELTA_CANNOT_CREATE_LOG_PATH" for cause in causes_of(error)):
         return ConfigError("STORAGE_NOT_WRITABLE", location=table.location, dataset=dataset, path=path, reason=detail)
     return DefinitionError(
         "TABLE_SETUP_FAILED", location=table.location, dataset=dataset, name=dataset, path=path, detail=detail
@@ -162,12 +161,12 @@ def reason_of(error: PySparkException) -> str:
 
 def is_upstream_schema_change(error: BaseException) -> bool:
     """Whether a Delta source only says that its table has a new schema, which a restart reads."""
-    return any((cause.condition or "").startswith("DELTA_SCHEMA_CHANGED") for cause in _causes(error))
+    return any((cause.condition or "").startswith("DELTA_SCHEMA_CHANGED") for cause in causes_of(error))
 
 
 def user_raised(error: BaseException) -> str | None:
     """Returns the text that a `raise_error()` inside the query raised, or None."""
-    for cause in _causes(error):
+    for cause in causes_of(error):
         if cause.condition == "USER_RAISED_EXCEPTION":
             return cause.parameters.get("errorMessage") or cause.message
     return None
@@ -175,10 +174,10 @@ def user_raised(error: BaseException) -> str | None:
 
 def failure_messages(error: BaseException) -> tuple[str, ...]:
     """Returns the message of each exception behind a failure, outermost first."""
-    return tuple(cause.message for cause in _causes(error))
+    return tuple(cause.message for cause in causes_of(error))
 
 
-def _known_failure(cause: _Cause, dataset: str, flow: str) -> PenstockError | None:
+def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | None:
     condition = cause.condition or ""
     if condition == "USER_RAISED_EXCEPTION" and (start := cause.message.find(FAILURE_MARK)) >= 0:
         return _expectation_failure(cause.message[start + len(FAILURE_MARK) :], dataset)
@@ -231,16 +230,16 @@ def _origin(origin: dict[str, Any]) -> str:
     return f" of {', '.join(words)}" if words else ""
 
 
-def _causes(error: BaseException) -> Iterator[_Cause]:
+def causes_of(error: BaseException) -> Iterator[Cause]:
     """Walks a Python exception into the Java exceptions behind it, outermost first."""
     throwable: Any = None
     if isinstance(error, CapturedException):
         throwable = error._origin
         if throwable is None:
-            yield _Cause(type(error).__name__, error.getCondition(), _message(error), {})
+            yield Cause(type(error).__name__, error.getCondition(), _message(error), {})
             throwable = getattr(error._cause, "_origin", None) if error._cause else None
             if throwable is None and error._cause is not None:
-                yield from _causes(error._cause)
+                yield from causes_of(error._cause)
     elif isinstance(error, Py4JJavaError):
         throwable = error.java_exception
     seen = 0
@@ -254,11 +253,11 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
                 with suppress(Py4JError):  # reflection finds no method on a class that Scala made private
                     found = throwable.getMessageParameters()
                     parameters = {str(key): str(found[key]) for key in found} if found else {}
-            yield _Cause(throwable.getClass().getName(), condition, str(throwable.getMessage()), parameters, state)
+            yield Cause(throwable.getClass().getName(), condition, str(throwable.getMessage()), parameters, state)
             throwable = throwable.getCause()
 
 
-def _jvm_is_gone(error: BaseException, causes: tuple[_Cause, ...]) -> bool:
+def _jvm_is_gone(error: BaseException, causes: tuple[Cause, ...]) -> bool:
     if isinstance(error, (Py4JNetworkError, ConnectionError, BrokenPipeError)):
         return True
     return isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError) and not causes

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
 from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
-from penstock.spark.read_hooks import handling_reads
+from penstock.spark.read_hooks import Load, handling_reads
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.spark.sql.arguments import evaluate
 from penstock.spark.sql.column_qualifiers import qualify
@@ -44,7 +44,7 @@ class StatementReads(Protocol):
     ) -> DataFrame | None:
         """Answers a read by name; None leaves the name to Spark's catalog."""
 
-    def stream(self, spark: SparkSession, read: StreamRead, load: Callable[[str], DataFrame]) -> DataFrame:
+    def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Answers a streaming read of something outside the pipeline."""
 
     def path(self, path: str, *, batch: bool) -> str:
@@ -197,7 +197,9 @@ class _Run:
             return self._reads.stream(
                 self._spark,
                 read,
-                lambda chosen: self._spark.readStream.options(**read.options).name(chosen).table(name),
+                lambda chosen, more: (
+                    self._spark.readStream.options(**{**read.options, **more}).name(chosen).table(name)
+                ),
             )
         return frame
 

@@ -20,14 +20,17 @@ from penstock.storage.checkpoint.logs import (
     parse_source_log,
 )
 from penstock.storage.checkpoint.newest import Finding, NewestFiles, Repair, check_newest, repair
+from penstock.storage.checkpoint.planned_files import ChangedFiles, PlannedFile, changed_files, planned_files
 from penstock.storage.checkpoint.rebuild import rebuild
 from penstock.storage.checkpoint.rewind import forget_rewind, note_rewind, rewind
+from penstock.storage.checkpoint.source_offsets import move_source, newest_batch, newest_offsets
 from penstock.storage.checkpoint.sources import missing_source_files
 from penstock.storage.checkpoint.state import OperatorState, StateStore, missing_state_files, operators, parse_operator
 
 __all__ = [
     "OFFSET_LOG_VERSION",
     "Backup",
+    "ChangedFiles",
     "CheckpointFolder",
     "CheckpointToCopy",
     "CopiedCheckpoint",
@@ -36,14 +39,19 @@ __all__ = [
     "NewestFiles",
     "OperatorState",
     "PlannedBatch",
+    "PlannedFile",
     "Repair",
     "Restoration",
     "StateStore",
     "UnknownVersion",
+    "changed_files",
     "check_newest",
     "forget_rewind",
     "missing_source_files",
     "missing_state_files",
+    "move_source",
+    "newest_batch",
+    "newest_offsets",
     "note_rewind",
     "numbers_in",
     "operators",
@@ -52,6 +60,7 @@ __all__ = [
     "parse_planned_batch",
     "parse_query_id",
     "parse_source_log",
+    "planned_files",
     "read_backup",
     "rebuild",
     "repair",

@@ -11,7 +11,7 @@ from uuid import UUID
 OFFSET_LOG_VERSION: Final = "v2"
 """The version that names sources; `v1` counts them by position."""
 
-_VOID_OFFSET = "-"
+VOID_OFFSET: Final = "-"
 _OFFSET_VERSIONS = frozenset({"v1", OFFSET_LOG_VERSION})
 _COMMIT_VERSIONS = frozenset({"v1", "v2"})
 _SOURCE_VERSIONS = frozenset({"v1"})
@@ -61,7 +61,7 @@ def parse_planned_batch(content: bytes) -> PlannedBatch:
             name, colon, text = line.partition(":")
             if not colon or not name or name in offsets:
                 raise DamagedFile("holds a line that is no offset")
-        offsets[name] = None if text == _VOID_OFFSET else _value(text)
+        offsets[name] = None if text == VOID_OFFSET else _value(text)
     return PlannedBatch(
         version,
         _number(metadata, "batchWatermarkMs"),

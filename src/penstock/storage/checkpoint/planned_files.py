@@ -1,0 +1,110 @@
+"""The files of a batch that was planned and not committed, and what has become of them since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from penstock.storage.checkpoint.folder import numbers_in
+from penstock.storage.checkpoint.logs import parse_planned_batch, parse_source_log
+from penstock.storage.filesystem import Storage
+
+_SAME_MILLISECONDS = 2  # a float of seconds since 1970 does not keep them exactly
+_SAME_SECOND = 1000  # all that an object store keeps
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A file that a batch shall read: where, and its time of modification when it was listed, in ms since 1970."""
+
+    path: str
+    listed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFiles:
+    """Paths of planned files that are gone, or hold something else than when they were listed."""
+
+    deleted: tuple[str, ...] = ()
+    overwritten: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.deleted or self.overwritten)
+
+    def __str__(self) -> str:
+        """The files in words, a few of them by name."""
+        said = [_few(paths, word) for paths, word in ((self.deleted, "deleted"), (self.overwritten, "overwritten"))]
+        return "; ".join(text for text in said if text)
+
+
+def planned_files(checkpoint_uri: str) -> tuple[PlannedFile, ...]:
+    """Returns the files of file sources in the newest batch when that is not committed; else none.
+
+    Raises:
+        DamagedFile, UnknownVersion: the checkpoint cannot be read.
+    """
+    checkpoint = Storage(checkpoint_uri)
+    planned = numbers_in(checkpoint, "offsets")
+    if not planned or checkpoint.exists(f"commits/{planned[-1]}"):
+        return ()
+    ends = _file_offsets(checkpoint, planned[-1])
+    starts = _file_offsets(checkpoint, planned[-2]) if len(planned) > 1 else {}
+    return tuple(
+        file
+        for source, end in ends.items()
+        for step in range(starts.get(source, -1) + 1, end + 1)
+        for file in _files_of(checkpoint, source, step)
+    )
+
+
+def changed_files(files: tuple[PlannedFile, ...]) -> ChangedFiles:
+    """Compares planned files with what is stored now; lists each of their folders once."""
+    now: dict[str, float | None] = {}
+    for folder in {file.path.rpartition("/")[0] for file in files}:
+        storage = Storage(folder)
+        now |= {f"{folder}/{file.name}": file.modified for file in storage.list() if not file.is_directory}
+    deleted = [file.path for file in files if file.path not in now]
+    overwritten = [file.path for file in files if file.path in now and _is_newer(file, now[file.path])]
+    return ChangedFiles(tuple(deleted), tuple(overwritten))
+
+
+def _is_newer(file: PlannedFile, modified: float | None) -> bool:
+    if modified is None:
+        return False
+    tolerance = _SAME_SECOND if "://" in file.path else _SAME_MILLISECONDS
+    return abs(modified * 1000 - file.listed_ms) >= tolerance
+
+
+def _file_offsets(checkpoint: Storage, batch: int) -> dict[str, int]:
+    offsets = parse_planned_batch(checkpoint.read_bytes(f"offsets/{batch}")).offsets
+    return {
+        name: int(offset["logOffset"])
+        for name, offset in offsets.items()
+        if isinstance(offset, dict) and "logOffset" in offset
+    }
+
+
+def _files_of(checkpoint: Storage, source: str, step: int) -> list[PlannedFile]:
+    for name in (f"sources/{source}/{step}", f"sources/{source}/{step}.compact"):
+        if checkpoint.exists(name):
+            entries = parse_source_log(checkpoint.read_bytes(name))
+            return [
+                PlannedFile(_path(entry["path"]), int(entry["timestamp"]))
+                for entry in entries
+                if entry["batchId"] == step
+            ]
+    return []
+
+
+def _path(uri: str) -> str:
+    """A local file's path, or the URI; Spark writes both encoded."""
+    plain = unquote(uri)
+    return "/" + plain.removeprefix("file:").lstrip("/") if plain.startswith("file:") else plain
+
+
+def _few(paths: tuple[str, ...], word: str) -> str:
+    if not paths:
+        return ""
+    shown = ", ".join(paths[:3])
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return f"{word}: {shown}{more}"
