@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 
 def run(program: str) -> subprocess.CompletedProcess[str]:
     start = "import atexit, sys, threading; from penstock.cli.ending import end_quickly; "
-    return subprocess.run([sys.executable, "-c", start + program], capture_output=True, text=True, check=False)
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-c", start + program]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
 
 
 def test_output_is_flushed_and_what_registered_for_the_end_is_called() -> None:
