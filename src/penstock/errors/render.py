@@ -33,3 +33,8 @@ def _render_all(several: SeveralErrors) -> str:
     if isinstance(several, PipelineInvalid) and several.downstream:
         summary += f" Not checked, because they read a failed dataset: {', '.join(several.downstream)}."
     return "\n\n".join([*parts, summary])
+
+
+def first_line(error: BaseException) -> str:
+    """Returns what another library's error says in its first line, or its class for one that says nothing."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from penstock.errors import ConfigError, StateError
+from penstock.errors import ConfigError, StateError, first_line
 from penstock.events.types import Event
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import RULES, TIME, quarantine_of, quarantine_path
@@ -70,7 +70,7 @@ def summarize(quarantine: StoredTable) -> QuarantineSummary:
         rules = pa.table(query.execute(f"SELECT {RULES} AS rules FROM rows").read_all()).column("rules")  # noqa: S608 - a constant
     except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
         name = str(quarantine.identifier)
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=reason) from error
     counts: dict[str, int] = {}
     for names in rules.to_pylist():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from penstock.errors import ConfigError, StateError, did_you_mean
+from penstock.errors import ConfigError, StateError, did_you_mean, first_line
 from penstock.events.types import Event, EventType
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import stored_protection
@@ -124,7 +124,7 @@ def read_table(
     try:
         delta = DeltaTable(table.uri)
     except (DeltaError, OSError) as error:
-        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=_first_line(error)) from error
+        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
     _check_open(table, delta.metadata().configuration)
     asked = version if version is not None else timestamp
     if asked is not None:
@@ -142,7 +142,7 @@ def read_table(
         batches = QueryBuilder().register("rows", delta).execute(query)
         content = pa.table(batches.read_all())
     except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
-        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=_first_line(error)) from error
+        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
     shown = content.slice(0, limit)
     columns = [column.to_pylist() for column in shown.columns]
     return TableRows(
@@ -173,7 +173,3 @@ def _order_by(table: StoredTable, columns: list[str], sort: str | None, *, desce
         raise ConfigError("COLUMN_NOT_FOUND", dataset=str(table.identifier), column=sort, hint=hint)
     quoted = '"' + column.replace('"', '""') + '"'
     return f" ORDER BY {quoted} {'DESC' if descending else 'ASC'} NULLS LAST"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

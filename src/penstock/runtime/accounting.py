@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from penstock.config import TriggerKind
-from penstock.errors import DataError, PenstockError
+from penstock.errors import DataError, PenstockError, first_line
 from penstock.events import BatchAccounts, Verdict
 from penstock.graph import quarantine
 from penstock.graph.elements import ChangeFlow, FunctionSink
@@ -23,6 +23,7 @@ from penstock.spark.row_keeping import RowKeeping, row_keeping
 from penstock.storage.delta_commits import Commit, CommitOutOfReach, DeltaCommits
 
 _BATCH_QUERY = "Spark does not tell how many rows a batch query reads"
+_NOTHING_TOLD = "Spark told no counts of the query"
 _NO_COUNTS = "its query told no counts: the target has had this batch before"
 _UNREADABLE = (PenstockError, DeltaError, CommitOutOfReach, OSError, ValueError)
 
@@ -66,10 +67,7 @@ class StreamAccounts:
     def of(cls, stage: RunStreamingFlow | RunSinkFlow, query: FlowQuery, services: FlowServices) -> StreamAccounts:
         """Prepares the accounts of a flow whose query is about to start."""
         real_time = services.trigger_of(stage.flow).kind is TriggerKind.REAL_TIME
-        log = None
-        if isinstance(stage, RunStreamingFlow) and isinstance(stage.flow.flow, ChangeFlow):
-            log = services.layout.change_log(stage.dataset, stage.generation)
-        return cls(stage, query, row_keeping(query.frame), real_time, log)
+        return cls(stage, query, row_keeping(query.frame), real_time, _change_log(stage, services))
 
     def draw_up(self, progress: Mapping[str, Any]) -> BatchAccounts:
         """Returns the accounts of the batch that Spark's `progress` tells of, with all counters among its metrics."""
@@ -77,19 +75,9 @@ class StreamAccounts:
         read = int(progress.get("numInputRows") or 0)
         late = sum(int(state["numRowsDroppedByWatermark"]) for state in progress["stateOperators"])
         repeats = deduplicated_rows(progress)
-        accounts = BatchAccounts(
-            batch_id=int(progress["batchId"]),
-            read=read,
-            evaluated=rows.evaluated,
-            written=None,
-            dropped=rows.dropped,
-            quarantined=rows.quarantined,
-            dropped_in_views=rows.dropped_in_views,
-            late=late,
-            deduplicated=repeats or 0,
-            query_unchecked=self._unchecked_query(read, rows, repeats),
-            target_unchecked=_NO_COUNTS if rows.evaluated is None else None,
-        )
+        unchecked = self._unchecked_query(read, rows, repeats)
+        accounts = _counted(rows, int(progress["batchId"]), query_unchecked=unchecked, no_counts=_NO_COUNTS)
+        accounts = replace(accounts, read=read, late=late, deduplicated=repeats or 0)
         if accounts.target_unchecked is None:
             accounts = self._with_commits(accounts, progress)
         if accounts.evaluated == 0 and accounts.written:  # Delta's sink left out a batch that the table had already
@@ -148,28 +136,28 @@ class StreamAccounts:
         """Returns the rows in the commit of a batch, 0 without a commit, None when the commit does not tell."""
         commits = self._commits.setdefault(path, DeltaCommits(path))
         commit = commits.of_transaction(app_id, batch)
-        return 0 if commit is None else commit.rows
+        return _rows(commit)
 
 
 def accounts_of_refresh(
     stage: RefreshMaterializedView | RunOnceFlow,
     query: FlowQuery,
     counters: Counters,
+    services: FlowServices,
     *,
     batch_id: int,
     transaction: tuple[str, int] | None,
     note: str,
-    log: str | None = None,
 ) -> BatchAccounts:
     """Returns the accounts of a batch query that was just written, under a `transaction` or with a `note`.
 
-    `log` is the change log of a table of change flows. Never raises; see `StreamAccounts`.
+    Never raises; see `StreamAccounts`.
     """
-    accounts = _of_batch(counted_rows(counters, query.counted), batch_id)
+    accounts = _counted(counted_rows(counters, query.counted), batch_id)
     if accounts.target_unchecked is not None:
         return accounts
     try:
-        commits = DeltaCommits(log or stage.path)
+        commits = DeltaCommits(_change_log(stage, services) or stage.path)
         commit = commits.newest_write(note) if transaction is None else commits.of_transaction(*transaction)
         if commit is None and transaction is None:
             return replace(accounts, target_unchecked="the commit was not found")
@@ -184,12 +172,15 @@ def accounts_of_refresh(
 
 def accounts_of_snapshot(query: FlowQuery, counters: Counters, *, batch_id: int) -> BatchAccounts:
     """Returns the accounts of a snapshot that was just applied."""
-    accounts = _of_batch(counted_rows(counters, query.counted), batch_id)
+    accounts = _counted(counted_rows(counters, query.counted), batch_id)
     reason = accounts.target_unchecked or "rows of a snapshot that the table has already are not written"
     return replace(accounts, target_unchecked=reason)
 
 
-def _of_batch(rows: CountedRows, batch_id: int) -> BatchAccounts:
+def _counted(
+    rows: CountedRows, batch_id: int, *, query_unchecked: str | None = _BATCH_QUERY, no_counts: str = _NOTHING_TOLD
+) -> BatchAccounts:
+    """Returns what a query has counted itself, with no word of the target yet; `no_counts`: why it has none."""
     return BatchAccounts(
         batch_id=batch_id,
         read=None,
@@ -198,9 +189,18 @@ def _of_batch(rows: CountedRows, batch_id: int) -> BatchAccounts:
         dropped=rows.dropped,
         quarantined=rows.quarantined,
         dropped_in_views=rows.dropped_in_views,
-        query_unchecked=_BATCH_QUERY,
-        target_unchecked="Spark told no counts of the query" if rows.evaluated is None else None,
+        query_unchecked=query_unchecked,
+        target_unchecked=no_counts if rows.evaluated is None else None,
     )
+
+
+def _change_log(
+    stage: RunStreamingFlow | RunSinkFlow | RefreshMaterializedView | RunOnceFlow, services: FlowServices
+) -> str | None:
+    """Where the events of a change flow are remembered; None for a flow of another kind."""
+    if isinstance(stage, (RunStreamingFlow, RunOnceFlow)) and isinstance(stage.flow.flow, ChangeFlow):
+        return services.layout.change_log(stage.dataset, stage.generation)
+    return None
 
 
 def _rows(commit: Commit | None) -> int | None:
@@ -226,4 +226,4 @@ def _with_deletion_vectors(progress: Mapping[str, Any]) -> str | None:
 
 
 def _unreadable(error: BaseException) -> str:
-    return f"the log of the target does not tell: {(str(error).splitlines() or [type(error).__name__])[0]}"
+    return f"the log of the target does not tell: {first_line(error)}"

@@ -91,19 +91,13 @@ class BatchFlow:
             self._stage,
             query,
             counters,
+            services,
             batch_id=self._refreshes,
             transaction=transaction,
             note=note,
-            log=self._change_log(),
         )
         report_accounts(accounts, self._flow, services)
         self._refreshes += 1
-
-    def _change_log(self) -> str | None:
-        """Where the events of a once-flow of changes are remembered."""
-        if isinstance(self._stage, RunOnceFlow) and isinstance(self._flow.flow, ChangeFlow):
-            return self._services.layout.change_log(self._stage.dataset, self._stage.generation)
-        return None
 
     def _append(self, query: FlowQuery, transaction: tuple[str, int], conf: Mapping[str, str]) -> Counters:
         checking = query.checking

@@ -14,6 +14,7 @@ from typing import Any
 from penstock.errors import ConfigError
 from penstock.storage import Storage
 from penstock.storage.checkpoint import DamagedFile, UnknownVersion, parse_planned_batch
+from penstock.storage.delta_commits import commit_version
 
 FROM_THE_FIRST_VERSION = {"startingVersion": "0"}
 _COMMITS = 30  # each is a request to the storage
@@ -48,14 +49,14 @@ def _outside_a_snapshot(checkpoint: Storage, source: str) -> bool:
 
 
 def _only_grew(log: Storage) -> bool:
-    commits = [entry for entry in log.list() if entry.name.endswith(".json") and entry.name[:20].isdigit()]
-    if len(commits) > _COMMITS or sum(commit.size for commit in commits) > _BYTES:
+    commits = {version: entry for entry in log.list() if (version := commit_version(entry.name)) is not None}
+    if len(commits) > _COMMITS or sum(entry.size for entry in commits.values()) > _BYTES:
         return False
-    if [int(commit.name.removesuffix(".json")) for commit in commits] != list(range(len(commits))):
+    if list(commits) != list(range(len(commits))):
         return False
     shapes = set()
-    for commit in commits:
-        for line in log.read_text(commit.uri).splitlines():
+    for entry in commits.values():
+        for line in log.read_text(entry.uri).splitlines():
             [(action, content)] = json.loads(line).items()
             if action not in _GROWS:
                 return False

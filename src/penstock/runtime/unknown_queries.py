@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
 from penstock.graph.identifier import Identifier
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.delta_commits import read_commit, transactions_of
 
 _COMMITS_LOOKED_AT: Final = 100
 _QUERY_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -24,15 +24,12 @@ def has_unknown_query(layout: StorageLayout, target: Identifier, path: str, vers
 
 
 def _queries(table: Storage, version: int) -> set[str]:
-    found = set()
+    found = set[str]()
     for number in range(version, max(-1, version - _COMMITS_LOOKED_AT), -1):
-        try:
-            content = table.read_text(f"_delta_log/{number:020d}.json")
-        except FileNotFoundError:
+        content = read_commit(table, number)
+        if content is None:
             break
-        for line in content.splitlines():
-            if '"txn"' in line and _QUERY_ID.fullmatch(app_id := str(json.loads(line).get("txn", {}).get("appId"))):
-                found.add(app_id)
+        found |= {app_id for app_id, _ in transactions_of(content) if _QUERY_ID.fullmatch(app_id)}
     return found
 
 

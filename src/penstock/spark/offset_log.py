@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 
 from penstock.storage import Storage
-from penstock.storage.checkpoint import OFFSET_LOG_VERSION, numbers_in
+from penstock.storage.checkpoint import OFFSET_LOG_VERSION, numbers_in, replace_file
 
 _KEY = "spark.sql.shuffle.partitions"
 
@@ -44,8 +44,6 @@ def _add_entry(checkpoint: Storage, batch: int, shuffle_partitions: int) -> bool
     if _KEY in metadata.setdefault("conf", {}):
         return False
     metadata["conf"][_KEY] = str(shuffle_partitions)
-    # Hadoop's checksum would no longer fit; a file without one is read unchecked.
-    checkpoint.delete(f"offsets/.{batch}.crc")
     text = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False)
-    checkpoint.write_text_atomic(f"offsets/{batch}", f"{version}\n{text}{newline}{offsets}")
+    replace_file(checkpoint, f"offsets/{batch}", f"{version}\n{text}{newline}{offsets}")
     return True

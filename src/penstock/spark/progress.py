@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.events.types import BatchProgress, ExpectationCount
 from penstock.spark.expectations import ObservedExpectations
+from penstock.storage import local_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,7 @@ def delta_path(description: str, kind: str) -> str | None:
     """Returns the path in how a `DeltaSource` or `DeltaSink` describes itself; None for another source or sink."""
     if not description.startswith(f"{kind}["):
         return None
-    path = description.removeprefix(f"{kind}[").removesuffix("]")
-    return path.removeprefix("file:") if path.startswith("file:/") else path
+    return local_path(description.removeprefix(f"{kind}[").removesuffix("]"))
 
 
 def _watermark(progress: Mapping[str, Any]) -> str | None:

@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 
 from penstock.errors import PenstockError, StateError
 from penstock.spark.translate import causes_of
-from penstock.storage import Storage
+from penstock.storage import Storage, local_path
 from penstock.storage.checkpoint import (
     ChangedFiles,
     DamagedFile,
@@ -28,6 +28,7 @@ from penstock.storage.checkpoint import (
     parse_query_id,
     planned_files,
 )
+from penstock.storage.delta_commits import commit_version
 
 KAFKA: Final = "KAFKA_DATA_LOSS"
 FILES: Final = "SOURCE_FILES_LOST"
@@ -42,7 +43,6 @@ _LOG_GONE = "DELTA_LOG_FILE_NOT_FOUND"
 _COMMITS_GONE = "DELTA_MISSING_FILES_UNEXPECTED_VERSION"
 _REASON = re.compile(r"Reason:\s*(.+)", re.DOTALL)
 _GROUP = re.compile(r"\s+with consumer group \S+?(?=\.?(\s|$))")
-_COMMIT = re.compile(r"\d{20}\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.")
 
 
@@ -59,13 +59,13 @@ def source_loss(error: BaseException, *, dataset: str, flow: str, checkpoint: st
             old, new = cause.parameters.get("oldTableId", ""), cause.parameters.get("newTableId", "")
             return _lost(TABLE, dataset, flow, lost=f"the table {old}; there is {new} now", table_id=old)
         if condition.startswith(_LOG_GONE) and (path := cause.parameters.get("logPath")):
-            return _snapshot_gone(_local(path).removesuffix("/_delta_log"), dataset, flow, checkpoint)
+            return _snapshot_gone(local_path(path).removesuffix("/_delta_log"), dataset, flow, checkpoint)
         if condition == _COMMITS_GONE:
             versions = cause.parameters
             first, earliest = int(versions["startVersion"]), int(versions["earliestVersion"])
             return _commits_gone(first, earliest, dataset, flow, checkpoint)
         if condition == _FILE_GONE and (path := cause.parameters.get("path")):
-            return _file_lost(_local(path), dataset, flow, checkpoint)
+            return _file_lost(local_path(path), dataset, flow, checkpoint)
     return None
 
 
@@ -175,7 +175,7 @@ def first_readable_version(log: Collection[str], *, after: int, has_older_batch:
     left. But a query with one batch only, which `has_older_batch` denies, asks on its start for the table as it was
     before its offset, which nothing but a checkpoint of the table tells there.
     """
-    commits = {int(name[:20]) for name in log if _COMMIT.fullmatch(name)}
+    commits = {version for name in log if (version := commit_version(name)) is not None}
     checkpoints = {int(found[1]) for name in log if (found := _CHECKPOINT.match(name))}
     start = max(commits | checkpoints, default=-1) + 1
     while start - 1 in commits:
@@ -229,7 +229,3 @@ def _table_id(path: str) -> str | None:
         return str(DeltaTable(path).metadata().id)
     except (DeltaError, OSError, ValueError, PenstockError):
         return None
-
-
-def _local(uri: str) -> str:
-    return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri

@@ -3,17 +3,48 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.storage.filesystem import Storage
 
 _LOOKED_BACK: Final = 100
+_COMMIT_FILE: Final = re.compile(r"(\d{20})\.json")
 
 
 class CommitOutOfReach(Exception):
     """Whether a table has a commit cannot be known: the commits that would tell are too many, or gone."""
+
+
+def commit_version(file_name: str) -> int | None:
+    """Returns the version of which a file of `_delta_log` is the commit; None for a checkpoint and the like."""
+    found = _COMMIT_FILE.fullmatch(file_name)
+    return None if found is None else int(found[1])
+
+
+def read_commit(table: Storage, version: int) -> str | None:
+    """Returns the actions of a commit, each a line of JSON; None when it is not there (any more)."""
+    try:
+        return table.read_text(_file_of(version))
+    except FileNotFoundError:
+        return None
+
+
+def transactions_of(content: str) -> Iterator[tuple[str, int]]:
+    """Yields the transactions (app id, version) that a commit notes.
+
+    Raises:
+        ValueError: an action is no JSON.
+    """
+    for line in content.splitlines():
+        if '"txn"' in line and isinstance(noted := json.loads(line).get("txn"), dict):
+            yield str(noted["appId"]), int(noted["version"])
+
+
+def _file_of(version: int) -> str:
+    return f"_delta_log/{version:020d}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +125,7 @@ class DeltaCommits:
             return -1
 
     def _exists(self, version: int) -> bool:
-        return self._storage.exists(f"_delta_log/{version:020d}.json")
+        return self._storage.exists(_file_of(version))
 
     def _back_from(self, newest: int, wanted: Callable[[Commit], bool]) -> Commit | None:
         for version in range(newest, max(-1, newest - _LOOKED_BACK), -1):
@@ -108,11 +139,8 @@ class DeltaCommits:
         return None
 
     def _read(self, version: int) -> Commit | None:
-        try:
-            content = self._storage.read_text(f"_delta_log/{version:020d}.json")
-        except FileNotFoundError:
-            return None
-        return parse_commit(version, content)
+        content = read_commit(self._storage, version)
+        return None if content is None else parse_commit(version, content)
 
 
 def _is_up_to(commit: Commit, app_id: str, version: int) -> bool:
@@ -127,16 +155,13 @@ def parse_commit(version: int, content: str) -> Commit:
         ValueError: it holds something else.
     """
     info: dict[str, Any] = {}
-    transaction: tuple[str, int] | None = None
     files: list[str] = []
     for line in content.splitlines():
         if line.startswith('{"add"'):
             files.append(line)
         elif line.startswith('{"commitInfo"'):
             info = json.loads(line)["commitInfo"]
-        elif line.startswith('{"txn"'):
-            said = json.loads(line)["txn"]
-            transaction = (str(said["appId"]), int(said["version"]))
+    transaction = next(transactions_of(content), None)
     metrics = info.get("operationMetrics") or {}
     rows = int(metrics["numOutputRows"]) if "numOutputRows" in metrics else _rows_of(files)
     return Commit(version, str(info.get("operation", "")), rows, transaction, str(info.get("userMetadata") or ""))

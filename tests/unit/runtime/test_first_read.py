@@ -44,6 +44,13 @@ def test_a_young_table_that_only_grew(tmp_path: Path) -> None:
     assert answer(str(tmp_path / "new"), table, maxFilesPerTrigger="1", skipChangeCommits="true")
 
 
+def test_other_files_of_the_log_are_no_commits(tmp_path: Path) -> None:
+    table = table_of(tmp_path, CREATED, APPENDED)
+    for name in (f"{0:020}.{1:020}.compacted.json", f"{1:020}.checkpoint.{'0' * 8}.json"):
+        (Path(table) / "_delta_log" / name).write_text("{}", encoding="utf-8")
+    assert answer(str(tmp_path / "new"), table)
+
+
 @pytest.mark.parametrize("option", ["startingVersion", "startingTimestamp", "readChangeFeed", "withEventTimeOrder"])
 def test_not_when_an_option_says_what_to_read(tmp_path: Path, option: str) -> None:
     assert not answer(str(tmp_path / "new"), table_of(tmp_path, CREATED, APPENDED), **{option: "1"})

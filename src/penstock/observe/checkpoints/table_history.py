@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.storage import Storage
+from penstock.storage.delta_commits import read_commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,8 @@ def undo_batches(uri: str, newest: int, app_id: str, batch: int) -> Undone | Non
 
 
 def _commit(storage: Storage, version: int) -> Commit | None:
-    try:
-        content = storage.read_text(f"_delta_log/{version:020d}.json")
-    except FileNotFoundError:
+    content = read_commit(storage, version)
+    if content is None:
         return None
     operation, transactions, changes = "", dict[str, int](), False
     for line in content.splitlines():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.errors import StateError
+from penstock.errors import StateError, first_line
 from penstock.plan.state import GENERATION
 from penstock.storage import Storage
+from penstock.storage.delta_commits import read_commit, transactions_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -43,7 +43,7 @@ class Target:
             generation = int(table.metadata().configuration.get(GENERATION, "0"))
             return cls(name, uri, table.version(), generation, table)
         except (DeltaError, OSError, ValueError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=reason) from error
 
     @property
@@ -78,21 +78,16 @@ class Target:
         try:
             self._table.restore(version)
         except (DeltaError, OSError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             raise StateError("TABLE_NOT_READABLE", dataset=self.name, name=self.name, reason=reason) from error
 
     def version_of(self, query_id: str, batch: int) -> int | None:
         """Returns the version that a batch made; None when it is not among the newest hundred."""
         storage = Storage(self.uri)
         for version in range(self.version, max(-1, self.version - _COMMITS_LOOKED_AT), -1):
-            try:
-                content = storage.read_text(f"_delta_log/{version:020d}.json")
-            except FileNotFoundError:
+            content = read_commit(storage, version)
+            if content is None:
                 return None
-            for line in content.splitlines():
-                if '"txn"' not in line:
-                    continue
-                note = json.loads(line).get("txn") or {}
-                if (note.get("appId"), note.get("version")) == (query_id, batch):
-                    return version
+            if (query_id, batch) in transactions_of(content):
+                return version
         return None

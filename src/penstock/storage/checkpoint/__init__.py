@@ -8,7 +8,7 @@ from penstock.storage.checkpoint.backup import (
     write_backup,
 )
 from penstock.storage.checkpoint.changes import Restoration, reset, restore
-from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
+from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in, replace_file
 from penstock.storage.checkpoint.logs import (
     OFFSET_LOG_VERSION,
     DamagedFile,
@@ -64,6 +64,7 @@ __all__ = [
     "read_backup",
     "rebuild",
     "repair",
+    "replace_file",
     "reset",
     "restore",
     "rewind",

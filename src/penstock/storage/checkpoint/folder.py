@@ -199,6 +199,15 @@ def numbers_in(storage: Storage, folder: str) -> list[int]:
     return sorted(int(entry.name) for entry in storage.list(folder) if entry.name.isdecimal())
 
 
+def replace_file(checkpoint: Storage, name: str, text: str) -> None:
+    """Replaces a file of a checkpoint, or writes a new one; a process that dies in between leaves the old or the new.
+
+    Hadoop's checksum would no longer fit, so it goes first: a file without one is read unchecked.
+    """
+    checkpoint.delete(checksum_of(name))
+    checkpoint.write_text_atomic(name, text)
+
+
 def checksum_of(name: str) -> str:
     """Returns the name of Hadoop's checksum of a file."""
     folder, slash, file = name.rpartition("/")

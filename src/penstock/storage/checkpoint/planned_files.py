@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from penstock.storage.checkpoint.folder import numbers_in
 from penstock.storage.checkpoint.logs import parse_planned_batch, parse_source_log
-from penstock.storage.filesystem import Storage
+from penstock.storage.filesystem import Storage, local_path
 
 _SAME_MILLISECONDS = 2  # a float of seconds since 1970 does not keep them exactly
 _SAME_SECOND = 1000  # all that an object store keeps
@@ -98,8 +98,7 @@ def _files_of(checkpoint: Storage, source: str, step: int) -> list[PlannedFile]:
 
 def _path(uri: str) -> str:
     """A local file's path, or the URI; Spark writes both encoded."""
-    plain = unquote(uri)
-    return "/" + plain.removeprefix("file:").lstrip("/") if plain.startswith("file:") else plain
+    return local_path(unquote(uri))
 
 
 def _few(paths: tuple[str, ...], word: str) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.storage.checkpoint.folder import numbers_in
+from penstock.storage.checkpoint.folder import numbers_in, replace_file
 from penstock.storage.checkpoint.logs import (
     OFFSET_LOG_VERSION,
     VOID_OFFSET,
@@ -57,7 +57,5 @@ def _rewrite(checkpoint: Storage, batch: int, source: str, offset: str) -> bool:
     if version != OFFSET_LOG_VERSION:
         return False
     lines = [f"{source}:{offset}" if line.startswith(f"{source}:") else line for line in rest.split("\n")]
-    # Hadoop's checksum would no longer fit; a file without one is read unchecked.
-    checkpoint.delete(f"offsets/.{batch}.crc")
-    checkpoint.write_text_atomic(f"offsets/{batch}", version + newline + "\n".join(lines))
+    replace_file(checkpoint, f"offsets/{batch}", version + newline + "\n".join(lines))
     return True
