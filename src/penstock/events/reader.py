@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Final
 
 from penstock.events.segments import last_events, list_segments, read_lines, try_decode
 from penstock.events.types import Event
 from penstock.storage import Storage
+
+RECENT: Final = 2000  # events, which are read in milliseconds
 
 
 def read_events(storage_uri: str, *, after_sequence: int = -1) -> Iterator[Event]:
@@ -26,7 +29,7 @@ def read_events(storage_uri: str, *, after_sequence: int = -1) -> Iterator[Event
                 yield event
 
 
-def tail_events(storage_uri: str, count: int) -> list[Event]:
+def tail_events(storage_uri: str, count: int = RECENT) -> list[Event]:
     """Returns the last `count` events, oldest first, reading the end of the log only."""
     storage = Storage(storage_uri)
     newest_first: list[Event] = []

@@ -27,7 +27,6 @@ from penstock.runtime.unknown_queries import has_unknown_query
 from penstock.storage import StorageLayout
 from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, check_newest
 
-_RECENT_EVENTS: Final = 2000
 _RECENT_BATCHES: Final = 50
 
 
@@ -186,7 +185,7 @@ class CheckpointChecks:
 
     @cached_property
     def _recent_records(self) -> FlowRecords:
-        return FlowRecords(tail_events(self.layout.uri, _RECENT_EVENTS))
+        return FlowRecords(tail_events(self.layout.uri))
 
 
 def _inherited(folder: CheckpointFolder) -> int | None:

@@ -37,7 +37,6 @@ _POLL_SECONDS = 0.5
 _DRAIN_POLL_SECONDS = 0.1
 _LISTENER_SECONDS = 10.0
 _LAST_BATCH_SECONDS = 120.0
-_RECENT_EVENTS = 2000
 _AS_FAST_AS_POSSIBLE = Trigger(TriggerKind.PROCESSING_TIME)
 
 
@@ -159,7 +158,7 @@ class StreamingFlow:
                 dataset=str(self._stage.dataset),
                 flow=self._flow.flow.name,
                 table=table,
-                corrected=lambda: was_asked_to_correct_data(tail_events(storage, _RECENT_EVENTS), flow),
+                corrected=lambda: was_asked_to_correct_data(tail_events(storage), flow),
             )
 
     def _follows(self) -> bool:
