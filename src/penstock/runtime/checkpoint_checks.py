@@ -26,6 +26,7 @@ from penstock.runtime.stream_notes import FlowOwner, noted_owner
 from penstock.runtime.unknown_queries import has_unknown_query
 from penstock.storage import StorageLayout
 from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, check_newest
+from penstock.storage.delta_log import log_damage
 
 _RECENT_BATCHES: Final = 50
 
@@ -76,7 +77,7 @@ class CheckpointChecks:
             check = CheckpointCheck(lost)
             if stream.folder.is_begun and not lost:
                 check = self._newest(stream)
-                refusals = (*self._foreign(stream), *check.refusals, *self._other_batches(stream))
+                refusals = (*self._foreign(stream), *check.refusals, *_damaged(stream), *self._other_batches(stream))
                 check = CheckpointCheck(refusals, check.repairs)
             if check.refusals or check.repairs:
                 yield (stream.flow.flow.target, stream.flow.flow.name), check
@@ -186,6 +187,13 @@ class CheckpointChecks:
     @cached_property
     def _recent_records(self) -> FlowRecords:
         return FlowRecords(tail_events(self.layout.uri))
+
+
+def _damaged(stream: _Stream) -> Iterator[StateError]:
+    """A table that lacks the rows of an older commit: its newest batch says nothing of them."""
+    damage = None if stream.table is None else log_damage(stream.table)
+    if damage is not None and damage.emptied:  # a count alone is `verify`'s to tell: a run must not be wrong about it
+        yield stream.refusal("TABLE_LOG_DAMAGED", reason=damage.reason)
 
 
 def _inherited(folder: CheckpointFolder) -> int | None:

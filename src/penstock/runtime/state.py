@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
+from penstock.errors import StateError, first_line
 from penstock.graph.elements import MaterializedView
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import MASKS, ROW_FILTER
@@ -36,7 +39,11 @@ def table_paths(graph: ResolvedGraph, layout: StorageLayout, settings: Evaluatio
 def snapshot(
     graph: ResolvedGraph, layout: StorageLayout, paths: Mapping[Identifier, str], *, pipeline: str
 ) -> StateSnapshot:
-    """Returns the state of all tables and sinks of the pipeline; reads only logs and the names of checkpoints."""
+    """Returns the state of all tables and sinks of the pipeline; reads only logs and the names of checkpoints.
+
+    Raises:
+        StateError: TABLE_NOT_READABLE.
+    """
     storage = Storage(layout.uri)
     tables: dict[Identifier, TableState] = {}
     opened: dict[Identifier, DeltaTable] = {}
@@ -54,10 +61,11 @@ def snapshot(
         highest[identifier] = max((number for folder in folders for number in numbers_in(storage, folder)), default=-1)
     for identifier, path in paths.items():
         if has_quarantine(graph.tables[identifier]) and DeltaTable.is_deltatable(quarantine_path(path)):
-            tables[quarantine_of(identifier)] = table_state(DeltaTable(quarantine_path(path)), quarantine_path(path))
+            aside = quarantine_of(identifier)
+            tables[aside] = table_state(_opened(aside, quarantine_path(path)), quarantine_path(path))
         if not DeltaTable.is_deltatable(path):
             continue
-        stored = opened[identifier] = DeltaTable(path)
+        stored = opened[identifier] = _opened(identifier, path)
         tables[identifier] = state = table_state(stored, path)
         if isinstance(graph.tables[identifier], MaterializedView) and (record := last_refresh(stored)) is not None:
             refreshed[identifier] = record
@@ -109,8 +117,9 @@ def _undeclared(
             path = layout.table(identifier)
             if path in declared or identifier in paths or not DeltaTable.is_deltatable(path):
                 continue
-            if DeltaTable(path).metadata().configuration.get(PIPELINE) == pipeline:
-                yield identifier
+            with suppress(DeltaError):  # what nobody writes any more keeps nobody from running
+                if DeltaTable(path).metadata().configuration.get(PIPELINE) == pipeline:
+                    yield identifier
 
 
 def is_private(path: str) -> bool:
@@ -125,6 +134,14 @@ def is_private(path: str) -> bool:
 def once_transaction(pipeline: str, target: Identifier, flow: str, generation: int) -> str:
     """Returns the Delta transaction id under which a once-flow writes; a full refresh changes it."""
     return f"{pipeline}/{target}/{flow}/{generation}"
+
+
+def _opened(identifier: Identifier, path: str) -> DeltaTable:
+    try:
+        return DeltaTable(path)
+    except DeltaError as error:
+        name = str(identifier)
+        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
 
 
 def table_state(stored: DeltaTable, path: str) -> TableState:

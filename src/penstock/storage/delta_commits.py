@@ -12,6 +12,7 @@ from penstock.storage.filesystem import Storage
 
 _LOOKED_BACK: Final = 100
 _COMMIT_FILE: Final = re.compile(r"(\d{20})\.json")
+_LOG_FILE: Final = re.compile(r"(\d{20})\..*")
 
 
 class CommitOutOfReach(Exception):
@@ -24,12 +25,20 @@ def commit_version(file_name: str) -> int | None:
     return None if found is None else int(found[1])
 
 
+def log_version(file_name: str) -> int | None:
+    """Returns the version of a file of `_delta_log`, whatever it says of it; None for one of no version."""
+    found = _LOG_FILE.fullmatch(file_name)
+    return None if found is None else int(found[1])
+
+
 def read_commit(table: Storage, version: int) -> str | None:
     """Returns the actions of a commit, each a line of JSON; None when it is not there (any more)."""
-    try:
-        return table.read_text(_file_of(version))
-    except FileNotFoundError:
-        return None
+    return _read(table, _file_of(version))
+
+
+def read_version_checksum(table: Storage, version: int) -> str | None:
+    """Returns what Delta notes of the whole table beside a commit, as JSON; None when it is not there (yet)."""
+    return _read(table, _file_of(version, "crc"))
 
 
 def transactions_of(content: str) -> Iterator[tuple[str, int]]:
@@ -43,8 +52,15 @@ def transactions_of(content: str) -> Iterator[tuple[str, int]]:
             yield str(noted["appId"]), int(noted["version"])
 
 
-def _file_of(version: int) -> str:
-    return f"_delta_log/{version:020d}.json"
+def _file_of(version: int, kind: str = "json") -> str:
+    return f"_delta_log/{version:020d}.{kind}"
+
+
+def _read(table: Storage, file: str) -> str | None:
+    try:
+        return table.read_text(file)
+    except FileNotFoundError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

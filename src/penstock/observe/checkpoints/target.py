@@ -9,6 +9,7 @@ from penstock.errors import StateError, first_line
 from penstock.plan.state import GENERATION
 from penstock.storage import Storage
 from penstock.storage.delta_commits import read_commit, transactions_of
+from penstock.storage.delta_log import damaged_files, log_damage
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -54,6 +55,22 @@ class Target:
     def newest_batch(self, query_id: str) -> int | None:
         """Returns the newest batch of a query that the table notes; None for none."""
         return self._table.transaction_version(query_id)
+
+    def damage(self) -> tuple[str, ...]:
+        """Returns what is wrong with the table's log, as ends of "it …"; see `log_damage` and `damaged_files`.
+
+        Raises:
+            StateError: TABLE_NOT_READABLE.
+        """
+        from deltalake.exceptions import DeltaError
+
+        try:
+            lost = log_damage(self._table)
+            files = tuple(f"{reason}: {file}" for file, reason in damaged_files(self.uri))
+        except (DeltaError, OSError) as error:
+            reason = first_line(error)
+            raise StateError("TABLE_NOT_READABLE", dataset=self.name, name=self.name, reason=reason) from error
+        return files if lost is None else (lost.reason, *files)
 
     def has_files_of(self, version: int) -> bool:
         """Whether all files of an older version are still there; one that cannot be read has not."""

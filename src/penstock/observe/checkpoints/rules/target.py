@@ -10,7 +10,7 @@ from penstock.storage.checkpoint import DamagedFile
 
 
 def check(inventory: Inventory, checkpoint: StoredCheckpoint) -> Iterator[StateError]:
-    """Yields CHECKPOINT_BEHIND_TARGET, CHECKPOINT_AHEAD_OF_TARGET and TABLE_NOT_READABLE.
+    """Yields CHECKPOINT_BEHIND_TARGET, CHECKPOINT_AHEAD_OF_TARGET, TABLE_LOG_DAMAGED and TABLE_NOT_READABLE.
 
     A batch is noted in the table in one commit with its rows, and in the checkpoint after that. So the
     table is up to one batch ahead, the one in flight; a batch without rows may be missing in it.
@@ -19,6 +19,7 @@ def check(inventory: Inventory, checkpoint: StoredCheckpoint) -> Iterator[StateE
     try:
         query_id, inherited = folder.query_id(), folder.inherited_batch()
         target = inventory.target(checkpoint.dataset)
+        damage = () if target is None else target.damage()
     except (DamagedFile, FileNotFoundError):
         return  # the rules about files and batches say so
     except StateError as error:
@@ -26,6 +27,8 @@ def check(inventory: Inventory, checkpoint: StoredCheckpoint) -> Iterator[StateE
         return
     if target is None:
         return
+    for reason in damage:
+        yield checkpoint.refusal("TABLE_LOG_DAMAGED", reason=reason)
     stored = target.newest_batch(query_id)
     if stored is None:
         stored = inherited  # its rows came under the id that the checkpoint had before it was restored
