@@ -4,13 +4,14 @@ from penstock.config.interval import parse_interval
 from penstock.config.library import Library, LibraryKind, find_in_folder
 from penstock.config.load import load_project
 from penstock.config.path_mapping import explain_missing_file, map_path, resolve_path
-from penstock.config.pipeline_config import PipelineConfig, RetrySettings
+from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
 from penstock.config.secret import SecretReference
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
 
 __all__ = [
     "Library",
     "LibraryKind",
+    "MaintenanceSettings",
     "PipelineConfig",
     "RetrySettings",
     "SecretReference",

@@ -88,6 +88,13 @@ _RETRIES = Section(
     )
 )
 
+_MAINTENANCE = Section(
+    (
+        Key("automatic", Flag(), "Whether runs also look after their tables.", "false", "true"),
+        Key("interval", Text(_interval), "How often a table that changes is looked after.", "6 hours", "1 day"),
+    )
+)
+
 _NAME_KEY = Key(
     "name",
     Text(plain),
@@ -174,6 +181,12 @@ _SETTINGS = (
     ),
     Key("master", Text(_master, _MASTER), "Where Spark runs.", "spark://host:7077", "local[*]"),
     Key("retries", _RETRIES, "How a flow is tried again.", "{max_flow_retries: 5}"),
+    Key(
+        "maintenance",
+        _MAINTENANCE,
+        "OPTIMIZE and VACUUM of tables, and what becomes of old checkpoints.",
+        "{interval: 6 hours}",
+    ),
 )
 
 PENSTOCK = Section(

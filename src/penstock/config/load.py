@@ -12,7 +12,7 @@ from penstock.config.formats import Choice, FileSettings, read_file
 from penstock.config.library import Library, LibraryKind
 from penstock.config.locate import PipelineFile, locate
 from penstock.config.overlay import overlay
-from penstock.config.pipeline_config import PipelineConfig, RetrySettings
+from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
 from penstock.config.reader import Placed, Settings
 from penstock.config.secret import REFERENCE, SecretReference, refer
 from penstock.config.trigger import effective_trigger
@@ -75,7 +75,7 @@ def _build(
     environ: Mapping[str, str],
 ) -> PipelineConfig:
     folder = found.path.parent
-    values = {name: placed.value for name, placed in settings.items()}
+    values = _values(settings)
     secrets = {
         name: refer(name, *placed.value, directory=folder, environ=environ, location=placed.location)
         for name, placed in values.get("secrets", {}).items()
@@ -101,7 +101,8 @@ def _build(
         secrets=secrets,
         spark_conf={**of_session, **_texts(spark_conf)},
         master=values.get("master") or of_session.get("spark.master", "local[*]"),
-        retries=_retries(values.get("retries", {})),
+        retries=RetrySettings(**_values(values.get("retries", {}))),
+        maintenance=MaintenanceSettings(**_values(values.get("maintenance", {}))),
         references=_references(spark_conf, secrets, folder, environ),
         notices=tuple(read.notices),
     )
@@ -112,9 +113,8 @@ def _settings_of_spark(configuration: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in configuration.items() if key.startswith("spark.")}
 
 
-def _retries(settings: Settings) -> RetrySettings:
-    given: dict[str, Any] = {name: placed.value for name, placed in settings.items()}
-    return RetrySettings(**given)
+def _values(settings: Settings) -> dict[str, Any]:
+    return {name: placed.value for name, placed in settings.items()}
 
 
 def _library(placed: Placed) -> Library:

@@ -25,6 +25,14 @@ class RetrySettings:
     longest_delay: float = 300.0
 
 
+@dataclass(frozen=True, slots=True)
+class MaintenanceSettings:
+    """Whether runs also look after their tables (OPTIMIZE, VACUUM, old checkpoints), and every how many seconds."""
+
+    automatic: bool = True
+    interval: float = 86_400.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineConfig:
     """A pipeline's settings after environment, overrides and defaults.
@@ -51,6 +59,7 @@ class PipelineConfig:
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     master: str = "local[*]"
     retries: RetrySettings = field(default_factory=RetrySettings)
+    maintenance: MaintenanceSettings = field(default_factory=MaintenanceSettings)
     references: Mapping[str, SecretReference] = field(default_factory=dict, repr=False)
     """The references in the values of `spark_conf`, by their text, e.g. `${env:TOKEN}`."""
     notices: tuple[ConfigError, ...] = ()

@@ -15,6 +15,7 @@ from penstock.events.types import (
     ExpectationCount,
     FlowStatus,
     Level,
+    MaintenanceProgress,
     Origin,
     UpdateState,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "ExpectationCount",
     "FlowStatus",
     "Level",
+    "MaintenanceProgress",
     "Origin",
     "SystemClock",
     "UpdateState",

@@ -9,13 +9,13 @@ are full (`schema.name`), because projections join on them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, Literal
 
 from penstock.events.accounting import BatchAccounts, Verdict
 from penstock.events.redaction import shown_option
 from penstock.events.text import clean
-from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, UpdateState
+from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, MaintenanceProgress, UpdateState
 
 Built = tuple[str, dict[str, Any]]
 DatasetType = Literal["STREAMING_TABLE", "MATERIALIZED_VIEW", "VIEW"]
@@ -308,6 +308,19 @@ def accounting(name: str, accounts: BatchAccounts) -> Built:
         case Verdict.NOT_CHECKABLE:
             message = f"{batch} cannot be checked: {accounts.target_unchecked or 'a number is not known'}"
     return message, {"accounting": accounts.to_json()}
+
+
+def maintenance(name: str, done: MaintenanceProgress) -> Built:
+    """A table was looked after, or could not be: then append it with Level.WARN and the error."""
+    words = []
+    if done.files_removed:
+        words.append(f"{_count(done.files_removed, 'file')} became {done.files_added:,}")
+    if done.files_deleted:
+        words.append(f"{_count(done.files_deleted, 'file')} that no version needs deleted")
+    if done.pruned:
+        words.append(f"{_count(len(done.pruned), 'former checkpoint')} removed")
+    message = f"{_name(name)}: {', '.join(words) or 'nothing to put together or to delete'}"
+    return _with_reason(message, done.kept_because), {"maintenance_progress": asdict(done)}
 
 
 def hook_progress(hook: str, status: Literal["FAILED", "DISABLED", "DROPPED"], *, reason: str) -> Built:

@@ -19,7 +19,7 @@ class Level(Enum):
 
 
 class EventType(Enum):
-    """The event types of the DLT event log that Penstock writes, and `accounting`, which is Penstock's own."""
+    """The event types of the DLT event log that Penstock writes, and its own: `accounting`, `maintenance_progress`."""
 
     CREATE_UPDATE = "create_update"
     USER_ACTION = "user_action"
@@ -30,6 +30,7 @@ class EventType(Enum):
     PLANNING_INFORMATION = "planning_information"
     FLOW_PROGRESS = "flow_progress"
     ACCOUNTING = "accounting"
+    MAINTENANCE_PROGRESS = "maintenance_progress"
     HOOK_PROGRESS = "hook_progress"
 
 
@@ -164,3 +165,22 @@ class BatchProgress:
     backlog_files: int | None = None
     backlog_records: int | None = None
     expectations: tuple[ExpectationCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceProgress:
+    """What was done for a table; `duration_ms` for all of it together.
+
+    OPTIMIZE took `files_removed` out of the newest version, with `bytes_removed`, and put `files_added` in. VACUUM
+    deleted `files_deleted` that no version younger than `retention_hours` needs; None when it did not run, which
+    `kept_because` explains. `pruned` are the folders of former checkpoints that were removed.
+    """
+
+    files_added: int = 0
+    files_removed: int = 0
+    bytes_removed: int = 0
+    files_deleted: int | None = None
+    retention_hours: int | None = None
+    kept_because: str | None = None
+    pruned: tuple[str, ...] = ()
+    duration_ms: int = 0

@@ -13,6 +13,7 @@ _WORDS = {
     "run_sink_flow": "stream out",
     "run_once_flow": "append once",
     "run_snapshot_flow": "compare",
+    "maintain_table": "maintain",
     "refresh_materialized_view": "refresh",
     "exclude": "skip",
 }

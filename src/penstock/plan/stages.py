@@ -166,6 +166,25 @@ class ExcludeDataset(Stage):
     kind: ClassVar[str] = "exclude"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintainTable(Stage):
+    """Puts small files together and deletes what no version needs any more; no rows are touched.
+
+    `version` and `generation` are the table's newest when this was planned; files that its newest version does not
+    need stay for `retention` seconds at least. `optimize` is False for a table that wants to be left alone; `z_order`
+    are the columns by which rows that are read together come to lie together; of a `clustered` table Delta knows them.
+    """
+
+    path: str
+    version: int
+    generation: int
+    retention: float
+    optimize: bool
+    clustered: bool
+    z_order: tuple[str, ...]
+    kind: ClassVar[str] = "maintain_table"
+
+
 StageT = TypeVar("StageT", bound=Stage)
 
 

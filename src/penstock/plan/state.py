@@ -33,6 +33,7 @@ class TableState:
     properties: Mapping[str, str] = field(default_factory=dict)
     partition_columns: tuple[str, ...] = ()
     comment: str | None = None
+    created_ms: int = 0
 
     @property
     def generation(self) -> int:

@@ -14,6 +14,7 @@ from penstock.events import (
     EventType,
     FlowStatus,
     Level,
+    MaintenanceProgress,
     UpdateState,
     builders,
 )
@@ -166,6 +167,18 @@ class Reporter:
             dataset=str(flow.flow.target),
             flow=flow.flow.name,
             batch_id=accounts.batch_id,
+            error=error,
+        )
+
+    def maintenance(self, table: Identifier, done: MaintenanceProgress, error: PenstockError | None = None) -> None:
+        """A table was looked after, or could not be; that fails no update."""
+        if error is not None:
+            error.redact(self._redacted)
+        self._log.append(
+            EventType.MAINTENANCE_PROGRESS,
+            *builders.maintenance(str(table), done),
+            level=None if error is None else Level.WARN,
+            dataset=str(table),
             error=error,
         )
 

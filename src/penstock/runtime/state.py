@@ -59,14 +59,11 @@ def snapshot(
         folders = [layout.checkpoints(identifier, flow.flow.name) for flow in flows]
         folders.append(layout.changes(identifier))
         highest[identifier] = max((number for folder in folders for number in numbers_in(storage, folder)), default=-1)
-    for identifier, path in paths.items():
-        if has_quarantine(graph.tables[identifier]) and DeltaTable.is_deltatable(quarantine_path(path)):
-            aside = quarantine_of(identifier)
-            tables[aside] = table_state(_opened(aside, quarantine_path(path)), quarantine_path(path))
-        if not DeltaTable.is_deltatable(path):
-            continue
-        stored = opened[identifier] = _opened(identifier, path)
+    for identifier, path, stored in _stored(graph, paths):
         tables[identifier] = state = table_state(stored, path)
+        if identifier not in paths:
+            continue
+        opened[identifier] = stored
         if isinstance(graph.tables[identifier], MaterializedView) and (record := last_refresh(stored)) is not None:
             refreshed[identifier] = record
         for flow in graph.flows_to(identifier):
@@ -86,6 +83,23 @@ def snapshot(
         dict(_streams(graph, layout, tables, highest)),
         dict(CheckpointChecks(pipeline, graph, layout, opened, highest).found()),
     )
+
+
+def stored_tables(graph: ResolvedGraph, paths: Mapping[Identifier, str]) -> dict[Identifier, TableState]:
+    """Returns the tables of the pipeline that exist, and their quarantines; reads only logs.
+
+    Raises:
+        StateError: TABLE_NOT_READABLE.
+    """
+    return {identifier: table_state(stored, path) for identifier, path, stored in _stored(graph, paths)}
+
+
+def _stored(graph: ResolvedGraph, paths: Mapping[Identifier, str]) -> Iterator[tuple[Identifier, str, DeltaTable]]:
+    for identifier, path in paths.items():
+        aside = [(quarantine_of(identifier), quarantine_path(path))] if has_quarantine(graph.tables[identifier]) else []
+        for name, place in [*aside, (identifier, path)]:
+            if DeltaTable.is_deltatable(place):
+                yield name, place, _opened(name, place)
 
 
 def _streams(
@@ -154,4 +168,5 @@ def table_state(stored: DeltaTable, path: str) -> TableState:
         dict(metadata.configuration),
         tuple(metadata.partition_columns),
         metadata.description or None,
+        metadata.created_time or 0,
     )

@@ -17,11 +17,14 @@ from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import (
     ExcludeDataset,
     FlowStage,
+    MaintainTable,
 )
 from penstock.runtime.accepted_loss import accepted_losses
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
+from penstock.runtime.continuous_maintenance import looking_after_tables
 from penstock.runtime.event_hooks import EventHooks
+from penstock.runtime.maintenance import Maintenance
 from penstock.runtime.reporter import Reporter
 from penstock.runtime.schedule import run_flows
 from penstock.runtime.services import FlowServices
@@ -164,7 +167,11 @@ def _run(
     listener.attach(workspace.spark)
     try:
         reporter.update(UpdateState.RUNNING)
-        run_flows(flows, services)
+        with looking_after_tables(services, config.maintenance):
+            run_flows(flows, services)
+        if not board.errors and not stopping.stop.is_set() and services.trigger.stops:
+            maintenance = Maintenance(workspace.spark, workspace.layout, reporter.maintenance, stop=stopping.stop)
+            maintenance.run(plan.of_type(MaintainTable))
     finally:
         listener.detach(workspace.spark)
     if stopping.abandon.is_set():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,11 +17,14 @@ from penstock.declare import load_pipeline
 from penstock.declare.registry import PipelineRegistry
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
 from penstock.graph.identifier import Identifier
+from penstock.graph.quarantine import owner_of
 from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.rules import check
+from penstock.plan.maintenance import due_maintenance
 from penstock.plan.planner import plan_update
-from penstock.plan.selection import RefreshSelection
-from penstock.plan.stages import UpdatePlan
+from penstock.plan.selection import RefreshSelection, ResolvedSelection
+from penstock.plan.stages import MaintainTable, UpdatePlan
+from penstock.plan.state import StateSnapshot
 from penstock.runtime.catalog import published_table
 from penstock.runtime.module_reads import ModuleCatalog
 from penstock.runtime.state import snapshot, table_paths
@@ -30,6 +34,7 @@ from penstock.spark.read_hooks import handling_reads, install_read_hooks
 from penstock.spark.session import start_session
 from penstock.spark.translate import translate_analysis
 from penstock.storage import StorageLayout
+from penstock.storage.maintenance_records import read_maintenance
 
 Progress = Callable[[str], None]
 
@@ -165,7 +170,16 @@ class Workspace:
         chosen = selection.resolve(graph, default_schema=self.config.schema)
         state = snapshot(graph, self.layout, self.paths(graph), pipeline=self.config.name)
         overlap = self.spark.sparkContext.defaultParallelism >= _CORES_TO_OVERLAP
-        return plan_update(graph, state, chosen, overlap=overlap)
+        plan = plan_update(graph, state, chosen, overlap=overlap)
+        return replace(plan, stages=(*plan.stages, *self._due(state, chosen)))
+
+    def _due(self, state: StateSnapshot, chosen: ResolvedSelection) -> Iterator[MaintainTable]:
+        settings = self.config.maintenance
+        if not settings.automatic:
+            return
+        selected = {name: each for name, each in state.tables.items() if (owner_of(name) or name) in chosen.refreshed}
+        records = read_maintenance(self.layout)
+        yield from due_maintenance(selected, records, now=time.time(), interval=settings.interval)
 
     def paths(self, graph: ResolvedGraph) -> dict[Identifier, str]:
         """Returns where each table of the pipeline lies."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -210,6 +211,20 @@ def is_temporary_view(spark: SparkSession, name: str) -> bool:
         return bool(state.catalog().isTempView(state.sqlParser().parseTableIdentifier(name)))
     except ParseException:
         return False
+
+
+@contextmanager
+def printing_to(spark: SparkSession) -> Iterator[Callable[[], str]]:
+    """Catches what the JVM prints in this thread, and the threads that it starts; yields a function that tells it."""
+    java = jvm(spark)
+    console = getattr(java.scala, "Console$").__getattr__("MODULE$")
+    written = java.java.io.ByteArrayOutputStream()
+    before = console.out()
+    console.setOutDirect(java.java.io.PrintStream(written, True))
+    try:
+        yield lambda: str(written.toString())
+    finally:
+        console.setOutDirect(before)
 
 
 def is_logical_plan(node: Any) -> bool:

@@ -52,6 +52,19 @@ def transactions_of(content: str) -> Iterator[tuple[str, int]]:
             yield str(noted["appId"]), int(noted["version"])
 
 
+def commit_time(content: str) -> float | None:
+    """Returns when a commit was made, in seconds since 1970; None when it does not tell.
+
+    Raises:
+        ValueError: an action is no JSON.
+    """
+    for line in content.splitlines():
+        if '"commitInfo"' in line and isinstance(info := json.loads(line).get("commitInfo"), dict):
+            milliseconds = info.get("inCommitTimestamp") or info.get("timestamp")
+            return None if milliseconds is None else int(milliseconds) / 1000
+    return None
+
+
 def _file_of(version: int, kind: str = "json") -> str:
     return f"_delta_log/{version:020d}.{kind}"
 

@@ -32,6 +32,7 @@ class StorageLayout:
     <uri>/changes/<schema>/<name>/<generation>[/snapshots/<flow>]
     <uri>/schemas/<schema>/<name>/<flow>/<source>
     <uri>/events/<update ordinal>-<n>.jsonl
+    <uri>/maintenance.json
     <uri>/lock.json
 
     Names that are equal without regard to case give the same path; characters outside
@@ -79,6 +80,11 @@ class StorageLayout:
     def events(self) -> str:
         """The folder of the event log's segments."""
         return self._join("events")
+
+    @property
+    def maintenance(self) -> str:
+        """The file that tells when each table was last looked after."""
+        return f"{self._root}/maintenance.json"
 
     @property
     def lock(self) -> str:

@@ -20,7 +20,9 @@ from penstock.storage.checkpoint.logs import (
     parse_source_log,
 )
 from penstock.storage.checkpoint.newest import Finding, NewestFiles, Repair, check_newest, repair
+from penstock.storage.checkpoint.pending_versions import pending_versions
 from penstock.storage.checkpoint.planned_files import ChangedFiles, PlannedFile, changed_files, planned_files
+from penstock.storage.checkpoint.pruning import former_checkpoints
 from penstock.storage.checkpoint.rebuild import rebuild
 from penstock.storage.checkpoint.rewind import forget_rewind, note_rewind, rewind
 from penstock.storage.checkpoint.source_offsets import move_source, newest_batch, newest_offsets
@@ -47,6 +49,7 @@ __all__ = [
     "changed_files",
     "check_newest",
     "forget_rewind",
+    "former_checkpoints",
     "missing_source_files",
     "missing_state_files",
     "move_source",
@@ -60,6 +63,7 @@ __all__ = [
     "parse_planned_batch",
     "parse_query_id",
     "parse_source_log",
+    "pending_versions",
     "planned_files",
     "read_backup",
     "rebuild",

@@ -1,0 +1,71 @@
+"""Which tables are due to be looked after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from penstock.graph.identifier import Identifier
+from penstock.graph.schema import Schema
+from penstock.plan.maintenance import due_maintenance, maintenance_of, next_record
+from penstock.plan.state import CLUSTER_BY, GENERATION, TableState
+from penstock.storage.maintenance_records import MaintenanceRecord
+
+ORDERS = Identifier("shop", "Orders")
+EMPTY: Mapping[str, str] = {}
+DAY = 86_400.0
+NOW = 100 * DAY
+
+
+def table(version: int = 5, *, created: float = 0.0, properties: Mapping[str, str] = EMPTY) -> TableState:
+    return TableState(
+        "/orders", Schema('{"type":"struct","fields":[]}'), version, properties, (), None, int(created * 1000)
+    )
+
+
+def due(state: TableState, record: MaintenanceRecord | None = None) -> bool:
+    records = {} if record is None else {"shop.orders": record}
+    return bool(list(due_maintenance({ORDERS: state}, records, now=NOW, interval=DAY)))
+
+
+def test_a_new_table_is_first_due_an_interval_after_it_was_created() -> None:
+    assert not due(table(created=NOW - DAY / 2))
+    assert due(table(created=NOW - DAY))
+
+
+def test_then_each_interval_as_long_as_it_changes() -> None:
+    assert due(table(6), MaintenanceRecord(NOW - DAY, 5, NOW - DAY))
+    assert not due(table(6), MaintenanceRecord(NOW - DAY / 2, 5, NOW - DAY / 2))
+
+
+@pytest.mark.parametrize(
+    ("retention", "days", "expected"), [("", 8, True), ("", 9, False), ("interval 20 days", 9, True)]
+)
+def test_a_table_at_rest_until_its_old_files_may_go(retention: str, days: int, expected: bool) -> None:
+    properties = {"delta.deletedFileRetentionDuration": retention} if retention else {}
+    record = MaintenanceRecord(NOW - DAY, 5, NOW - DAY - days * DAY + 1 - DAY * (not expected))
+    assert due(table(5, properties=properties), record) is expected
+    assert due(table(6, properties=properties), record)
+
+
+def test_what_is_done_follows_the_properties() -> None:
+    plain = maintenance_of(ORDERS, table(), explanation="")
+    assert (plain.optimize, plain.z_order, plain.clustered, plain.retention) == (True, (), False, 7 * DAY)
+    properties = {
+        "Pipelines.AutoOptimize.zOrderCols": "customer, `day`",
+        "pipelines.autoOptimize.managed": "FALSE",
+        "delta.deletedFileRetentionDuration": "interval 2 weeks",
+        CLUSTER_BY: '["customer"]',
+        GENERATION: "3",
+    }
+    told = maintenance_of(ORDERS, table(properties=properties), explanation="why")
+    assert (told.optimize, told.z_order, told.clustered) == (False, ("customer", "day"), True)
+    assert (told.retention, told.generation, told.version, told.explanation) == (14 * DAY, 3, 5, "why")
+
+
+def test_the_record_keeps_when_somebody_last_changed_the_table() -> None:
+    first = next_record(None, before=5, after=6, now=NOW)
+    assert first == MaintenanceRecord(NOW, 6, NOW)
+    assert next_record(first, before=6, after=6, now=NOW + DAY) == MaintenanceRecord(NOW + DAY, 6, NOW)
+    assert next_record(first, before=7, after=8, now=NOW + DAY) == MaintenanceRecord(NOW + DAY, 8, NOW + DAY)
