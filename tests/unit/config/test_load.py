@@ -31,6 +31,7 @@ def test_defaults(project: Project) -> None:
         "spark_conf": {},
         "master": "local[*]",
         "retries": {"max_flow_retries": 2, "first_delay": 5.0, "longest_delay": 300.0},
+        "maintenance": {"automatic": True, "interval": 86_400.0},
         "references": {},
         "notices": (),
     }
