@@ -99,3 +99,13 @@ def test_the_command_reference_is_current() -> None:
 def test_the_command_reference_has_every_command() -> None:
     page = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
     assert [name for name in commands() if f"## penstock {name}" not in page] == []
+
+
+def test_each_promise_names_a_test_that_exists() -> None:
+    page = ROOT / "docs" / "guarantees.md"
+    named = re.findall(r"\[(test_\w+)\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+    assert len(named) > 20
+    missing = [
+        name for name, file in named if f"def {name}(" not in (page.parent / file).resolve().read_text(encoding="utf-8")
+    ]
+    assert missing == []
