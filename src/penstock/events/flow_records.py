@@ -28,9 +28,10 @@ class FlowRecord:
 
     `declared` tells whether the newest update knew the flow, `query` whether it keeps a checkpoint. `flow_type` is a
     value of `FlowType` or `view`, `inputs` are the full names of the datasets that it reads. `written` are the rows of
-    the newest batches, by number, `checkpointed` is what the checkpoint said about the newest two, and `settings` are
-    those of Spark that belong to it. `stateful` also tells of a watermark, `began_anew` that everything before was
-    given up by a full refresh, a reset or a drop.
+    the newest batches, by number, `read` those that it took in all batches, a repeated one each time. `checkpointed` is
+    what the checkpoint said about the newest two batches, and `settings` are those of Spark that belong to it.
+    `stateful` also tells of a watermark, `began_anew` that everything before was given up by a full refresh, a reset or
+    a drop.
     """
 
     dataset: Identifier
@@ -45,6 +46,7 @@ class FlowRecord:
     began_anew: bool = False
     checkpointed: dict[int, CheckpointedBatch] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    read: int = 0
 
     @property
     def ran(self) -> bool:
@@ -105,6 +107,7 @@ class FlowRecords:
                     record = self._records.setdefault(key, FlowRecord(_identifier(name), fact.flow))
                     written = record.written
                     written[numbers.batch_id] = _rows_of(numbers)
+                    record.read += numbers.num_input_rows
                     if len(written) > _REMEMBERED:
                         del written[next(iter(written))]
                     record.remember(numbers.batch_id, checkpointed_batch_of(event))
@@ -148,7 +151,8 @@ class FlowRecords:
     def _forget(self, dataset: str, flow: str | None, *, after: int = -1) -> None:
         for key, record in self._records.items():
             if key[0] == dataset.casefold() and (flow is None or key[1] == flow.casefold()):
-                record.began_anew = record.began_anew or after < 0
+                if after < 0:
+                    record.began_anew, record.read = True, 0
                 for batch in [batch for batch in record.written if batch > after]:
                     del record.written[batch]
                     record.checkpointed.pop(batch, None)

@@ -50,6 +50,7 @@ def guard_stream(
             flow=flow.flow.name,
             name=flow_label(flow),
             reasons="; ".join(changes.reasons),
+            rows=f"{state.rows_read(*key):,}",
             command=way_out(),
         )
         return GuardedStream(changes, refusals=(different,))

@@ -109,6 +109,8 @@ class _Planner:
         newest = self.state.highest_generation.get(sink.identifier, -1)
         generation = newest + 1 if reset else max(newest, 0)
         again = f"; full refresh: all rows again, what the sink holds is not cleaned (generation {generation})"
+        if reset and newest >= 0:
+            again += self._read_again(sink.identifier)
         for flow in self.graph.flows_to(sink.identifier):
             guarded = self._guarded(flow, reset=reset)
             yield RunSinkFlow(
@@ -122,6 +124,10 @@ class _Planner:
                 changes=guarded.changes,
                 repairs=guarded.repairs,
             )
+
+    def _read_again(self, target: Identifier) -> str:
+        rows = self.state.rows_read(target, None)
+        return f"; its flows have read {rows:,} rows so far" if rows else ""
 
     def _guarded(self, flow: ResolvedFlow, *, reset: bool) -> GuardedStream:
         way_out = self._way_out(flow.flow.target)
@@ -210,10 +216,11 @@ class _Planner:
             self.emptied.add(table.identifier)
         if emptied or (reset and isinstance(table, StreamingTable)):
             why = f"emptied, because {emptied}" if emptied else ""
+            again = "" if emptied else self._read_again(table.identifier)
             yield ResetTable(
                 dataset=table.identifier,
                 explanation=why
-                or f"full refresh: emptied, then computed again from its sources (generation {generation})",
+                or f"full refresh: emptied, then computed again from its sources (generation {generation}){again}",
                 table=table,
                 schema=schema,
                 path=path,

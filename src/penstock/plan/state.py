@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from penstock.errors import PenstockError
@@ -78,6 +78,8 @@ class StateSnapshot:
     the tables that materialized views read (see `RefreshRecord.inputs`).
     `streams` has the definition with which each checkpoint in use (`(target, flow)`) was last run, None when an older
     version did not note it. `checks` says what is wrong with checkpoints in use; those without a fault are not there.
+    `rows_read` tells how many rows the flows into a target, or one of them, have read since they began anew; it reads
+    the whole event log, so it is asked only about what would be read again.
     """
 
     tables: Mapping[Identifier, TableState] = field(default_factory=dict)
@@ -90,3 +92,4 @@ class StateSnapshot:
     versions: Mapping[str, str] = field(default_factory=dict)
     streams: Mapping[tuple[Identifier, str], StreamDefinition | None] = field(default_factory=dict)
     checks: Mapping[tuple[Identifier, str], CheckpointCheck] = field(default_factory=dict)
+    rows_read: Callable[[Identifier, str | None], int] = lambda _target, _flow: 0

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from penstock.errors import StateError, first_line
+from penstock.events import read_events
+from penstock.events.flow_records import FlowRecords
 from penstock.graph.elements import MaterializedView
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import MASKS, ROW_FILTER
@@ -82,7 +85,19 @@ def snapshot(
         versions_of(read),
         dict(_streams(graph, layout, tables, highest)),
         dict(CheckpointChecks(pipeline, graph, layout, opened, highest).found()),
+        _rows_read(layout),
     )
+
+
+def _rows_read(layout: StorageLayout) -> Callable[[Identifier, str | None], int]:
+    records = cache(lambda: FlowRecords(read_events(layout.uri)))
+
+    def rows_read(target: Identifier, flow: str | None) -> int:
+        if flow is not None:
+            return records().of(target, flow).read
+        return sum(each.read for each in records() if each.dataset == target)
+
+    return rows_read
 
 
 def stored_tables(graph: ResolvedGraph, paths: Mapping[Identifier, str]) -> dict[Identifier, TableState]:

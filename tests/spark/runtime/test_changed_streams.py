@@ -7,7 +7,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import UpdateRefused
 from penstock.plan.selection import RefreshSelection
-from penstock.plan.stages import RunStreamingFlow
+from penstock.plan.stages import ResetTable, RunStreamingFlow
 from penstock.runtime import plan_update
 
 PIPELINE = """
@@ -40,6 +40,7 @@ def test_a_query_that_its_state_does_not_fit_is_refused_before_anything_is_writt
     [refusal] = planned.refusals
     assert (refusal.condition, refusal.dataset) == ("CHECKPOINT_NOT_COMPATIBLE", "shop.counts")
     assert str(refusal.location).startswith("pipeline.py:")
+    assert refusal.facts["rows"] == "2", "as many as would be read again"
     with pytest.raises(UpdateRefused) as refused:
         project.run()
     assert refused.value.errors[0].message == refusal.message
@@ -51,6 +52,9 @@ def test_a_query_that_its_state_does_not_fit_is_refused_before_anything_is_writt
     assert project.rows("counts", "product", "count") == [("tea", 1), ("tea", 1)]
 
     project.write(PIPELINE.format(key="shop"))
+    again = plan_update(project.config, RefreshSelection(full_refresh=("counts",)), spark=project.spark).plan
+    [reset] = again.of_type(ResetTable)
+    assert reset.explanation.endswith("; its flows have read 3 rows so far")
     assert not project.run(full_refresh=("counts",)).errors
     assert project.rows("counts", "shop", "count") == [("s1", 1), ("s2", 1)]
     assert not project.run().errors, "the new checkpoint has a note of the new query"
