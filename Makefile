@@ -55,8 +55,8 @@ test-unit: $(STAMP) ## Tests without a JVM (ARGS="-k name" for some)
 test-spark: setup ## Tests on one local Spark session (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/spark $(SELECTED) $(ARGS)
 
-test-integration: setup ## Tests against real servers that they start on loopback
-	@$(BIN)/python -m pytest -q tests/integration $(ARGS)
+test-integration: setup ## Tests against real servers that they start on loopback (FULL=1 for all)
+	@$(BIN)/python -m pytest -q tests/integration $(SELECTED) $(ARGS)
 
 test-browser: $(STAMP) ## Tests of the dashboard in Chromium
 	@$(BIN)/python -m pytest -q tests/browser $(ARGS)

@@ -119,6 +119,7 @@ def test_the_log_tells_each_batch_and_the_end(tmp_path: Path) -> None:
     assert len(expected.bronze_orders) == 200
 
 
+@pytest.mark.slow  # tests/spark/runtime/test_update.py refreshes everything too, in one process
 @pytest.mark.timeout(1200)
 def test_a_full_refresh_computes_the_same_again(tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders", files=4)
