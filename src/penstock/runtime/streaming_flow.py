@@ -25,13 +25,21 @@ from penstock.runtime.targets import stream_writer
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.known_transactions import remember_transactions
+from penstock.spark.offset_log import SHUFFLE_PARTITIONS
 from penstock.spark.progress import batch_progress
 from penstock.spark.source_loss import FILES, check_planned_files, go_on_elsewhere, source_loss
 from penstock.spark.sources.auto_loader import describe_failure
 from penstock.spark.translate import is_upstream_schema_change, translate_failure
 from penstock.spark.writes import StreamWriter, start_stream
 from penstock.storage import Storage
-from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, UnknownVersion, parse_planned_batch, repair
+from penstock.storage.checkpoint import (
+    CheckpointFolder,
+    DamagedFile,
+    UnknownVersion,
+    parse_planned_batch,
+    repair,
+    state_partitions,
+)
 
 _POLL_SECONDS = 0.5
 _DRAIN_POLL_SECONDS = 0.1
@@ -139,7 +147,17 @@ class StreamingFlow:
                 query_name=self._query_name,
                 checkpoint=self._checkpoint,
                 trigger=_AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow),
+                partitions=self._state_partitions(),
             )
+
+    def _state_partitions(self) -> int | None:
+        """How many partitions the flow's state has, if there is any; says so where the settings say something else."""
+        partitions = state_partitions(Storage(self._checkpoint))
+        wanted = self._services.spark.conf.get(SHUFFLE_PARTITIONS)
+        if partitions is not None and str(partitions) != wanted:
+            reason = f"its state has {partitions} partitions and keeps them; {SHUFFLE_PARTITIONS} is {wanted}"
+            self._services.reporter.flow(self._flow, FlowStatus.STARTING, reason=reason)
+        return partitions
 
     def _check_sources(self, built: FlowQuery) -> None:
         """Looks at what the checkpoint says was not read yet; a loss that a person has accepted is left behind."""

@@ -11,9 +11,16 @@ from __future__ import annotations
 import json
 
 from penstock.storage import Storage
-from penstock.storage.checkpoint import OFFSET_LOG_VERSION, numbers_in, replace_file
+from penstock.storage.checkpoint import (
+    OFFSET_LOG_VERSION,
+    DamagedFile,
+    UnknownVersion,
+    numbers_in,
+    parse_planned_batch,
+    replace_file,
+)
 
-_KEY = "spark.sql.shuffle.partitions"
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def repair_offset_log(checkpoint_location: str, shuffle_partitions: int) -> bool:
@@ -31,19 +38,25 @@ def repair_offset_log(checkpoint_location: str, shuffle_partitions: int) -> bool
     planned = numbers_in(checkpoint, "offsets")
     if not planned or checkpoint.exists(f"commits/{planned[-1]}"):
         return False
-    changed = [_add_entry(checkpoint, batch, shuffle_partitions) for batch in planned[-2:]]
+    try:
+        settings = [parse_planned_batch(checkpoint.read_bytes(f"offsets/{batch}")).settings for batch in planned[-2:]]
+    except (DamagedFile, UnknownVersion):  # Spark, or the checks before a run, say so
+        return False
+    # One number for both: where they differ, Spark takes the last batch for an unfinished repartitioning.
+    known = next((each[SHUFFLE_PARTITIONS] for each in settings if SHUFFLE_PARTITIONS in each), shuffle_partitions)
+    changed = [_add_entry(checkpoint, batch, str(known)) for batch in planned[-2:]]
     return any(changed)
 
 
-def _add_entry(checkpoint: Storage, batch: int, shuffle_partitions: int) -> bool:
+def _add_entry(checkpoint: Storage, batch: int, shuffle_partitions: str) -> bool:
     version, _, rest = checkpoint.read_text(f"offsets/{batch}").partition("\n")
     metadata_line, newline, offsets = rest.partition("\n")
     if version != OFFSET_LOG_VERSION or not metadata_line.startswith("{"):
         return False
     metadata = json.loads(metadata_line)
-    if _KEY in metadata.setdefault("conf", {}):
+    if SHUFFLE_PARTITIONS in metadata.setdefault("conf", {}):
         return False
-    metadata["conf"][_KEY] = str(shuffle_partitions)
+    metadata["conf"][SHUFFLE_PARTITIONS] = shuffle_partitions
     text = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False)
     replace_file(checkpoint, f"offsets/{batch}", f"{version}\n{text}{newline}{offsets}")
     return True

@@ -14,7 +14,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.config.trigger import Trigger, TriggerKind
 from penstock.spark import _jvm
 from penstock.spark.expectations import ObservedExpectations
-from penstock.spark.offset_log import repair_offset_log
+from penstock.spark.offset_log import SHUFFLE_PARTITIONS, repair_offset_log
+from penstock.spark.query_settings import query_settings
 
 _METRICS_SECONDS = 5.0
 _REAL_TIME_BATCH = "5 minutes"
@@ -76,13 +77,26 @@ def sink_transaction_of(rows: DataFrame) -> str:
 
 
 def start_stream(
-    frame: DataFrame, writer: StreamWriter, *, query_name: str, checkpoint: str, trigger: Trigger | None
+    frame: DataFrame,
+    writer: StreamWriter,
+    *,
+    query_name: str,
+    checkpoint: str,
+    trigger: Trigger | None,
+    partitions: int | None = None,
 ) -> StreamingQuery:
     """Starts the query that runs `frame` into what `writer` stands for.
 
-    `trigger` None starts each batch when the last one ended.
+    `trigger` None starts each batch when the last one ended. `partitions` are those of the state that is there: with
+    another number Spark would look for rows of the state where they are not, and find nothing.
     """
-    repair_offset_log(checkpoint, int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0))
+    pinned = {} if partitions is None else {SHUFFLE_PARTITIONS: str(partitions)}
+    with query_settings(frame.sparkSession, pinned):
+        repair_offset_log(checkpoint, int(frame.sparkSession.conf.get(SHUFFLE_PARTITIONS) or 0))
+        return writer.start(_triggered(frame, query_name, checkpoint, trigger))
+
+
+def _triggered(frame: DataFrame, query_name: str, checkpoint: str, trigger: Trigger | None) -> DataStreamWriter:
     stream = frame.writeStream.queryName(query_name).option("checkpointLocation", checkpoint)
     match trigger:
         case Trigger(kind=TriggerKind.AVAILABLE_NOW | TriggerKind.ONCE):
@@ -94,7 +108,7 @@ def start_stream(
             stream = stream.trigger(realTime=interval or _REAL_TIME_BATCH)  # type: ignore[call-overload]
         case _:
             pass
-    return writer.start(stream)
+    return stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.storage import Storage
 from penstock.storage.checkpoint import (
     CheckpointFolder,
     DamagedFile,
@@ -19,6 +20,7 @@ from penstock.storage.checkpoint import (
     parse_planned_batch,
     parse_query_id,
     parse_source_log,
+    state_partitions,
 )
 
 PLANNED = (
@@ -62,6 +64,22 @@ def test_what_real_files_say() -> None:
     assert parse_source_log(TOPIC) == ({"orders_topic": {"0": 0}},)
     name, stores = parse_operator(OPERATOR)
     assert (name, [(store.name, store.partitions) for store in stores]) == ("stateStoreSave", [("default", 2)])
+
+
+def test_into_how_many_partitions_the_state_is_divided(tmp_path: Path) -> None:
+    checkpoint = Storage(str(tmp_path))
+    assert state_partitions(checkpoint) is None
+    first, second = (tmp_path / "state" / str(number) / "_metadata" for number in (0, 1))
+    first.mkdir(parents=True)
+    (first / "metadata").write_bytes(OPERATOR[:20])
+    assert state_partitions(checkpoint) is None, "a torn description tells nothing"
+    second.mkdir(parents=True)
+    (second / "metadata").write_bytes(OPERATOR)
+    assert state_partitions(checkpoint) == 2
+    (first / "v2").mkdir()
+    (first / "v2" / "0").write_bytes(OPERATOR)
+    (first / "v2" / "7").write_bytes(OPERATOR.replace(b'"numPartitions":2', b'"numPartitions":4'))
+    assert state_partitions(checkpoint) == 4
 
 
 def test_the_older_offset_log_counts_its_sources() -> None:

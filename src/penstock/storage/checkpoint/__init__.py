@@ -27,7 +27,14 @@ from penstock.storage.checkpoint.rebuild import rebuild
 from penstock.storage.checkpoint.rewind import forget_rewind, note_rewind, rewind
 from penstock.storage.checkpoint.source_offsets import move_source, newest_batch, newest_offsets
 from penstock.storage.checkpoint.sources import missing_source_files
-from penstock.storage.checkpoint.state import OperatorState, StateStore, missing_state_files, operators, parse_operator
+from penstock.storage.checkpoint.state import (
+    OperatorState,
+    StateStore,
+    missing_state_files,
+    operators,
+    parse_operator,
+    state_partitions,
+)
 
 __all__ = [
     "OFFSET_LOG_VERSION",
@@ -72,5 +79,6 @@ __all__ = [
     "reset",
     "restore",
     "rewind",
+    "state_partitions",
     "write_backup",
 ]

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
 from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, json_object, versioned_lines
+from penstock.storage.filesystem import Storage
 
 _VERSIONS = frozenset({"v1", "v2"})
 _STORE_FILE = re.compile(r"^(\d+)(?:_[^.]+)?\.(changelog|delta|zip|snapshot)$")
@@ -71,6 +72,25 @@ def parse_operator(content: bytes) -> tuple[str, tuple[StateStore, ...]]:
         return str(document["operatorInfo"]["operatorName"]), stores
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFile("holds JSON of another form") from error
+
+
+def state_partitions(checkpoint: Storage) -> int | None:
+    """Returns into how many partitions the state of a query is divided; None when it has none, or nobody can tell.
+
+    All operators of a query have the same number, for the life of the checkpoint.
+    """
+    for operator in numbers_in(checkpoint, "state"):
+        place = f"state/{operator}/_metadata"
+        newer = numbers_in(checkpoint, f"{place}/v2")
+        try:
+            _, stores = parse_operator(
+                checkpoint.read_bytes(f"{place}/v2/{newer[-1]}" if newer else f"{place}/metadata")
+            )
+        except (FileNotFoundError, DamagedFile, UnknownVersion):
+            continue
+        for store in stores:
+            return store.partitions
+    return None
 
 
 def state_version(name: str) -> int | None:
