@@ -200,6 +200,8 @@ def event_line(event: Event) -> str | None:
                 words += f": {event.message}"
         case EventType.UPDATE_PROGRESS:
             words = f"update {str(details.get('state') or event.message).lower().replace('_', ' ')}"
+        case EventType.MAINTENANCE_PROGRESS if event.level is Level.INFO:
+            words = f"maintained: {event.message.partition(': ')[2]}"
         case _ if event.level in (Level.WARN, Level.ERROR):
             words = event.message
         case _:

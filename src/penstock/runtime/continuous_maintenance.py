@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from pyspark import InheritableThread
@@ -65,12 +65,10 @@ def _look_again_and_again(
     services: FlowServices, interval: float, maintenance: Maintenance, ended: threading.Event
 ) -> None:
     while not ended.wait(min(interval, _LOOK_SECONDS)):
-        try:
+        with suppress(PenstockError):  # of a table or a storage that fails: the flows that use it say so
             tables = stored_tables(services.graph, services.paths)
-        except PenstockError:  # the flows that use the table say so
-            continue
-        records = read_maintenance(services.layout)
-        maintenance.run(due_maintenance(tables, records, now=time.time(), interval=interval))
+            records = read_maintenance(services.layout)
+            maintenance.run(due_maintenance(tables, records, now=time.time(), interval=interval))
 
 
 def _only_grows(services: FlowServices, table: Identifier) -> bool:

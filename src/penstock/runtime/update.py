@@ -171,7 +171,9 @@ def _run(
             run_flows(flows, services)
         if not board.errors and not stopping.stop.is_set() and services.trigger.stops:
             maintenance = Maintenance(workspace.spark, workspace.layout, reporter.maintenance, stop=stopping.stop)
-            maintenance.run(plan.of_type(MaintainTable))
+            if due := plan.of_type(MaintainTable):
+                say(f"Looking after {len(due)} table{'s' if len(due) != 1 else ''}")
+            maintenance.run(due)
     finally:
         listener.detach(workspace.spark)
     if stopping.abandon.is_set():

@@ -16,7 +16,7 @@ from penstock.cli.progress_view import LiveTable, PlainLines, event_line
 from penstock.cli.status_view import error_lines, quality_table, status_table, update_line
 from penstock.cli.summary import print_summary
 from penstock.errors import DataError
-from penstock.events import Event, EventType, Level, UpdateState, read_events
+from penstock.events import Event, EventType, Level, MaintenanceProgress, UpdateState, builders, read_events
 from penstock.observe.status import project_status
 
 
@@ -52,6 +52,28 @@ def test_plain_lines_tell_transitions_and_batches(recorded: list[Event]) -> None
     assert sum(" rows in, " in line for line in lines) == len(batches) > 0
     assert any("dropped" in line and "/s" in line for line in lines)
     assert not any("queued" in line for line in lines)
+
+
+def test_a_table_that_was_looked_after_has_a_line(recorded: list[Event]) -> None:
+    from dataclasses import replace
+
+    done = MaintenanceProgress(files_added=1, files_removed=40, files_deleted=3, pruned=("old",))
+    message, details = builders.maintenance("shop.orders", done)
+    origin = replace(recorded[0].origin, dataset_name="shop.orders")
+    told = replace(
+        recorded[0],
+        event_type=EventType.MAINTENANCE_PROGRESS,
+        level=Level.INFO,
+        message=message,
+        details=details,
+        origin=origin,
+    )
+    words = (
+        "shop.orders maintained: 40 files became 1, 3 files that no version needs deleted, 1 former checkpoint removed"
+    )
+    assert str(event_line(told)).endswith(words)
+    message, _ = builders.maintenance("shop.orders", MaintenanceProgress(kept_because="a flow lags"))
+    assert message == "shop.orders: nothing to put together or to delete: a flow lags"
 
 
 def test_plain_lines_hold_no_control_characters(recorded: list[Event]) -> None:
