@@ -38,14 +38,15 @@ def dying(write):
         seen += here
         if here and (when, seen) == ("before", int(number)):
             os.kill(os.getpid(), signal.SIGKILL)
-        write(rows, path, *arguments, **options)
+        done = write(rows, path, *arguments, **options)
         if here and (when, seen) == ("after", int(number)):
             os.kill(os.getpid(), signal.SIGKILL)
+        return done
 
     return writes
 
 
-for name in ("append_to_table", "replace_table"):
+for name in ("append_to_table", "append_few", "replace_table"):
     setattr(checking_writer, name, dying(getattr(checking_writer, name)))
 
 RULES = {"positive": "amount > 0"}

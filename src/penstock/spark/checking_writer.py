@@ -19,7 +19,8 @@ from penstock.spark import _jvm
 from penstock.spark.changes.merge import MergedRows
 from penstock.spark.conform import conform
 from penstock.spark.expectations import ObservedExpectations, broken_rules, count_broken
-from penstock.spark.quarantine import data_columns, quarantined
+from penstock.spark.quarantine import append_few, data_columns, quarantined, with_source_of_few
+from penstock.spark.quick_append import commit_lock
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.uniqueness import PinnedVersion, mark_repeats
 from penstock.spark.writes import (
@@ -106,7 +107,8 @@ class CheckingWriter:
                 flow = self.flow.replace("\\", "\\\\").replace("'", "\\'")
                 aside = self._aside(rows, transaction[1]).write.format("delta").mode("overwrite")
                 mine = f"{quarantine.FLOW} = '{flow}' AND {quarantine.BATCH} = {transaction[1]}"
-                aside.option("mergeSchema", "true").option("replaceWhere", mine).save(self._quarantine)
+                with commit_lock(self._quarantine):
+                    aside.option("mergeSchema", "true").option("replaceWhere", mine).save(self._quarantine)
             self._write(rows, transaction, counters)
         return {**await_counters(observations), self.observed.metric: counters}
 
@@ -134,12 +136,11 @@ class CheckingWriter:
         try:
             with self._alone(), self._judged(rows, self._stored(rows, batch_id), eager=False) as judged:
                 counters = self._counted(judged)
-                mode = "overwrite" if self.overwrite else "append"
-                self._write(judged, (sink_transaction_of(rows), batch_id), counters, mode=mode)
-                if self._has_quarantine and (self.overwrite or self.observed.quarantined(counters)):
+                self._write(judged, (sink_transaction_of(rows), batch_id), counters, mode=self._mode)
+                count = self.observed.quarantined(counters)
+                if self._has_quarantine and (self.overwrite or count):
                     name = str(quarantine.quarantine_of(self.table.identifier))
-                    transaction = (transaction_of(rows, name), batch_id)
-                    append_to_table(self._aside(judged, batch_id), self._quarantine, transaction, mode=mode)
+                    self._put_aside(judged, (transaction_of(rows, name), batch_id), count)
         except Exception as error:
             self._failures.append(BatchFailure(batch_id, error))
             raise
@@ -152,6 +153,15 @@ class CheckingWriter:
             append_to_table(self._good(judged), self.path, transaction, mode=mode)
         else:
             self._merged[transaction[1]] = self.apply(self._good(judged), transaction, self.observed.kept(counters))
+
+    def _put_aside(self, judged: DataFrame, transaction: tuple[str, int], count: int) -> None:
+        with commit_lock(self._quarantine):
+            if self.overwrite or not append_few(judged, self._quarantine, transaction, flow=self.flow, count=count):
+                append_to_table(self._aside(judged, transaction[1]), self._quarantine, transaction, mode=self._mode)
+
+    @property
+    def _mode(self) -> str:
+        return "overwrite" if self.overwrite else "append"
 
     @property
     def _has_quarantine(self) -> bool:
@@ -189,7 +199,8 @@ class CheckingWriter:
                 held.append(frame.localCheckpoint(eager))
                 marked = mark_repeats(held[0], expectations, stored)
             outcome = broken_rules(marked, expectations, dataset=self.table.identifier)
-            held.append(marked.withColumn(quarantine.RULES, outcome).localCheckpoint(eager))
+            marked = with_source_of_few(marked.withColumn(quarantine.RULES, outcome))
+            held.append(marked.localCheckpoint(eager))
             yield held[-1]
         finally:
             for rows in held:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
+from penstock.spark.quick_append import commit_lock
 
 SMALL_FILE: Final = 64 * 1024 * 1024
 """OPTIMIZE leaves larger files alone, so that a file is not written again each time a few rows have come."""
@@ -63,7 +64,8 @@ class MaintenanceSession:
             PySparkException, Py4JJavaError: Delta's own, also when somebody else has removed the same files.
         """
         by = f" ZORDER BY ({', '.join(map(quoted, z_order))})" if z_order else ""
-        metrics = self._spark.sql(f"OPTIMIZE {_table(path)}{by}").collect()[0]["metrics"]
+        with commit_lock(path):
+            metrics = self._spark.sql(f"OPTIMIZE {_table(path)}{by}").collect()[0]["metrics"]
         return Optimized(metrics["numFilesAdded"], metrics["numFilesRemoved"], metrics["filesRemoved"]["totalSize"])
 
     def vacuum(self, path: str, retention: float) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import UpdateState
 from penstock.runtime import UpdateOutcome, streaming_flow
+from penstock.spark import checking_writer, quick_append
 from penstock.spark.known_transactions import remember_transactions
+from penstock.spark.quarantine import append_few
 from penstock.spark.writes import append_to_table
 
 Row = dict[str, Any]
@@ -105,6 +108,12 @@ def _totals(project: PipelineProject, outcome: UpdateOutcome, table: str) -> Cou
     return totals
 
 
+def _engine(project: PipelineProject, table: str) -> str:
+    """Returns what wrote the last commit of a table."""
+    [commit] = DeltaTable(project.path(table)).history(1)
+    return str(commit["engineInfo"]).split("/")[0].split(":")[0]
+
+
 def _assert_accounted(project: PipelineProject, outcome: UpdateOutcome, table: str, read: int) -> None:
     totals = _totals(project, outcome, table)
     assert totals["read"] == read
@@ -126,9 +135,13 @@ def test_each_row_is_in_its_table_or_in_quarantine(project: PipelineProject, mon
     assert first.errors == ()
     assert told >= {"orders", "orders__quarantine", "shared", "shared__quarantine"}, "Delta is spared both looks"
     _assert_accounted(project, first, "orders", 25)
+    assert _engine(project, "orders__quarantine") == "delta-rs", "few rows pass through the driver"
     project.arrive("2", _ROWS[25:])
-    second = project.run()
+    with monkeypatch.context() as patch:
+        patch.setattr(quick_append, "MOST_BYTES", 100)
+        second = project.run()
     assert second.errors == ()
+    assert _engine(project, "orders__quarantine") == "Apache-Spark", "not those that are long"
     _assert_accounted(project, second, "orders", 35)
 
     kept = [row for row in _ROWS if not _broken(row)]
@@ -186,9 +199,10 @@ def test_each_row_is_in_its_table_or_in_quarantine(project: PipelineProject, mon
     assert {row["_quarantine_batch_id"] for row in _aside(project, "orders")} == {0}
 
 
-@pytest.mark.parametrize("committed", [0, 1, 2])
+# What Spark has committed, the driver finds committed, and the other way round.
+@pytest.mark.parametrize(("committed", "most_rows"), [(0, 10_000), (1, 10_000), (2, -1)])
 def test_a_crash_between_the_two_writes_loses_and_doubles_nothing(
-    project: PipelineProject, monkeypatch: pytest.MonkeyPatch, committed: int
+    project: PipelineProject, monkeypatch: pytest.MonkeyPatch, committed: int, most_rows: int
 ) -> None:
     project.write(
         """
@@ -202,17 +216,25 @@ def test_a_crash_between_the_two_writes_loses_and_doubles_nothing(
     project.arrive("1", [*_ROWS, {"id": 22, "amount": 5}, {"id": 22, "amount": 6}, {"id": 7, "amount": 7}])
     commits = 0
 
-    def crashing(*arguments: Any, **options: Any) -> None:
-        nonlocal commits
-        if commits < committed:
-            append_to_table(*arguments, **options)
-            commits += 1
-        if commits in {committed, 2}:
-            raise SystemError("the process dies here")
+    def crashing(write: Callable[..., Any]) -> Callable[..., Any]:
+        def writes(*arguments: Any, **options: Any) -> Any:
+            nonlocal commits
+            if commits < committed:
+                done = write(*arguments, **options)
+                if done is False:
+                    return done
+                commits += 1
+            if commits in {committed, 2}:
+                raise SystemError("the process dies here")
+            return done
+
+        return writes
 
     project.retries = type(project.retries)(max_flow_retries=0, first_delay=0.01, longest_delay=0.01)
     with monkeypatch.context() as patched:
-        patched.setattr("penstock.spark.checking_writer.append_to_table", crashing)
+        patched.setattr(quick_append, "MOST_ROWS", most_rows)
+        patched.setattr(checking_writer, "append_to_table", crashing(append_to_table))
+        patched.setattr(checking_writer, "append_few", crashing(append_few))
         failed = project.run()
     assert failed.state is UpdateState.FAILED
     assert commits == committed

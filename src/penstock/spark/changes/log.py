@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,14 +11,17 @@ from delta.tables import DeltaTable
 from deltalake import DeltaTable as StoredTable
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructField, StructType, TimestampType
 
 from penstock.graph.quarantine import TIME
-from penstock.spark.changes import quick_append
 from penstock.spark.changes.events import TRUNCATE, UPSERT
 from penstock.spark.changes.order import Order
+from penstock.spark.quick_append import append, can_append
 from penstock.spark.writes import append_to_table
 
 _MOST_FILES = 64
+_ARRIVED = "arrived"
+_MOMENT = pa.timestamp("us", tz="UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,12 @@ class ChangeLog:
         kept = events if self.keeps_rows else events.drop("row")
         log = StoredTable(self.path) if StoredTable.is_deltatable(self.path) else None
         before = None if log is None else log.version()
-        if log is not None and few and order.told_by_files and quick_append.can_append(log, kept.schema):
+        if log is not None and few and order.told_by_files and can_append(log, _logged(kept.schema)):
             rows = kept.toArrow()
             earliest, comparable = order.earliest_of(rows)
             late = rows.num_rows > 0 and order.may_reach(log, comparable)
-            quick_append.append(log, rows, transaction)
+            arrived = pa.repeat(pa.scalar(datetime.now(UTC), _MOMENT), rows.num_rows)
+            append(log, rows.append_column(_ARRIVED, arrived), transaction)
             return LoggedBatch(
                 before, bool(pc.any(pc.equal(rows["kind"], pa.scalar(TRUNCATE, pa.int8()))).as_py()), earliest, late
             )
@@ -69,7 +74,7 @@ class ChangeLog:
             sf.coalesce(sf.bool_or(sf.col("kind") == TRUNCATE), sf.lit(False)).alias("truncates"),
             order.earliest(sf.col("sequence")).alias("earliest"),
         ).collect()[0]
-        append_to_table(kept.withColumn("arrived", sf.current_timestamp()), self.path, transaction)
+        append_to_table(kept.withColumn(_ARRIVED, sf.current_timestamp()), self.path, transaction)
         return LoggedBatch(before, batch["truncates"], batch["earliest"])
 
     def events(self, spark: SparkSession, version: int | None = None) -> DataFrame:
@@ -112,3 +117,7 @@ class ChangeLog:
         waiting = spark.read.format("delta").load(self.quarantine)
         oldest = waiting.agg(sf.unix_micros(sf.min(TIME))).collect()[0][0]
         return now if oldest is None else sf.least(now, sf.timestamp_micros(sf.lit(oldest)))
+
+
+def _logged(events: StructType) -> StructType:
+    return StructType([*events.fields, StructField(_ARRIVED, TimestampType())])

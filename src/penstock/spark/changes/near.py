@@ -9,8 +9,8 @@ from pyspark.sql.types import StructType
 from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
 from penstock.spark.changes.current import has_types
-from penstock.spark.changes.quick_append import is_plain
 from penstock.spark.changes.resolve import ResolvedChanges
+from penstock.spark.quick_append import is_plain
 
 
 def near_keys(events: DataFrame, changes: ResolvedChanges, count: int, *, path: str) -> Column | None:

@@ -1,9 +1,10 @@
-"""Few events reach a change log without Spark: what its files then say, and when Spark has to write."""
+"""Few rows reach a table without Spark: what its files then say, and when Spark has to write."""
 
 from __future__ import annotations
 
 import json
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from penstock.spark.changes import quick_append
+from penstock.spark import quick_append
 from penstock.spark.changes.order import Order
 
 KEY = StructType([StructField("id", LongType(), nullable=False)])
@@ -38,8 +39,8 @@ def schema(sequence: DataType) -> StructType:
 
 
 def create(path: Path, sequence: DataType, configuration: dict[str, str | None] | None = None) -> DeltaTable:
-    stored = StructType([*schema(sequence).fields, StructField("arrived", TimestampType())])
-    return DeltaTable.create(path, Schema.from_json(json.dumps(stored.jsonValue())), configuration=configuration)
+    stored = Schema.from_json(json.dumps(schema(sequence).jsonValue()))
+    return DeltaTable.create(path, stored, configuration=configuration)
 
 
 def events(kind: pa.DataType, *sequences: Any) -> pa.Table:
@@ -47,7 +48,7 @@ def events(kind: pa.DataType, *sequences: Any) -> pa.Table:
     return pa.table({"key": keys, "sequence": pa.array(sequences, kind)})
 
 
-def test_events_are_appended_once_for_a_transaction(tmp_path: Path) -> None:
+def test_rows_are_appended_once_for_a_transaction(tmp_path: Path) -> None:
     log = create(tmp_path / "log", LongType())
     assert quick_append.can_append(log, schema(LongType()))
     for version, at in ((0, 10), (0, 11), (1, 12), (0, 13)):
@@ -56,7 +57,19 @@ def test_events_are_appended_once_for_a_transaction(tmp_path: Path) -> None:
     table = DeltaTable(tmp_path / "log")
     assert sorted(row["sequence"] for row in table.to_pyarrow_table().to_pylist()) == [10, 12, 14]
     assert (table.transaction_version("app"), table.transaction_version("other")) == (1, 0)
-    assert all(row["arrived"].tzinfo is not None for row in table.to_pyarrow_table().to_pylist())
+
+
+def test_bounds_that_are_not_exact_are_left_out(tmp_path: Path) -> None:
+    log = create(tmp_path / "log", DecimalType(38, 6))
+    value = Decimal("12345678901234567890.123456")
+    told = []
+    for number, bounds in enumerate((True, False)):
+        quick_append.append(log, events(pa.decimal128(38, 6), value), ("app", number), bounds=bounds)
+        commit = (tmp_path / "log" / "_delta_log" / f"{number + 1:020d}.json").read_text()
+        [added] = [json.loads(line)["add"] for line in commit.splitlines() if line.startswith('{"add"')]
+        told.append(json.loads(added["stats"]))
+    assert Decimal(repr(told[0]["maxValues"]["sequence"])) != value, "why they are left out"
+    assert told[1] == {"numRecords": 1, "minValues": {}, "maxValues": {}, "nullCount": {}}
 
 
 def test_what_spark_has_to_write(tmp_path: Path) -> None:
@@ -128,9 +141,7 @@ def test_files_that_do_not_tell(tmp_path: Path) -> None:
     partly = create(tmp_path / "partly", LongType())
     quick_append.append(partly, events(pa.int64(), 1), ("app", 0))
     partly.alter.set_table_properties({"delta.dataSkippingNumIndexedCols": "0"})
-    write_deltalake(
-        partly, events(pa.int64(), 9).append_column("arrived", pa.array([DAY.replace(tzinfo=UTC)])), mode="append"
-    )
+    write_deltalake(partly, events(pa.int64(), 9), mode="append")
     assert order.may_reach(partly, 5)
     moment = order.earliest_of(events(pa.int64()))
     assert moment == (None, None)
