@@ -81,9 +81,9 @@ class Target:
 
 
 def arrivals(random: Random, *, truncates: bool, named: bool) -> tuple[list[Event], list[list[Event]]]:
-    """Events of few keys whose sequences are all different, and the batches in which they arrive.
+    """Events of few keys whose sequences are all different, and the three batches in which they arrive.
 
-    Most batches are in the order of the sequences, the last one has all that is late, and some events again.
+    The first two are in the order of the sequences, the last one has all that is late, and some events again.
     """
     events = []
     for at in range(1, random.randint(40, 60)):
@@ -111,6 +111,7 @@ CHOICES: dict[str, tuple[Literal[1, 2], Settings]] = {
 _more = int(os.environ.get("PENSTOCK_CHANGE_EXAMPLES", "0"))
 EXAMPLES: list[Any] = [pytest.param("newest, columns named", 0, marks=pytest.mark.slow)]
 EXAMPLES += [pytest.param("history, filled, one column tracked", 0, marks=pytest.mark.slow)]
+EXAMPLES += [("history, filled, one column tracked", "with one MERGE")]  # quick enough for CI
 EXAMPLES += [(choice, example) for choice in CHOICES for example in range(1, _more + 1)]
 
 
@@ -121,10 +122,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("choice", "example"), EXAMPLES)
 def test_any_order_and_any_batches_give_the_same_table(
-    spark: SparkSession, folder: Path, choice: str, example: int
+    spark: SparkSession, folder: Path, choice: str, example: int | str
 ) -> None:
     scd_type, wanted = CHOICES[choice]
     events, batches = arrivals(Random(f"{choice} {example}"), truncates=scd_type == 1, named=wanted.named)
+    if example == "with one MERGE":
+        batches = [batches[0] + batches[1], batches[2]]
     target = Target(spark, folder, scd_type, wanted)
     for number, batch in enumerate(batches):
         target.apply(batch, number)
