@@ -149,7 +149,9 @@ def _hourly(checkpoint: Path) -> None:
     stores = [{"storeName": "default", "numColsPrefixKey": 0, "numPartitions": 2}]
     operator = {"operatorInfo": {"operatorId": 0, "operatorName": "stateStoreSave"}, "stateStoreInfo": stores}
     write(checkpoint, "state/0/_metadata/metadata", f"v1\n{_json(operator)}".encode())
-    write(checkpoint, "state/0/0/_metadata/schema", b'\0\x02v2\0\0\0\x01*{"type":"struct","fields":[]}')
+    columns = b'{"type":"struct","fields":[]}'
+    schema = b"\0\0\0\x01" + struct.pack(">H", len(columns)) + columns
+    write(checkpoint, "state/0/0/_metadata/schema", b"\0\x02v2" + schema + schema)
     for batch in range(4):
         watermark = _NOON + 1000 * batch if batch else 0
         delta = {"sourceVersion": 1, "reservoirId": str(uuid.UUID(int=7)), "reservoirVersion": batch + 2, "index": -1}

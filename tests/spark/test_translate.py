@@ -45,6 +45,22 @@ def test_failures_of_a_running_flow(spark: SparkSession) -> None:
     assert failure_messages(nested) == ("outer", "middle", "Connection refused")
 
 
+def test_a_damaged_log_of_a_table_is_named(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    unreadable = {
+        "file:///t/ids/_delta_log/2.checkpoint.parquet": ("TABLE_NOT_READABLE", "/t/ids"),
+        "file:///t/ids/part-1.parquet": ("FLOW_FAILED", None),
+    }
+    for path, (condition, name) in unreadable.items():
+        facts = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(jvm.java.util.HashMap({"path": path}))
+        thrown = jvm.org.apache.spark.SparkException("FAILED_READ_FILE.NO_HINT", facts, None)
+        error = translate_failure(_thrown(spark, thrown), dataset="shop.ids", flow="ids")
+        assert (error.condition, error.facts.get("name")) == (condition, name)
+    lost = jvm.org.apache.spark.sql.delta.DeltaErrors.actionNotFoundException("protocol", 3)
+    error = translate_failure(_thrown(spark, lost), dataset="shop.ids", flow="ids")
+    assert (error.condition, error.facts["name"], error.exit_code) == ("TABLE_NOT_READABLE", "shop.ids", 3)
+
+
 def test_what_the_engine_says_itself_stays_as_it_is(spark: SparkSession) -> None:
     own = ExternalError("KAFKA_UNREACHABLE", servers="broker:9092")
     assert translate_failure(own, dataset="shop.orders", flow="orders") is own

@@ -22,6 +22,7 @@ from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
 from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream
 from penstock.runtime.targets import stream_writer
+from penstock.runtime.unnamed_failure import damaged_checkpoint
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.known_transactions import remember_transactions
@@ -254,11 +255,14 @@ class StreamingFlow:
 
     def _translated(self, error: BaseException) -> PenstockError:
         dataset, flow = str(self._stage.dataset), self._flow.flow.name
-        return (
+        known = (
             describe_failure(error, dataset=dataset)
             or source_loss(error, dataset=dataset, flow=flow, checkpoint=self._checkpoint)
             or translate_failure(error, dataset=dataset, flow=flow)
         )
+        if known.condition != "FLOW_FAILED":
+            return known
+        return damaged_checkpoint(self._checkpoint, dataset=dataset, flow=flow) or known
 
     def _say(self, reason: str) -> None:
         self._services.reporter.flow(

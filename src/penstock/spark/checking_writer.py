@@ -182,7 +182,7 @@ class CheckingWriter:
         with handling_reads(None):
             reader = frame.sparkSession.read.format("delta")
             if batch_id is not None:
-                pinned = PinnedVersion(self.path, self.checkpoints)
+                pinned = PinnedVersion(self.path, self.checkpoints, str(self.table.identifier), self.flow)
                 reader = reader.option("versionAsOf", pinned.of(sink_transaction_of(frame), batch_id))
             return reader.load(self.path)
 

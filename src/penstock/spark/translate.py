@@ -28,6 +28,7 @@ from penstock.graph.elements import Table
 from penstock.spark._jvm import is_spark_error
 from penstock.spark.expectations import FAILURE_MARK
 from penstock.spark.statement_places import statement_position
+from penstock.storage import local_path
 
 _LONGEST_DETAIL = 500
 _TABLE_FUNCTIONS = ("cloud_files", "read_files", "read_kafka", "read_stream")
@@ -41,10 +42,17 @@ _STATE_CONDITIONS = (
     "CONCURRENT_STREAM_LOG_UPDATE",
 )
 _CHANGED_ROWS = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
+_DAMAGED_LOG = (
+    "DELTA_STATE_RECOVER_ERROR",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_TXN_LOG_FAILED_INTEGRITY",
+    "DELTA_VERSIONS_NOT_CONTIGUOUS",
+)
 _TYPE_CONDITIONS = ("DELTA_FAILED_TO_MERGE_FIELDS", "DELTA_MERGE_INCOMPATIBLE")
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException")
 _DATA_EXCEPTION = "22"  # the class of SQLSTATE: a cast, an overflow, a division by zero; the same at each attempt
 _TRACEBACK = "Traceback (most recent call last)"
+_LOG_FILE = re.compile(r"(?P<table>.+)/_delta_log/(?P<file>[^/]+)")
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _KAFKA_AWAY = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")
 
@@ -193,6 +201,12 @@ def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | Non
         return StateError(
             "SOURCE_ROWS_CHANGED", dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset
         )
+    if condition.startswith("FAILED_READ_FILE") and (log := _LOG_FILE.fullmatch(cause.parameters.get("path", ""))):
+        reason = f"the file {log['file']} of its log is damaged"
+        return StateError("TABLE_NOT_READABLE", dataset=dataset, name=local_path(log["table"]), reason=reason)
+    if condition.startswith(_DAMAGED_LOG):
+        reason = f"the log of it, or of a table that it is made of, is damaged: {_first_line(cause.message)}"
+        return StateError("TABLE_NOT_READABLE", dataset=dataset, name=dataset, reason=reason.removesuffix("."))
     if _DISK_FULL.search(cause.message):
         return ExternalError("STORAGE_FULL", dataset=dataset, detail=_first_line(cause.message))
     if _KAFKA_AWAY.match(cause.class_name):

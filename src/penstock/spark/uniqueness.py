@@ -10,12 +10,14 @@ from deltalake import DeltaTable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from penstock.errors import StateError
 from penstock.graph import quarantine
 from penstock.graph.elements import Expectation, OnViolation, UniqueKey
 from penstock.graph.sql_names import quoted
 from penstock.spark.comparable import as_comparable
 from penstock.spark.expectations import REPEATS, condition
 from penstock.storage import Storage
+from penstock.storage.checkpoint.backup import COMPARED_WITH
 
 _KEEPING_OUT = {OnViolation.DROP, OnViolation.QUARANTINE}
 _BROADCAST_ROWS = 200_000
@@ -31,17 +33,39 @@ class PinnedVersion:
 
     path: str
     checkpoints: str
+    dataset: str
+    flow: str
 
     def of(self, query: str, batch_id: int) -> int:
-        """Returns the version for a query's batch, always the same for the same batch."""
-        storage, file = Storage(self.checkpoints), "compared_with.json"
-        if storage.exists(file):
-            pinned = json.loads(storage.read_text(file))
-            if (pinned["query"], pinned["batch"]) == (query, batch_id):
-                return int(pinned["version"])
-        version = DeltaTable(self.path).version()
-        storage.write_text_atomic(file, json.dumps({"query": query, "batch": batch_id, "version": version}))
-        return version
+        """Returns the version for a query's batch, always the same for the same batch.
+
+        Raises:
+            StateError: CHECKPOINT_FILE_DAMAGED; the table has the batch, and what it was compared with is lost.
+        """
+        storage, table = Storage(self.checkpoints), DeltaTable(self.path)
+        if storage.exists(COMPARED_WITH):
+            try:
+                pinned = json.loads(storage.read_text(COMPARED_WITH))
+                if (pinned["query"], pinned["batch"]) == (query, batch_id):
+                    return int(pinned["version"])
+            except (ValueError, KeyError, TypeError) as error:
+                written = table.transaction_version(query)
+                if written is not None and written >= batch_id:
+                    raise self._damaged(storage.resolve(COMPARED_WITH)) from error
+        note = {"query": query, "batch": batch_id, "version": table.version()}
+        storage.write_text_atomic(COMPARED_WITH, json.dumps(note))
+        return table.version()
+
+    def _damaged(self, file: str) -> StateError:
+        reason = "does not tell any more with which version of the table the batch in flight was compared"
+        return StateError(
+            "CHECKPOINT_FILE_DAMAGED",
+            dataset=self.dataset,
+            flow=self.flow,
+            name=self.dataset,
+            file=file,
+            reason=reason,
+        )
 
 
 def mark_repeats(rows: DataFrame, expectations: Sequence[Expectation], stored: DataFrame | None) -> DataFrame:

@@ -65,6 +65,21 @@ def commit_time(content: str) -> float | None:
     return None
 
 
+def files_of(content: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns the paths of the files that a commit adds, and of those that it removes, as its writer encodes them.
+
+    Raises:
+        ValueError: an action is no JSON.
+        KeyError: an action has no path.
+    """
+    found: dict[str, set[str]] = {"add": set(), "remove": set()}
+    for line in content.splitlines():
+        for action, paths in found.items():
+            if line.startswith(f'{{"{action}"'):
+                paths.add(str(json.loads(line)[action]["path"]))
+    return frozenset(found["add"]), frozenset(found["remove"])
+
+
 def _file_of(version: int, kind: str = "json") -> str:
     return f"_delta_log/{version:020d}.{kind}"
 
@@ -81,6 +96,7 @@ class Commit:
     """One commit: `transaction` is (app id, version), `note` the user metadata.
 
     `rows` is how many rows its operation says it wrote, else how many its files hold; None when nobody tells.
+    `identity` is what Delta calls it beside the commit too, empty for none.
     """
 
     version: int
@@ -88,6 +104,7 @@ class Commit:
     rows: int | None
     transaction: tuple[str, int] | None
     note: str
+    identity: str = ""
 
 
 class DeltaCommits:
@@ -193,7 +210,14 @@ def parse_commit(version: int, content: str) -> Commit:
     transaction = next(transactions_of(content), None)
     metrics = info.get("operationMetrics") or {}
     rows = int(metrics["numOutputRows"]) if "numOutputRows" in metrics else _rows_of(files)
-    return Commit(version, str(info.get("operation", "")), rows, transaction, str(info.get("userMetadata") or ""))
+    return Commit(
+        version,
+        str(info.get("operation", "")),
+        rows,
+        transaction,
+        str(info.get("userMetadata") or ""),
+        str(info.get("txnId") or ""),
+    )
 
 
 def _rows_of(files: list[str]) -> int | None:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from penstock.storage.checkpoint.folder import CheckpointFolder
-from penstock.storage.delta_commits import commit_version, log_version, read_version_checksum
+from penstock.storage.delta_commits import (
+    commit_version,
+    files_of,
+    log_version,
+    parse_commit,
+    read_commit,
+    read_version_checksum,
+)
 from penstock.storage.filesystem import Storage
 
 if TYPE_CHECKING:
@@ -21,29 +28,56 @@ _MOST_BYTES_READ: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogDamage:
-    """What is wrong, as the end of "its log …"; `emptied` are the commits that hold nothing, and should."""
+    """What is wrong, as the end of "its log …"; `changed` are the commits that are not what was written."""
 
     reason: str
-    emptied: tuple[int, ...]
+    changed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _VersionChecksum:
+    """What Delta notes beside a commit: how many files the table has then and their names, and which commit it is.
+
+    Without the folders of the files, which each writer encodes in its own way. Of many files there are no names.
+    """
+
+    files: int
+    names: frozenset[str] | None
+    identity: str
+
+    def fits(self, uris: list[str]) -> bool:
+        """Whether these are all files of the table."""
+        return len(uris) == self.files and self.names in {None, _file_names(uris)}
+
+    def follows(self, before: _VersionChecksum, commit: str) -> bool:
+        """Whether a commit makes this of what was before."""
+        added, removed = map(_file_names, files_of(commit))
+        if self.names is None or before.names is None:
+            return self.files == before.files + len(added) - len(removed)
+        return self.names == (before.names - removed) | added
 
 
 def log_damage(table: DeltaTable) -> LogDamage | None:
     """Returns what a table's log has lost; None when nothing is known to be wrong.
 
-    A commit whose file is empty, as after a power loss, or that ends after one of its lines, reads like one that did
-    less. Spark notes beside each commit how many files the table has then (`N.crc`), and this counts them. A table
-    that something else than Spark has written last, or of more than 10,000 files, is not judged.
+    A commit whose file is empty, as after a power loss, that ends after one of its lines, or in whose place there is
+    another one, reads like any other. Spark notes beside each commit which files the table has then (`N.crc`), and
+    this compares them. A table that something else than Spark has written last, or of more than 10,000 files, is not
+    judged.
     """
     storage, version = Storage(table.table_uri), table.version()
-    noted = _noted_files(storage, version)
-    if noted is None or noted > _MOST_FILES:
+    noted = _noted(storage, version)
+    if noted is None or noted.files > _MOST_FILES:
         return None
-    counted = len(table.file_uris())
-    if counted == noted:
+    uris = table.file_uris()
+    if noted.fits(uris):
         return None
-    emptied = _emptied(storage)
-    which = f"; commit {', '.join(str(each) for each in emptied)} is empty" if emptied else ""
-    return LogDamage(f"tells of {counted} files, and had {noted} when version {version} was written{which}", emptied)
+    changed = tuple(_changed_commits(storage, version))
+    which = f"; what commit {', '.join(map(str, changed))} holds is not what was written" if changed else ""
+    had = f"when version {version} was written{which}"
+    if len(uris) == noted.files:
+        return LogDamage(f"tells of other files than it had {had}", changed)
+    return LogDamage(f"tells of {len(uris)} files, and had {noted.files} {had}", changed)
 
 
 def damaged_files(uri: str) -> Iterator[tuple[str, str]]:
@@ -63,17 +97,37 @@ def damaged_files(uri: str) -> Iterator[tuple[str, str]]:
             yield file.uri, "does not fit its checksum"
 
 
-def _noted_files(storage: Storage, version: int) -> int | None:
-    """Returns how many files the newest version has by its checksum; None for none that can be read, as for Spark."""
+def _noted(storage: Storage, version: int) -> _VersionChecksum | None:
+    """Returns what is noted beside a commit; None for nothing that can be read, as for Spark."""
     try:
         noted = json.loads(read_version_checksum(storage, version) or "null")
-    except ValueError:
+        names = noted.get("allFiles")
+        return _VersionChecksum(
+            int(noted["numFiles"]),
+            None if names is None else _file_names(str(each["path"]) for each in names),
+            str(noted.get("txnId") or ""),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    files = noted.get("numFiles") if isinstance(noted, dict) else None
-    return files if isinstance(files, int) else None
 
 
-def _emptied(storage: Storage) -> tuple[int, ...]:
-    """Returns the versions whose commits are empty files; no writer makes any."""
-    empty = (file.name for file in storage.list("_delta_log") if file.size == 0)
-    return tuple(sorted(version for name in empty if (version := commit_version(name)) is not None))
+def _changed_commits(storage: Storage, newest: int) -> Iterator[int]:
+    """Yields the commits of the log, newest first, that do not fit what is noted beside them and the one before."""
+    for version in range(newest, -1, -1):
+        noted, before = _noted(storage, version), _noted(storage, version - 1)
+        try:
+            content = read_commit(storage, version)
+            if content is None:
+                return
+            sound = bool(content.strip())
+            if noted is not None:
+                sound = sound and noted.identity == parse_commit(version, content).identity
+                sound = sound and (before is None or noted.follows(before, content))
+        except (ValueError, KeyError, TypeError):
+            sound = False
+        if not sound:
+            yield version
+
+
+def _file_names(paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(path.rpartition("/")[2] for path in paths)

@@ -74,6 +74,14 @@ def test_power_loss_is_repaired_and_lost_or_foreign_checkpoints_are_refused(proj
     [error] = refused(project)
     assert (error.condition, error.facts["path"]) == ("CHECKPOINT_LOST", str(copied))
 
+    # An older plan in the place of the newest, checksum and all: its rows would be read twice.
+    newest, older = (counts / "offsets" / number for number in ("1", "0"))
+    plan = newest.read_bytes()
+    newest.write_bytes(older.read_bytes())
+    (newest.parent / ".1.crc").unlink()
+    assert ("CHECKPOINT_FILE_DAMAGED", "shop.counts") in {(each.condition, each.dataset) for each in refused(project)}
+    newest.write_bytes(plan)
+
     # Lost and made again: what decides what its next batches read is the same.
     done = CliRunner().invoke(app, ["checkpoint", "rebuild", "copied", str(project.directory), "--yes"])
     assert done.exit_code == 0, done.output

@@ -111,7 +111,7 @@ def test_no_damage_is_silent(layout: StorageLayout, kind: str, damage: str) -> N
 
 
 @pytest.mark.parametrize("damage", ["empty", "torn", "missing", "garbage"])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "state" not in kind and kind != "schema"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "state" not in kind])
 def test_without_checksums_as_on_an_object_store(layout: StorageLayout, kind: str, damage: str) -> None:
     dataset, name = KINDS[kind]
     for checksum in place(layout, dataset).rglob(".*.crc"):

@@ -157,6 +157,47 @@ def test_the_plan_says_what_is_repaired(layout: StorageLayout) -> None:
 
 # --- refused ----------------------------------------------------------------
 
+OLDER = {
+    "plan before": (TOPIC, "offsets/3", "offsets/2"),
+    "plan long before": (TOPIC, "offsets/3", "offsets/1"),
+    "plan of a table's stream": (HOURLY, "offsets/3", "offsets/2"),
+    "step": (RAW, "sources/cloudFiles_orders/11", "sources/cloudFiles_orders/10"),
+}
+
+
+@pytest.mark.parametrize("kind", OLDER)
+def test_an_older_file_in_the_place_of_the_newest_is_refused(layout: StorageLayout, kind: str) -> None:
+    """With its own checksum: only what it says tells that it is not the file that was there."""
+    dataset, newest, older = OLDER[kind]
+    write(place(layout, dataset), newest, (place(layout, dataset) / older).read_bytes())
+    assert refused(layout) == {dataset.name: ["CHECKPOINT_FILE_DAMAGED"]}
+    inventory = Inventory(layout.uri, read_events(layout.uri))
+    [finding] = verify(inventory, inventory.checkpoints, inventory.records).findings
+    assert (finding.condition, finding.facts["file"]) == (
+        "CHECKPOINT_FILE_DAMAGED",
+        str(place(layout, dataset) / newest),
+    )
+
+
+def test_a_clock_that_was_set_back_and_a_topic_that_began_again_are_no_older_plans(layout: StorageLayout) -> None:
+    checkpoint = place(layout, TOPIC)
+    for batch, offsets in ((4, {"orders": {"0": 60, "1": 50}}), (5, {"orders": {"0": 2, "1": 51}})):
+        plan_batch(checkpoint, batch, {"kafka_orders": offsets})
+        path = checkpoint / f"offsets/{batch}"
+        write(checkpoint, path.relative_to(checkpoint).as_posix(), _an_hour_earlier(path.read_text()).encode())
+        commit_batch(checkpoint, batch)
+        write_rows(layout, TOPIC, query_id(layout, TOPIC), batch)
+        assert refused(layout) == {}
+    plan_batch(checkpoint, 6, {"kafka_orders": {"orders": {"0": 1, "1": 1}}})
+    assert refused(layout) == {}, "planned later"
+
+
+def _an_hour_earlier(plan: str) -> str:
+    version, metadata, *offsets = plan.split("\n")
+    said = json.loads(metadata)
+    said["batchTimestampMs"] -= 3_600_000
+    return "\n".join([version, json.dumps(said), *offsets])
+
 
 def test_a_plan_of_which_something_was_written_is_kept(layout: StorageLayout) -> None:
     for dataset in (TOPIC, HOURLY):

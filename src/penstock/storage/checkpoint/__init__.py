@@ -10,6 +10,7 @@ from penstock.storage.checkpoint.backup import (
 from penstock.storage.checkpoint.changes import Restoration, reset, restore
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in, replace_file
 from penstock.storage.checkpoint.logs import (
+    EARLIER_PLAN,
     OFFSET_LOG_VERSION,
     DamagedFile,
     PlannedBatch,
@@ -18,6 +19,7 @@ from penstock.storage.checkpoint.logs import (
     parse_planned_batch,
     parse_query_id,
     parse_source_log,
+    parse_source_step,
 )
 from penstock.storage.checkpoint.newest import Finding, NewestFiles, Repair, check_newest, repair
 from penstock.storage.checkpoint.pending_versions import pending_versions
@@ -34,9 +36,12 @@ from penstock.storage.checkpoint.state import (
     operators,
     parse_operator,
     state_partitions,
+    state_version,
 )
+from penstock.storage.checkpoint.whole_files import damage_of
 
 __all__ = [
+    "EARLIER_PLAN",
     "OFFSET_LOG_VERSION",
     "Backup",
     "ChangedFiles",
@@ -55,6 +60,7 @@ __all__ = [
     "UnknownVersion",
     "changed_files",
     "check_newest",
+    "damage_of",
     "forget_rewind",
     "former_checkpoints",
     "missing_source_files",
@@ -70,6 +76,7 @@ __all__ = [
     "parse_planned_batch",
     "parse_query_id",
     "parse_source_log",
+    "parse_source_step",
     "pending_versions",
     "planned_files",
     "read_backup",
@@ -80,5 +87,6 @@ __all__ = [
     "restore",
     "rewind",
     "state_partitions",
+    "state_version",
     "write_backup",
 ]

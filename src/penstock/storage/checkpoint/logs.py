@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -12,6 +12,9 @@ OFFSET_LOG_VERSION: Final = "v2"
 """The version that names sources; `v1` counts them by position."""
 
 VOID_OFFSET: Final = "-"
+EARLIER_PLAN: Final = "holds the plan of an earlier batch"
+"""What is wrong with a file of `offsets/` whose batch repeats the one before; see `PlannedBatch.repeats`."""
+
 _OFFSET_VERSIONS = frozenset({"v1", OFFSET_LOG_VERSION})
 _COMMIT_VERSIONS = frozenset({"v1", "v2"})
 _SOURCE_VERSIONS = frozenset({"v1"})
@@ -38,6 +41,18 @@ class PlannedBatch:
     planned_ms: int
     settings: Mapping[str, str]
     offsets: Mapping[str, Any]
+
+    def repeats(self, before: PlannedBatch) -> bool:
+        """Whether this is the plan of `before`, or an older one, in the place of the batch after it.
+
+        Clocks are set back, and topics begin again; both at once do not make a plan older than the one before. One
+        that `penstock checkpoint rebuild` has written has no time.
+        """
+        if not self.planned_ms or not before.planned_ms:
+            return False
+        if self.planned_ms == before.planned_ms:
+            return self.offsets == before.offsets
+        return self.planned_ms < before.planned_ms and _goes_back(self.offsets, before.offsets)
 
 
 def parse_planned_batch(content: bytes) -> PlannedBatch:
@@ -96,6 +111,20 @@ def parse_query_id(content: bytes) -> str:
         raise DamagedFile("holds no query id") from error
 
 
+def parse_source_step(content: bytes, step: int) -> tuple[Any, ...]:
+    """Reads a file of `sources/<source>/` by its number, also a compacted one.
+
+    Raises:
+        DamagedFile: as `parse_source_log`, or it is another step of a file source.
+        UnknownVersion: as `parse_planned_batch`.
+    """
+    entries = parse_source_log(content)
+    steps = [entry["batchId"] for entry in entries if isinstance(entry, dict) and "batchId" in entry]
+    if steps and max(steps) != step:
+        raise DamagedFile(f"holds step {max(steps)}")
+    return entries
+
+
 def parse_source_log(content: bytes) -> tuple[Any, ...]:
     """Reads a file of `sources/<source>/`: the files of one step of a file source, or where another source began.
 
@@ -143,6 +172,20 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DamagedFile("holds JSON of another form")
     return value
+
+
+def _goes_back(offset: Any, before: Any) -> bool:
+    """Whether a number of an offset is lower than before, and none is higher."""
+    numbers = [(new, old) for new, old in _pairs(offset, before) if new != old]
+    return bool(numbers) and all(new < old for new, old in numbers)
+
+
+def _pairs(offset: Any, before: Any) -> Iterator[tuple[int, int]]:
+    if isinstance(offset, Mapping) and isinstance(before, Mapping):
+        for key in offset.keys() & before.keys():
+            yield from _pairs(offset[key], before[key])
+    elif isinstance(offset, int) and isinstance(before, int):
+        yield offset, before
 
 
 def _number(document: Mapping[str, Any], key: str) -> int:

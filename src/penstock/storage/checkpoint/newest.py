@@ -21,18 +21,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from penstock.storage.checkpoint.backup import COMPARED_WITH
 from penstock.storage.checkpoint.folder import REWINDING, CheckpointFolder, checksum_of
 from penstock.storage.checkpoint.logs import (
+    EARLIER_PLAN,
     DamagedFile,
     PlannedBatch,
     UnknownVersion,
     parse_commit,
     parse_planned_batch,
     parse_query_id,
-    parse_source_log,
+    parse_source_step,
 )
 from penstock.storage.checkpoint.sources import missing_source_files, steps_of
 from penstock.storage.checkpoint.state import state_version
@@ -138,7 +140,9 @@ def _check_batches(
     if damage is not None:
         found.findings.append(damage)
     if planned >= 1:  # Spark reads the one before as well
-        _checked(folder, found, planned - 1)
+        before = _checked(folder, found, planned - 1)
+        if newest is not None and before is not None and newest.repeats(before):
+            found.findings.append(_finding(folder, f"offsets/{planned}", DamagedFile(EARLIER_PLAN)))
     return newest
 
 
@@ -165,7 +169,7 @@ def _check_sources(folder: CheckpointFolder, found: NewestFiles, newest: Planned
     for source in {name.partition("/")[0] for name in folder.below("sources")}:
         offset = None if newest is None else newest.offsets.get(source)
         for name, step in _steps_read(folder, source):
-            damage = _damage(folder, name, parse_source_log)
+            damage = _damage(folder, name, partial(parse_source_step, step=step))
             if damage is None:
                 continue
             if damage.condition == "CHECKPOINT_FILE_DAMAGED" and _is_unread(folder, name, step, offset):

@@ -93,6 +93,19 @@ def state_partitions(checkpoint: Storage) -> int | None:
     return None
 
 
+def parse_state_schema(content: bytes) -> None:
+    """Reads the schema of a state store, two texts of JSON, as Spark 4.2 writes it for most operators.
+
+    Raises:
+        DamagedFile: it ends early, or holds something else.
+    """
+    read = _Java(content)
+    if read.text() != "v2":
+        return  # `v3`, of several column families
+    for _ in ("key", "value"):
+        json_object("".join(read.text() for _ in range(read.number())))
+
+
 def state_version(name: str) -> int | None:
     """Returns the version of the state that a file of a checkpoint belongs to, None for any other file."""
     match = _ANY_STATE_FILE.fullmatch(name)
@@ -117,6 +130,26 @@ def missing_state_files(folder: CheckpointFolder, operator: OperatorState, versi
             for step in range(version, newest, -1):
                 if step not in found.changes:
                     yield f"{place}/{step}.{suffix}"
+
+
+class _Java:
+    """Reads what a Java `DataOutputStream` has written."""
+
+    def __init__(self, content: bytes) -> None:
+        self._left = content
+
+    def number(self) -> int:
+        return int.from_bytes(self._take(4))
+
+    def text(self) -> str:
+        # Java's own UTF-8 differs in characters that no JSON of a schema has in its structure.
+        return self._take(int.from_bytes(self._take(2))).decode(errors="replace")
+
+    def _take(self, count: int) -> bytes:
+        if len(self._left) < count:
+            raise DamagedFile("ends early")
+        taken, self._left = self._left[:count], self._left[count:]
+        return taken
 
 
 def _versions(folder: CheckpointFolder, place: str) -> _Versions:
