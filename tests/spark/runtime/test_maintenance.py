@@ -126,6 +126,7 @@ def test_a_continuous_run_looks_after_tables_beside_its_flows(
     assert told["shop.bronze"]["retention_hours"] == 24, "a batch may be writing files that nobody knows yet"
     assert told["shop.total"]["files_removed"] == 0
     assert [event.message for event in project.events(outcome) if "tries again" in event.message] == []
+    project.settings["maintenance"] = "{automatic: false}"
     assert project.run().errors == ()
     assert project.rows("bronze", "id") == list(range(arrived))
     assert project.rows("total", "rows") == [arrived]
