@@ -115,7 +115,7 @@ def test_a_continuous_run_looks_after_tables_beside_its_flows(
         running = pool.submit(project.run, trigger="0 seconds", stop=stop, on_event=seen)
         until = time.monotonic() + _PATIENCE
         try:
-            while not running.done() and time.monotonic() < until and not rewritten.wait(0.3):
+            while not running.done() and time.monotonic() < until and not rewritten.wait(1.5):
                 project.arrive(str(arrived), [{"id": arrived}])
                 arrived += 1
         finally:
