@@ -13,9 +13,10 @@ from penstock.cli.project import enter, open_project
 from penstock.cli.quiet_stdout import only_results_on_stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from penstock.config import PipelineConfig
+    from penstock.events import MaintenanceProgress
     from penstock.graph.identifier import Identifier
 
 Tables = Annotated[
@@ -46,7 +47,8 @@ def optimize(
         spare = spare_files_of(tables)
         if as_json:
             print_json([{"table": str(name), "files_to_spare": count} for name, count in spare.items()])
-        for name, count in spare.items() if not as_json else ():
+            return
+        for name, count in spare.items():
             say(f"{name}: {plural(count, 'file')} to spare")
         return
     enter(config)
@@ -55,8 +57,7 @@ def optimize(
     with only_results_on_stdout():
         done = optimize_tables(config, tables, progress=progress_lines())
     if as_json:
-        keys = ("files_added", "files_removed", "bytes_removed")
-        print_json([{"table": str(n), **{key: getattr(each, key) for key in keys}} for n, each in done.items()])
+        _print_done(done, "files_added", "files_removed", "bytes_removed")
         return
     for name, each in done.items():
         became = f"{plural(each.files_removed, 'file')} became {each.files_added}"
@@ -98,14 +99,17 @@ def vacuum(
                 note(f"  {file}")
         return
     if as_json:
-        keys = ("files_deleted", "retention_hours", "kept_because")
-        print_json([{"table": str(n), **{key: getattr(each, key) for key in keys}} for n, each in done.items()])
+        _print_done(done, "files_deleted", "retention_hours", "kept_because")
         return
     for name, each in done.items():
         say(f"{name}: " + (each.kept_because or f"{plural(each.files_deleted or 0, 'file')} deleted"))
 
 
 _LAGGING = "nothing is deleted, because a flow lags behind the table's log"
+
+
+def _print_done(done: Mapping[Identifier, MaintenanceProgress], *keys: str) -> None:
+    print_json([{"table": str(name), **{key: getattr(each, key) for key in keys}} for name, each in done.items()])
 
 
 def _chosen(config: PipelineConfig, names: Iterable[str] | None) -> dict[Identifier, str]:

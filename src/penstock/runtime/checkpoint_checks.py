@@ -192,9 +192,8 @@ class CheckpointChecks:
 def _damaged(stream: _Stream) -> Iterator[StateError]:
     """A table that lacks the rows of an older commit: its newest batch says nothing of them."""
     damage = None if stream.table is None else log_damage(stream.table)
-    if (
-        damage is not None and damage.changed
-    ):  # the files alone are `verify`'s to tell: a run must not be wrong about it
+    # The files alone are `verify`'s to tell: a run must not be wrong about it.
+    if damage is not None and damage.changed:
         yield stream.refusal("TABLE_LOG_DAMAGED", reason=damage.reason)
 
 

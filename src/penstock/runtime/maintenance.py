@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -32,6 +32,9 @@ _FEW: Final = 20  # so many small files to spare are not worth a job
 _CLOCKS: Final = 3600.0  # seconds by which the clocks of two machines may differ
 _KEPT_SECONDS: Final = 7 * 86_400.0  # as long as Delta keeps files
 
+FAILURES: Final = (PySparkException, Py4JError, DeltaError, OSError)
+"""What Delta and Spark raise when a table cannot be looked after."""
+
 Report = Callable[[Identifier, MaintenanceProgress, PenstockError | None], None]
 
 
@@ -52,38 +55,37 @@ class Maintenance:
     stop: threading.Event | None = None
     least_retention: float = 0.0
 
-    def run(self, stages: Iterable[MaintainTable], *, thorough: bool = False) -> None:
-        """Does all `stages`, unless `stop` is set; `thorough` puts even a few files together.
-
-        What goes wrong is reported and does not raise.
-        """
+    def run(self, stages: Iterable[MaintainTable]) -> None:
+        """Does all `stages`, unless `stop` is set; what goes wrong is reported and does not raise."""
         session: MaintenanceSession | None = None
+        pending: Mapping[str, int] = {}
         for stage in stages:
             if self.stop is not None and self.stop.is_set():
                 return
-            session = session or MaintenanceSession(self.spark)
-            self._maintain(session, stage, thorough=thorough)
+            if session is None:
+                # Once for all tables: flows that run only go forward, and a version too old keeps files too long.
+                session, pending = MaintenanceSession(self.spark), pending_versions(self.layout)
+            self._maintain(session, stage, pending)
 
-    def _maintain(self, session: MaintenanceSession, stage: MaintainTable, *, thorough: bool) -> None:
+    def _maintain(self, session: MaintenanceSession, stage: MaintainTable, pending: Mapping[str, int]) -> None:
         started, error, done = time.monotonic(), None, MaintenanceProgress()
         records = read_maintenance(self.layout)
         record = records.get(record_name(stage.dataset))
         try:
             changed = record is None or record.version != stage.version
-            done = self.optimize(session, stage, done, thorough=thorough, changed=changed)
-            done = self.vacuum(session, stage, done)
+            done = self.optimize(session, stage, done, changed=changed)
+            done = self.vacuum(session, stage, done, pending)
             done = self._prune(stage, done)
-        except (PySparkException, Py4JError, DeltaError, OSError, PenstockError, ValueError) as failure:
+        except (*FAILURES, PenstockError, ValueError) as failure:
             if self.stop is not None and self.stop.is_set():
                 return
-            name, reason = str(stage.dataset), first_line(failure)
-            error = ExternalError("MAINTENANCE_FAILED", dataset=name, name=name, reason=reason)
+            error = maintenance_failed(stage.dataset, failure)
         try:
             after = DeltaTable(stage.path).version()
         except (DeltaError, OSError):
             after = stage.version
         record = next_record(record, before=stage.version, after=after, now=time.time())
-        write_maintenance(self.layout, {**read_maintenance(self.layout), record_name(stage.dataset): record})
+        write_maintenance(self.layout, {**records, record_name(stage.dataset): record})
         milliseconds = round((time.monotonic() - started) * 1000)
         self.report(stage.dataset, replace(done, duration_ms=milliseconds), error)
 
@@ -93,14 +95,17 @@ class Maintenance:
         stage: MaintainTable,
         done: MaintenanceProgress,
         *,
-        thorough: bool,
+        thorough: bool = False,
         changed: bool = True,
     ) -> MaintenanceProgress:
-        """Puts small files together, when they are many, or new rows have to find their place."""
+        """Puts small files together, when they are many, or new rows have to find their place.
+
+        `thorough` does so with a few, and for a table that wants to be left alone; `changed` tells of new rows.
+        """
         if not self.may_rewrite(stage.dataset) or not (stage.optimize or thorough):
             return done
         arranged = bool(stage.z_order) or stage.clustered
-        if not (changed if arranged else thorough or spare_files(stage.path) >= _FEW):
+        if not (changed if arranged else thorough or spare_files(DeltaTable(stage.path)) >= _FEW):
             return done
         result = session.optimize(stage.path, stage.z_order)
         return replace(
@@ -111,24 +116,28 @@ class Maintenance:
         )
 
     def vacuum(
-        self, session: MaintenanceSession, stage: MaintainTable, done: MaintenanceProgress
+        self,
+        session: MaintenanceSession,
+        stage: MaintainTable,
+        done: MaintenanceProgress,
+        pending: Mapping[str, int],
     ) -> MaintenanceProgress:
-        """Deletes files that neither a recent version nor a flow that lags behind needs."""
-        needed = self.retention(stage)
+        """Deletes files that neither a recent version nor a flow that lags behind needs; see `retention`."""
+        needed = self.retention(stage, pending)
         if needed is None:
             why = "a flow has still to read a version whose commit is gone, so nobody knows which files it needs"
             return replace(done, kept_because=why)
         deleted = session.vacuum(stage.path, needed)
         return replace(done, files_deleted=deleted, retention_hours=math.ceil(needed / 3600))
 
-    def retention(self, stage: MaintainTable) -> float | None:
+    def retention(self, stage: MaintainTable, pending: Mapping[str, int]) -> float | None:
         """Returns for how many seconds back files of the table are needed: its own retention, or a flow that lags.
 
-        None when a flow lags behind so far that the log does not tell any more.
+        `pending` are the `pending_versions`. None when a flow lags behind so far that the log does not tell any more.
         """
         retention = max(stage.retention, self.least_retention)
         table = DeltaTable(stage.path)
-        version = pending_versions(self.layout).get(str(table.metadata().id))
+        version = pending.get(str(table.metadata().id))
         if version is None or version > table.version():
             return retention
         commit = read_commit(Storage(stage.path), version)
@@ -150,9 +159,15 @@ class Maintenance:
         return replace(done, pruned=tuple(removed))
 
 
-def spare_files(path: str) -> int:
+def maintenance_failed(table: Identifier, error: BaseException) -> ExternalError:
+    """Returns MAINTENANCE_FAILED for what was raised."""
+    name = str(table)
+    return ExternalError("MAINTENANCE_FAILED", dataset=name, name=name, reason=first_line(error))
+
+
+def spare_files(table: DeltaTable) -> int:
     """Returns how many fewer files there would be if small ones of each partition were put together; no job."""
-    files = pa.table(DeltaTable(path).get_add_actions(flatten=True))
+    files = pa.table(table.get_add_actions(flatten=True))
     partitions = [name for name in files.column_names if name.startswith("partition.")]
     rows = files.select(["size_bytes", *partitions]).to_pylist()
     small = Counter(tuple(row[name] for name in partitions) for row in rows if row["size_bytes"] < SMALL_FILE)

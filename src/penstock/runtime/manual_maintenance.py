@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import cache
 
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
-from penstock.errors import ExternalError, StateError, first_line
 from penstock.events import EventLog, EventType, MaintenanceProgress, builders, new_update_id
 from penstock.graph.identifier import Identifier
 from penstock.plan.maintenance import maintenance_of
 from penstock.plan.stages import MaintainTable
-from penstock.runtime.maintenance import Maintenance, spare_files
+from penstock.runtime.maintenance import FAILURES, Maintenance, maintenance_failed, spare_files
 from penstock.runtime.reporter import Reporter
-from penstock.runtime.state import table_state
+from penstock.runtime.state import open_table, table_state
 from penstock.runtime.workspace import Progress, Workspace
 from penstock.spark.maintenance import MaintenanceSession
 from penstock.storage import LockOwner, StorageLayout, StorageLock
+from penstock.storage.checkpoint import pending_versions
 
-_T = TypeVar("_T")
 Done = dict[Identifier, MaintenanceProgress]
 
 
@@ -52,9 +47,10 @@ def vacuum_tables(
 
     Raises: as `optimize_tables`.
     """
+    pending = cache(lambda: pending_versions(StorageLayout(config.storage)))
 
     def work(maintenance: Maintenance, session: MaintenanceSession, stage: MaintainTable) -> MaintenanceProgress:
-        return maintenance.vacuum(session, stage, MaintenanceProgress())
+        return maintenance.vacuum(session, stage, MaintenanceProgress(), pending())
 
     return _each(config, tables, "VACUUM", work, progress=progress, spark=spark)
 
@@ -65,7 +61,7 @@ def spare_files_of(tables: Mapping[Identifier, str]) -> dict[Identifier, int]:
     Raises:
         StateError: TABLE_NOT_READABLE.
     """
-    return {identifier: _readable(identifier, spare_files, path) for identifier, path in tables.items()}
+    return {identifier: spare_files(open_table(identifier, path)) for identifier, path in tables.items()}
 
 
 def deletable_files(
@@ -77,12 +73,12 @@ def deletable_files(
     """
     workspace = Workspace.open(config, progress, spark=spark, short=True)
     maintenance = Maintenance(workspace.spark, workspace.layout, lambda *_: None)
-    session = MaintenanceSession(workspace.spark)
+    session, pending = MaintenanceSession(workspace.spark), pending_versions(workspace.layout)
     found: dict[Identifier, tuple[str, ...] | None] = {}
     for identifier, path in tables.items():
         stage = _stage(identifier, path)
         with _failing(identifier):
-            needed = maintenance.retention(stage)
+            needed = maintenance.retention(stage, pending)
             found[identifier] = None if needed is None else session.deletable(path, needed)
     return found
 
@@ -119,22 +115,12 @@ def _each(
 
 
 def _stage(identifier: Identifier, path: str) -> MaintainTable:
-    state = _readable(identifier, lambda place: table_state(DeltaTable(place), place), path)
-    return maintenance_of(identifier, state, explanation="")
-
-
-def _readable(identifier: Identifier, read: Callable[[str], _T], path: str) -> _T:
-    try:
-        return read(path)
-    except (DeltaError, OSError, ValueError) as error:
-        name = str(identifier)
-        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
+    return maintenance_of(identifier, table_state(open_table(identifier, path), path), explanation="")
 
 
 @contextmanager
 def _failing(identifier: Identifier) -> Iterator[None]:
     try:
         yield
-    except (PySparkException, Py4JError, DeltaError, OSError) as error:
-        name = str(identifier)
-        raise ExternalError("MAINTENANCE_FAILED", dataset=name, name=name, reason=first_line(error)) from error
+    except FAILURES as error:
+        raise maintenance_failed(identifier, error) from error

@@ -114,7 +114,7 @@ def _stored(graph: ResolvedGraph, paths: Mapping[Identifier, str]) -> Iterator[t
         aside = [(quarantine_of(identifier), quarantine_path(path))] if has_quarantine(graph.tables[identifier]) else []
         for name, place in [*aside, (identifier, path)]:
             if DeltaTable.is_deltatable(place):
-                yield name, place, _opened(name, place)
+                yield name, place, open_table(name, place)
 
 
 def _streams(
@@ -165,10 +165,15 @@ def once_transaction(pipeline: str, target: Identifier, flow: str, generation: i
     return f"{pipeline}/{target}/{flow}/{generation}"
 
 
-def _opened(identifier: Identifier, path: str) -> DeltaTable:
+def open_table(identifier: Identifier, path: str) -> DeltaTable:
+    """Returns the Delta table at `path`, which a person knows as `identifier`.
+
+    Raises:
+        StateError: TABLE_NOT_READABLE.
+    """
     try:
         return DeltaTable(path)
-    except DeltaError as error:
+    except (DeltaError, OSError, ValueError) as error:
         name = str(identifier)
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
 

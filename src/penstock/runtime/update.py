@@ -169,11 +169,10 @@ def _run(
         reporter.update(UpdateState.RUNNING)
         with looking_after_tables(services, config.maintenance):
             run_flows(flows, services)
-        if not board.errors and not stopping.stop.is_set() and services.trigger.stops:
-            maintenance = Maintenance(workspace.spark, workspace.layout, reporter.maintenance, stop=stopping.stop)
-            if due := plan.of_type(MaintainTable):
-                say(f"Looking after {len(due)} table{'s' if len(due) != 1 else ''}")
-            maintenance.run(due)
+        due = plan.of_type(MaintainTable)
+        if due and services.trigger.stops and not board.errors and not stopping.stop.is_set():
+            say(f"Looking after {len(due)} table{'s' if len(due) != 1 else ''}")
+            Maintenance(workspace.spark, workspace.layout, reporter.maintenance, stop=stopping.stop).run(due)
     finally:
         listener.detach(workspace.spark)
     if stopping.abandon.is_set():

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
 from penstock.spark.quick_append import commit_lock
+from penstock.spark.tables import table_at
 
 SMALL_FILE: Final = 64 * 1024 * 1024
 """OPTIMIZE leaves larger files alone, so that a file is not written again each time a few rows have come."""
@@ -65,7 +66,7 @@ class MaintenanceSession:
         """
         by = f" ZORDER BY ({', '.join(map(quoted, z_order))})" if z_order else ""
         with commit_lock(path):
-            metrics = self._spark.sql(f"OPTIMIZE {_table(path)}{by}").collect()[0]["metrics"]
+            metrics = self._spark.sql(f"OPTIMIZE {table_at(path)}{by}").collect()[0]["metrics"]
         return Optimized(metrics["numFilesAdded"], metrics["numFilesRemoved"], metrics["filesRemoved"]["totalSize"])
 
     def vacuum(self, path: str, retention: float) -> int:
@@ -75,13 +76,13 @@ class MaintenanceSession:
             PySparkException, Py4JJavaError: Delta's own.
         """
         with _jvm.printing_to(self._spark) as printed:
-            self._spark.sql(f"VACUUM {_table(path)} RETAIN {_hours(retention)} HOURS").collect()
+            self._spark.sql(f"VACUUM {table_at(path)} RETAIN {_hours(retention)} HOURS").collect()
             told = _DELETED.search(printed())
         return int(told[1]) if told else 0
 
     def deletable(self, path: str, retention: float) -> tuple[str, ...]:
         """Returns what `vacuum` would delete: the URIs of up to a thousand files."""
-        rows = self._spark.sql(f"VACUUM {_table(path)} RETAIN {_hours(retention)} HOURS DRY RUN").collect()
+        rows = self._spark.sql(f"VACUUM {table_at(path)} RETAIN {_hours(retention)} HOURS DRY RUN").collect()
         return tuple(row["path"] for row in rows)
 
 
@@ -92,7 +93,3 @@ def cancel(spark: SparkSession) -> None:
 
 def _hours(seconds: float) -> int:
     return math.ceil(seconds / 3600)
-
-
-def _table(path: str) -> str:
-    return f"delta.{quoted(path)}"

@@ -65,7 +65,7 @@ def allow_null(spark: SparkSession, path: str, column: str) -> None:
 
 def comment_table(spark: SparkSession, path: str, comment: str) -> None:
     """Sets the comment of a table; an empty one removes it."""
-    spark.sql(f"COMMENT ON TABLE {_table(path)} IS {literal(comment) if comment else 'NULL'}")
+    spark.sql(f"COMMENT ON TABLE {table_at(path)} IS {literal(comment) if comment else 'NULL'}")
 
 
 def cluster_table(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ def cluster_table(spark: SparkSession, path: str, columns: Sequence[str]) -> Non
 
 
 def _alter(spark: SparkSession, path: str, change: str) -> None:
-    spark.sql(f"ALTER TABLE {_table(path)} {change}")
+    spark.sql(f"ALTER TABLE {table_at(path)} {change}")
 
 
 def add_missing_columns(spark: SparkSession, path: str, schema: StructType) -> None:
@@ -99,5 +99,6 @@ def _define(builder: DeltaTableBuilder, table: Table, path: str, schema: Schema,
     builder.execute()
 
 
-def _table(path: str) -> str:
+def table_at(path: str) -> str:
+    """Returns how SQL names the Delta table at `path`."""
     return f"delta.{quoted(path)}"

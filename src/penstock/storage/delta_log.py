@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.whole_files import MOST_BYTES_READ
 from penstock.storage.delta_commits import (
     commit_version,
     files_of,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _MOST_FILES: Final = 10_000
 """Of larger tables the files are not counted: it would take a run longer than the rest of its checks."""
-_MOST_BYTES_READ: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def damaged_files(uri: str) -> Iterator[tuple[str, str]]:
         number, file = log_version(name), log.files[name]
         if number is None or number < newest or commit_version(name) == newest:
             continue
-        if file.size <= _MOST_BYTES_READ and not log.fits_checksum(name, log.read_unchecked(name)):
+        if file.size <= MOST_BYTES_READ and not log.fits_checksum(name, log.read_unchecked(name)):
             yield file.uri, "does not fit its checksum"
 
 
