@@ -102,6 +102,20 @@ def _ratio_table(runs: list[dict[str, Any]]) -> str:
     return _markdown(["what", "seconds", "ratio", "goal", "met"], rows)
 
 
+def _safety_table(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["what"],
+            f"{statistics.median(run['seconds']):.3f}",
+            f"{run['p95']:.3f}",
+            "" if run["goal"] is None else f"{run['goal']:.2f}",
+            "" if run["goal"] is None else ("yes" if run["p95"] <= run["goal"] else "no"),
+        ]
+        for run in runs
+    ]
+    return _markdown(["what (seconds, but for shares)", "median", "95 of 100 within", "goal", "met"], rows)
+
+
 def _changes_table(runs: list[dict[str, Any]]) -> str:
     rows = [
         [
@@ -140,7 +154,7 @@ def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-_TABLES = {"cdc": _changes_table, "expectations": _ratio_table, "orders": _orders_table}
+_TABLES = {"cdc": _changes_table, "expectations": _ratio_table, "orders": _orders_table, "reliability": _safety_table}
 
 
 def _newest(folder: Path) -> list[Path]:

@@ -17,6 +17,7 @@ _QUICK = {
     "orders": ["--rows", "20000"],
     "startup": ["--repeat", "1"],
     "expectations": ["--rows", "20000", "--repeat", "1"],
+    "reliability": ["--repeat", "1", "--tables", "10", "--versions", "150"],
     "refresh": ["--rows", "20000", "--repeat", "1"],
 }
 

@@ -19,7 +19,9 @@ def test_the_bad_rows_are_those_that_break_the_rule(tmp_path: Path) -> None:
     assert (len(rows), sum(row["amount"] <= 0 for row in rows)) == (1000, bad)
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.what)
+@pytest.mark.parametrize(
+    "variant", [each for each in VARIANTS if each.decorators is not None], ids=lambda variant: variant.what
+)
 def test_each_variant_is_a_pipeline(tmp_path: Path, variant: Variant) -> None:
     write_project(tmp_path / "p", variant, tmp_path)
     registry = load_pipeline([tmp_path / "p" / "pipeline.py"], root=tmp_path / "p")

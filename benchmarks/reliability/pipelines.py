@@ -1,0 +1,93 @@
+"""The pipelines of this benchmark, and the programs that run them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+PENSTOCK = (sys.executable, "-m", "penstock.cli")
+
+_ONE_FLOW = """\
+import penstock as ps
+
+
+@ps.table
+@ps.expect_or_drop("positive", "value >= 0")
+def numbers():
+    return spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()
+"""
+
+_PATIENCE = 3600.0
+_LOOK_EVERY = 0.02
+
+
+def write_one_flow(folder: Path) -> Path:
+    """Writes a pipeline whose one flow always has a next batch of 100 rows; returns its folder."""
+    folder.mkdir(parents=True)
+    (folder / "penstock.yml").write_text("name: safe\nschema: bench\n")
+    (folder / "pipeline.py").write_text(_ONE_FLOW)
+    return folder
+
+
+def versions(project: Path) -> int:
+    """Returns how many versions the flow's table has by now."""
+    log = project / ".penstock" / "tables" / "bench" / "numbers" / "_delta_log"
+    newest = max((name for name in os.listdir(log) if name.endswith(".json")), default=None) if log.exists() else None
+    return 0 if newest is None else int(newest.removesuffix(".json")) + 1
+
+
+def batch_seconds(project: Path) -> dict[int, float]:
+    """Returns how long each batch of the flow took, by its number, as the event log tells."""
+    from penstock.events import read_events
+
+    found = {}
+    for event in read_events(str(project / ".penstock")):
+        metrics = event.details.get("flow_progress", {}).get("metrics")
+        if metrics is not None and event.origin.batch_id is not None:
+            found[event.origin.batch_id] = metrics["batch_duration_ms"] / 1000
+    return found
+
+
+def do(*arguments: str, expected: Sequence[int] = (0,)) -> float:
+    """Runs a command to its end and returns its seconds; another exit code ends the benchmark."""
+    started = time.monotonic()
+    done = subprocess.run([*PENSTOCK, *arguments], check=False, capture_output=True, text=True, timeout=_PATIENCE)
+    seconds = time.monotonic() - started
+    if done.returncode not in expected:
+        raise SystemExit(f"penstock {' '.join(arguments)} ended with {done.returncode}\n{done.stderr[-3000:]}")
+    return seconds
+
+
+@contextmanager
+def continuous(project: Path, *, ends: signal.Signals) -> Iterator[psutil.Process]:
+    """A continuous run, which gets the signal `ends` at the end; SIGKILL for its JVM as well."""
+    with (project / "run.log").open("ab") as log:
+        started = subprocess.Popen([*PENSTOCK, "run", str(project), "--continuous"], stdout=log, stderr=log)
+    process = psutil.Process(started.pid)
+    try:
+        yield process
+    finally:
+        family = [process, *process.children(recursive=True)] if ends is signal.SIGKILL else [process]
+        for member in family:
+            member.send_signal(ends)
+        started.wait(timeout=120)
+
+
+def seconds_until(reached: Callable[[], bool], running: psutil.Process) -> float:
+    """Waits until something is so and returns how long that took; the end of the program ends the benchmark."""
+    started = time.monotonic()
+    while not reached():
+        if not running.is_running() or running.status() == psutil.STATUS_ZOMBIE:
+            raise SystemExit("the run has ended by itself; see its run.log")
+        if time.monotonic() - started > _PATIENCE:
+            raise SystemExit(f"not reached in {_PATIENCE:.0f} s")
+        time.sleep(_LOOK_EVERY)
+    return time.monotonic() - started
