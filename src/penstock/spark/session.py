@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import signal
@@ -18,7 +17,6 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
-from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
@@ -27,6 +25,7 @@ from penstock.spark.driver_process import DriverProcess
 from penstock.spark.gateway_lookups import remember_lookups
 from penstock.spark.launch import SessionConfig, launched, worker_python
 from penstock.spark.python_shipping import ship_python
+from penstock.spark.quiet_logs import report_failures_only_once
 from penstock.spark.setup.cache import Progress
 from penstock.spark.setup.class_archive import make_in_background
 
@@ -58,7 +57,7 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     global _running  # noqa: PLW0603 - PySpark itself allows one context per process
     if SparkContext._active_spark_context is not None:
         raise StateError("SPARK_ALREADY_RUNNING", name=SparkContext._active_spark_context.appName)
-    _silence_query_context_loggers()
+    report_failures_only_once()
     launch = launched(config, progress=progress or (lambda _line: None))
     port, secret = launch.address()
     _running = _Running(launch.driver, after_stop=lambda: make_in_background(launch.archive))
@@ -82,14 +81,6 @@ def stop_session(spark: SparkSession) -> None:
     after_stop = _running.after_stop if _running else _nothing
     _end_session(spark)
     after_stop()
-
-
-def _silence_query_context_loggers() -> None:
-    """Keeps PySpark from printing each analysis error to stderr, stack trace included: Penstock reports it itself."""
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
-    # The same for what a sink's function raises.
-    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
 
 
 def driver_log() -> Path | None:
