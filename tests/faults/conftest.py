@@ -1,8 +1,23 @@
-"""What the JVMs get that these tests start and kill."""
+"""What the JVMs get that these tests start and kill, and the one session of those that run in this process."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark.session_settings import CHOSEN
+
+from penstock.spark.launch import SessionConfig
+from penstock.spark.session import start_session, stop_session
 
 # None lives long enough for the second compiler to earn back what it takes.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    started = start_session(SessionConfig(name="faults", master="local[2]", spark_conf=CHOSEN))
+    yield started
+    stop_session(started)

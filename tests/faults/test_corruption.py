@@ -12,24 +12,13 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.faults.damaged_storage import DAMAGES, FILES, Outcome, PreparedStorage
 from tests.faults.evidence import write_evidence
-from tests.spark.session_settings import CHOSEN
-
-from penstock.spark.launch import SessionConfig
-from penstock.spark.session import start_session, stop_session
 
 KINDS = tuple(dict.fromkeys(file.kind for file in FILES))
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    started = start_session(SessionConfig(name="corruption", master="local[2]", spark_conf=CHOSEN))
-    yield started
-    stop_session(started)
-
-
-@pytest.fixture(scope="module")
-def prepared(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> PreparedStorage:
-    return PreparedStorage(tmp_path_factory.mktemp("corruption"), session)
+def prepared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> PreparedStorage:
+    return PreparedStorage(tmp_path_factory.mktemp("corruption"), spark)
 
 
 @pytest.fixture(scope="module")

@@ -45,6 +45,13 @@ def test_failures_of_a_running_flow(spark: SparkSession) -> None:
     assert failure_messages(nested) == ("outer", "middle", "Connection refused")
 
 
+def test_a_checkpoint_that_another_run_has_written_is_not_called_incompatible(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    thrown = getattr(jvm.org.apache.spark.sql.errors, "QueryExecutionErrors$").__getattr__("MODULE$")
+    error = translate_failure(_thrown(spark, thrown.concurrentStreamLogUpdate(3)), dataset="shop.ids", flow="ids")
+    assert (error.condition, error.exit_code, error.retryable) == ("CHECKPOINT_WRITTEN_BY_ANOTHER", 3, False)
+
+
 def test_a_damaged_log_of_a_table_is_named(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     unreadable = {

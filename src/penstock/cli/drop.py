@@ -39,7 +39,7 @@ def drop(
         if not sys.stdin.isatty():
             raise ConfigError("DROP_NOT_CONFIRMED", name=identifier)
         typer.confirm(f"Delete {identifier} with all its rows and checkpoints?", abort=True, err=True)
-    enter(config)
+    enter(config, writes=True)
     from penstock.runtime.drop import drop_dataset
 
     with only_results_on_stdout():

@@ -17,6 +17,7 @@ from penstock.cli import (
     checkpoint,
     checkpoint_changes,
     checkpoint_rebuild,
+    checkpoint_repartition,
     checkpoint_rewind,
     drop,
     events,
@@ -137,6 +138,7 @@ for action, command in (
     ("restore", checkpoint_changes.restore),
     ("rebuild", checkpoint_rebuild.rebuild),
     ("rewind", checkpoint_rewind.rewind),
+    ("repartition", checkpoint_repartition.repartition),
     ("reset", checkpoint_changes.reset),
 ):
     checkpoints.command(action, cls=Command)(command)

@@ -51,7 +51,7 @@ def optimize(
         for name, count in spare.items():
             say(f"{name}: {plural(count, 'file')} to spare")
         return
-    enter(config)
+    enter(config, writes=True)
     from penstock.runtime.manual_maintenance import optimize_tables
 
     with only_results_on_stdout():
@@ -81,7 +81,7 @@ def vacuum(
     """
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     tables = _chosen(config, table)
-    enter(config)
+    enter(config, writes=not dry_run)
     from penstock.runtime.manual_maintenance import deletable_files, vacuum_tables
 
     with only_results_on_stdout():

@@ -33,13 +33,20 @@ def open_project(
     )
 
 
-def enter(config: PipelineConfig, *, short_lived: bool = True) -> None:
+def enter(config: PipelineConfig, *, short_lived: bool = True, writes: bool = False) -> None:
     """Makes the project's folder the current one, and launches the JVM while Python loads its own modules.
 
     The JVM inherits the folder, so a relative path in a pipeline (`./data/orders`) means the same wherever `penstock`
     was called from. Call it before anything of `penstock.runtime` is imported; `short_lived` as for the session.
+    `writes` says that the command will take the storage's lock.
+
+    Raises:
+        StateError: STORAGE_LOCKED, if it `writes`.
     """
     from penstock.spark.launch import launch_ahead
+    from penstock.storage import refuse_if_locked
 
+    if writes:
+        refuse_if_locked(config.storage)
     os.chdir(config.directory)
     launch_ahead(config, short_lived=short_lived)

@@ -71,7 +71,7 @@ def replay(
     from penstock.cli.quiet_stdout import only_results_on_stdout
 
     config = open_project(directory, environment=environment, storage=storage, set_=set_)
-    enter(config)
+    enter(config, writes=True)
     from penstock.runtime.replay import replay_quarantine
 
     progress = progress_lines()

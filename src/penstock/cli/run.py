@@ -68,7 +68,7 @@ def run(
         from penstock.dashboard.server import start_in_background
 
         note(f"Dashboard: {start_in_background(config.storage).url}")
-    enter(config, short_lived=False)
+    enter(config, short_lived=False, writes=True)
     outcome, view = _run(config, chosen, accept_data_loss or [])
 
     from penstock.cli.summary import print_summary

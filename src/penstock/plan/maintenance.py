@@ -37,7 +37,8 @@ def due_maintenance(
         record = records.get(record_name(identifier))
         last = table.created_ms / 1000 if record is None else record.at
         unchanged = record is not None and record.version == table.version
-        if now - last < interval or (
+        # A time to come was written when the clock was wrong, and may be years away.
+        if 0 <= now - last < interval or (
             record is not None and unchanged and record.at - record.changed > retention(table) + _DAY
         ):
             continue

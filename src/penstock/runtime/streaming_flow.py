@@ -23,10 +23,11 @@ from penstock.runtime.sink_failure import sink_failure
 from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream
 from penstock.runtime.targets import stream_writer
 from penstock.runtime.unnamed_failure import damaged_checkpoint
+from penstock.runtime.watermark_recovery import WatermarkRecovery, batch_to_compute
+from penstock.spark.batch_again import BatchAgain
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.known_transactions import remember_transactions
-from penstock.spark.offset_log import SHUFFLE_PARTITIONS
 from penstock.spark.progress import batch_progress
 from penstock.spark.source_loss import FILES, check_planned_files, go_on_elsewhere, source_loss
 from penstock.spark.sources.auto_loader import describe_failure
@@ -34,6 +35,7 @@ from penstock.spark.translate import is_upstream_schema_change, translate_failur
 from penstock.spark.writes import StreamWriter, start_stream
 from penstock.storage import Storage
 from penstock.storage.checkpoint import (
+    SHUFFLE_PARTITIONS,
     CheckpointFolder,
     DamagedFile,
     UnknownVersion,
@@ -47,10 +49,11 @@ _DRAIN_POLL_SECONDS = 0.1
 _LISTENER_SECONDS = 10.0
 _LAST_BATCH_SECONDS = 120.0
 _AS_FAST_AS_POSSIBLE = Trigger(TriggerKind.PROCESSING_TIME)
+_UNTIL_NOTHING_IS_LEFT = Trigger(TriggerKind.AVAILABLE_NOW)
 
 
 class _Restart(Exception):
-    """The query shall start again at once: its input has a new schema."""
+    """The query shall start again at once: its input has a new schema, or a batch without rows is due."""
 
 
 class StreamingFlow:
@@ -80,7 +83,7 @@ class StreamingFlow:
         """
         self._repair()
         run_with_retries(
-            self._run_through_schema_changes,
+            self._run_to_the_end,
             settings=self._services.retries,
             stop=self._services.stop,
             on_retry=partial(self._services.reporter.retry, self._flow),
@@ -94,7 +97,7 @@ class StreamingFlow:
             self._services.reporter.flow(self._flow, FlowStatus.STARTING, reason=reason, level=Level.WARN)
             repair(CheckpointFolder.open_without_state(self._checkpoint), each)
 
-    def _run_through_schema_changes(self) -> None:
+    def _run_to_the_end(self) -> None:
         while True:
             try:
                 self._run_query()
@@ -109,6 +112,7 @@ class StreamingFlow:
         built: FlowQuery | None = None
         writer: StreamWriter | None = None
         run_id: str | None = None
+        recovery = WatermarkRecovery.of(self._flow, services, self._checkpoint)
         try:
             services.reporter.flow(self._flow, FlowStatus.STARTING)
             built = services.query(self._flow, checkpoint=self._checkpoint)
@@ -120,11 +124,18 @@ class StreamingFlow:
                 note_stream(self._checkpoint, self._flow.stream, owner)
             if not is_started(self._checkpoint):
                 self._remember_transactions(built)  # none can be of this query
+            again = batch_to_compute(self._flow, services, writer, self._checkpoint)
+            if again is not None:
+                reason = f"computes batch {again} once more and writes nothing: its target has the rows already"
+                services.reporter.flow(self._flow, FlowStatus.STARTING, reason=reason, level=Level.WARN)
+                writer = BatchAgain(again)
             query = self._start(built, writer, follows=follows)
             run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
-            self._await_end(query, follows=follows)
+            self._await_end(query, recovery, follows=follows)
         except Exception as error:
+            if self._has_run_again(writer):
+                raise _Restart from error
             failure = writer.failure if isinstance(writer, FunctionWriter | CheckingWriter) else None
             cause = error if failure is None else failure.cause
             if built is not None and self._evolves(built, cause):
@@ -135,10 +146,18 @@ class StreamingFlow:
         finally:
             if run_id is not None:
                 services.listener.await_end(run_id, _LISTENER_SECONDS)
+        if self._has_run_again(writer):
+            raise _Restart
+        if recovery is not None and (batch := recovery.plan()) is not None:
+            self._say(f"batch {batch} has no rows, and closes what the watermark has passed since the last one")
+            raise _Restart
 
     def _start(self, built: FlowQuery, writer: StreamWriter, *, follows: bool) -> StreamingQuery:
         services = self._services
         accounts = StreamAccounts.of(self._stage, built, services)
+        trigger = _AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow)
+        if isinstance(writer, BatchAgain):
+            trigger = _UNTIL_NOTHING_IS_LEFT
         services.listener.handle(self._query_name, lambda progress: self._on_progress(built, accounts, progress))
         with services.configured(self._flow):
             services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._query_name)
@@ -147,9 +166,13 @@ class StreamingFlow:
                 writer,
                 query_name=self._query_name,
                 checkpoint=self._checkpoint,
-                trigger=_AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow),
+                trigger=trigger,
                 partitions=self._state_partitions(),
             )
+
+    def _has_run_again(self, writer: StreamWriter | None) -> bool:
+        """Whether this start was for a batch that the target holds, and the checkpoint knows now that it is done."""
+        return isinstance(writer, BatchAgain) and Storage(self._checkpoint).exists(f"commits/{writer.batch}")
 
     def _state_partitions(self) -> int | None:
         """How many partitions the flow's state has, if there is any; says so where the settings say something else."""
@@ -184,12 +207,15 @@ class StreamingFlow:
         """Whether the query shall wait for rows that other flows are still writing."""
         return self._services.trigger.stops and not all(table.ended.is_set() for table in self._upstream)
 
-    def _await_end(self, query: StreamingQuery, *, follows: bool) -> None:
+    def _await_end(self, query: StreamingQuery, recovery: WatermarkRecovery | None, *, follows: bool) -> None:
         pause = _DRAIN_POLL_SECONDS if follows else _POLL_SECONDS
         while not query.awaitTermination(pause):  # type: ignore[arg-type]  # PySpark takes fractions
             if self._services.stop.is_set():
                 self._stop_after_batch(query)
                 raise Stopped
+            if recovery is not None and recovery.waits(query):
+                query.stop()
+                return
             if follows and all(table.ended.is_set() for table in self._upstream):
                 query.processAllAvailable()
                 query.stop()

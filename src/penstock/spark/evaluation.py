@@ -21,6 +21,7 @@ from penstock.spark import _jvm
 from penstock.spark.expectations import ObservedExpectations, observe_expectations
 from penstock.spark.read_hooks import Load, handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader
+from penstock.spark.sources.files import file_options
 from penstock.spark.sources.kafka import broker_addresses
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.spark.sql.statement import run_statement
@@ -217,7 +218,7 @@ class Evaluation:
                 return frame
             if read.format.casefold() == "kafka":
                 self.brokers.extend(broker_addresses(read))
-            return load(name, more)
+            return load(name, {**file_options(read), **more})
 
     def path(self, path: str, *, batch: bool) -> str:
         """Maps a path of another platform to a local one and a relative one to the pipeline's folder."""

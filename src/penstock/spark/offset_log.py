@@ -8,19 +8,15 @@ the last two batches. Version 1 of the log has the entry. See docs/decisions/off
 
 from __future__ import annotations
 
-import json
-
 from penstock.storage import Storage
 from penstock.storage.checkpoint import (
-    OFFSET_LOG_VERSION,
+    SHUFFLE_PARTITIONS,
     DamagedFile,
     UnknownVersion,
+    note_partitions,
     numbers_in,
     parse_planned_batch,
-    replace_file,
 )
-
-SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def repair_offset_log(checkpoint_location: str, shuffle_partitions: int) -> bool:
@@ -43,20 +39,10 @@ def repair_offset_log(checkpoint_location: str, shuffle_partitions: int) -> bool
     except (DamagedFile, UnknownVersion):  # Spark, or the checks before a run, say so
         return False
     # One number for both: where they differ, Spark takes the last batch for an unfinished repartitioning.
-    known = next((each[SHUFFLE_PARTITIONS] for each in settings if SHUFFLE_PARTITIONS in each), shuffle_partitions)
-    changed = [_add_entry(checkpoint, batch, str(known)) for batch in planned[-2:]]
+    known = next((int(each[SHUFFLE_PARTITIONS]) for each in settings if SHUFFLE_PARTITIONS in each), shuffle_partitions)
+    changed = [
+        note_partitions(checkpoint, batch, known)
+        for batch, each in zip(planned[-2:], settings, strict=True)
+        if SHUFFLE_PARTITIONS not in each
+    ]
     return any(changed)
-
-
-def _add_entry(checkpoint: Storage, batch: int, shuffle_partitions: str) -> bool:
-    version, _, rest = checkpoint.read_text(f"offsets/{batch}").partition("\n")
-    metadata_line, newline, offsets = rest.partition("\n")
-    if version != OFFSET_LOG_VERSION or not metadata_line.startswith("{"):
-        return False
-    metadata = json.loads(metadata_line)
-    if SHUFFLE_PARTITIONS in metadata.setdefault("conf", {}):
-        return False
-    metadata["conf"][SHUFFLE_PARTITIONS] = shuffle_partitions
-    text = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False)
-    replace_file(checkpoint, f"offsets/{batch}", f"{version}\n{text}{newline}{offsets}")
-    return True

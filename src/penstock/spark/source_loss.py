@@ -80,8 +80,8 @@ def check_planned_files(
     Raises:
         StateError: SOURCE_FILES_LOST.
     """
-    lost = _changed_files(checkpoint)
-    if lost and (table is None or not _has_newest_batch(table, checkpoint)):
+    lost = lost_planned_files(checkpoint)
+    if lost and (table is None or not holds_newest_batch(table, checkpoint)):
         if lost.overwritten and corrected():
             lost = replace(lost, overwritten=())
         if lost:
@@ -195,7 +195,7 @@ def _range(first: int, last: int) -> str:
 
 def _file_lost(path: str, dataset: str, flow: str, checkpoint: str) -> StateError | None:
     """A file of the planned batch, or of a Delta source; None for one that the query reads in another way."""
-    if lost := _changed_files(checkpoint):
+    if lost := lost_planned_files(checkpoint):
         return _lost(FILES, dataset, flow, lost=str(lost))
     table = path.rpartition("/")[0]
     while table.rpartition("/")[0] and not Storage(table).exists("_delta_log"):
@@ -207,14 +207,16 @@ def _file_lost(path: str, dataset: str, flow: str, checkpoint: str) -> StateErro
     return _lost(FILES, dataset, flow, lost=f"deleted: {path}")
 
 
-def _changed_files(checkpoint: str) -> ChangedFiles:
+def lost_planned_files(checkpoint: str) -> ChangedFiles:
+    """Returns the files of a planned batch that are not what they were; nothing when it is finished."""
     try:
         return changed_files(planned_files(checkpoint))
     except (DamagedFile, UnknownVersion):
         return ChangedFiles()  # what is wrong with a checkpoint is said elsewhere
 
 
-def _has_newest_batch(table: str, checkpoint: str) -> bool:
+def holds_newest_batch(table: str, checkpoint: str) -> bool:
+    """Whether the Delta table has the newest batch that a checkpoint has planned; False also when it cannot be read."""
     try:
         query_id = parse_query_id(Storage(checkpoint).read_bytes("metadata"))
         written = DeltaTable(table).transaction_version(query_id)

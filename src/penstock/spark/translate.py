@@ -39,9 +39,14 @@ _STATE_CONDITIONS = (
     "STREAM_FAILED_CHECKPOINT",
     "STREAMING_CHECKPOINT",
     "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
-    "CONCURRENT_STREAM_LOG_UPDATE",
 )
-_CHANGED_ROWS = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
+_STATE_FAILURES = {
+    _STATE_CONDITIONS: "CHECKPOINT_INCOMPATIBLE",
+    ("CONCURRENT_STREAM_LOG_UPDATE",): "CHECKPOINT_WRITTEN_BY_ANOTHER",
+    ("CANNOT_LOAD_STATE_STORE",): "CHECKPOINT_STATE_NOT_LOADED",
+    ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES"): "SOURCE_ROWS_CHANGED",
+}
+"""Which condition Spark's and Delta's mean, by how theirs begin."""
 _DAMAGED_LOG = (
     "DELTA_STATE_RECOVER_ERROR",
     "DELTA_TRUNCATED_TRANSACTION_LOG",
@@ -189,18 +194,9 @@ def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | Non
     condition = cause.condition or ""
     if condition == "USER_RAISED_EXCEPTION" and (start := cause.message.find(FAILURE_MARK)) >= 0:
         return _expectation_failure(cause.message[start + len(FAILURE_MARK) :], dataset)
-    if condition.startswith(_STATE_CONDITIONS):
-        return StateError(
-            "CHECKPOINT_INCOMPATIBLE", dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset
-        )
-    if condition.startswith("CANNOT_LOAD_STATE_STORE"):
-        return StateError(
-            "CHECKPOINT_STATE_NOT_LOADED", dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset
-        )
-    if condition.startswith(_CHANGED_ROWS):
-        return StateError(
-            "SOURCE_ROWS_CHANGED", dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset
-        )
+    for prefixes, name in _STATE_FAILURES.items():
+        if condition.startswith(prefixes):
+            return StateError(name, dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset)
     if condition.startswith("FAILED_READ_FILE") and (log := _LOG_FILE.fullmatch(cause.parameters.get("path", ""))):
         reason = f"the file {log['file']} of its log is damaged"
         return StateError("TABLE_NOT_READABLE", dataset=dataset, name=local_path(log["table"]), reason=reason)

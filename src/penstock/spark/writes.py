@@ -14,8 +14,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.config.trigger import Trigger, TriggerKind
 from penstock.spark import _jvm
 from penstock.spark.expectations import ObservedExpectations
-from penstock.spark.offset_log import SHUFFLE_PARTITIONS, repair_offset_log
+from penstock.spark.offset_log import repair_offset_log
 from penstock.spark.query_settings import query_settings
+from penstock.storage.checkpoint import SHUFFLE_PARTITIONS
 
 _METRICS_SECONDS = 5.0
 _REAL_TIME_BATCH = "5 minutes"

@@ -2,7 +2,7 @@
 
 from penstock.storage.filesystem import Storage, StoredFile, local_path
 from penstock.storage.layout import QualifiedName, StorageLayout
-from penstock.storage.lock import LockHolder, LockOwner, StorageLock, is_locked, read_holder
+from penstock.storage.lock import LockHolder, LockOwner, StorageLock, is_locked, read_holder, refuse_if_locked
 
 __all__ = [
     "LockHolder",
@@ -15,4 +15,5 @@ __all__ = [
     "is_locked",
     "local_path",
     "read_holder",
+    "refuse_if_locked",
 ]

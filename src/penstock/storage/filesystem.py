@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
 
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, ExternalError
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _PACKAGE_OF_SCHEME: Final = {"s3": "s3fs", "s3a": "s3fs"}
 _GUARD_SECONDS: Final = 0.5
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Storage:
     `memory://…` (this process only, for tests), or `s3a://…` when `s3fs` is installed. Every
     `location` parameter is a URI under it, as `StorageLayout` returns, or a path relative to it.
 
-    Reading what does not exist raises FileNotFoundError. Nothing here is retried.
+    Reading what does not exist raises FileNotFoundError, and writing where no space is left ExternalError STORAGE_FULL,
+    wherever STORAGE_NOT_WRITABLE is named. Nothing here is retried.
 
     Raises:
         ConfigError: STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
@@ -202,6 +204,20 @@ class Storage:
                 self._fs.copy(file.uri, f"{new}/{file.name}")
             self._fs.rm(old, recursive=True)
 
+    def sync(self, location: str) -> None:
+        """Waits until all files of a folder are on the disk; an object store has them when it confirms them."""
+        uri = self.resolve(location)
+        if not self.is_local:
+            return
+        with _writing(uri):
+            for folder, _, names in os.walk(local_path(uri)):
+                for path in (folder, *(os.path.join(folder, name) for name in names)):
+                    descriptor = os.open(path, os.O_RDONLY)
+                    try:
+                        os.fsync(descriptor)
+                    finally:
+                        os.close(descriptor)
+
     def makedirs(self, location: str = "") -> None:
         """Makes the folder and its parents; nothing happens when they are there."""
         uri = self.resolve(location)
@@ -287,4 +303,6 @@ def _writing(uri: str, *, passing: type[OSError] | None = None) -> Iterator[None
     except OSError as error:
         if passing is not None and isinstance(error, passing):
             raise
+        if error.errno in _FULL:
+            raise ExternalError("STORAGE_FULL", detail=f"{uri}: {error.strerror}") from error
         raise ConfigError("STORAGE_NOT_WRITABLE", path=uri, reason=error.strerror or error) from error

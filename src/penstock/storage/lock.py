@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
-from penstock.errors import ConfigError, StateError
+from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.storage.exchange import finish_exchange
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
@@ -113,6 +113,22 @@ def is_locked(storage: Storage) -> bool:
     return holder is not None and holder.alive()
 
 
+def refuse_if_locked(storage: str) -> None:
+    """Spares a command the start of Spark that the lock would refuse afterwards; takes nothing.
+
+    Raises:
+        StateError: STORAGE_LOCKED; see `StorageLock.acquire`.
+        ConfigError: as for `Storage`.
+    """
+    opened = Storage(storage)
+    try:
+        holder = read_holder(opened)
+    except ConfigError:
+        return  # whoever takes the lock is told what is wrong with the storage
+    if holder is not None and holder.alive():
+        raise _locked(opened, holder)
+
+
 class StorageLock:
     """The right to write to one storage; a context manager.
 
@@ -137,6 +153,7 @@ class StorageLock:
         self._token: str | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._written = datetime.now(UTC)
 
     @property
     def held(self) -> bool:
@@ -196,7 +213,7 @@ class StorageLock:
                 holder = read_holder(self.storage)
                 if holder is not None and holder.token == token:
                     self.storage.delete(self._path)
-        except (ConfigError, TimeoutError):
+        except (ConfigError, ExternalError, TimeoutError):
             _logger.warning("the lock of %s could not be removed", self.storage.uri)
 
     def __enter__(self) -> Self:
@@ -213,19 +230,25 @@ class StorageLock:
             try:
                 with self.storage.exclusive():
                     holder = read_holder(self.storage)
-                    if holder is None or holder.token == token:
-                        self._write(token)  # None: someone deleted the file, which is still ours
+                    # None: someone deleted the file, which is still ours, unless we were silent for so long that
+                    # another process may have taken the lock over, and given it back.
+                    if (holder is None and not self._was_silent()) or (holder and holder.token == token):
+                        self._write(token)
                         continue
-            except (ConfigError, TimeoutError):
+            except (ConfigError, ExternalError, TimeoutError):
                 continue  # a full or absent disk; the next beat tries again
             self._token = None
-            _logger.error("process %s on %s took over the lock", holder.owner.pid, holder.owner.host)
+            _logger.error("another process took over the lock of %s", self.storage.uri)
             if self._on_lost is not None:
                 self._on_lost()
             return
 
+    def _was_silent(self) -> bool:
+        return (datetime.now(UTC) - self._written).total_seconds() > STALE_SECONDS
+
     def _write(self, token: str) -> None:
         self.storage.write_text_atomic(self._path, json.dumps(self._holder(token).to_json(), indent=1) + "\n")
+        self._written = datetime.now(UTC)
 
     def _holder(self, token: str) -> LockHolder:
         return LockHolder(self.owner, datetime.now(UTC), token, machine(), birth_mark(self.owner.pid))

@@ -261,7 +261,7 @@ def test_an_interrupted_rewind_is_named_and_repeated(
             case "copy":
                 patch.setattr(sys.modules["penstock.storage.checkpoint.rewind"], "begin_new_query", die)
             case _:
-                patch.setattr(sys.modules["penstock.storage.checkpoint.rewind"], "exchange", die)
+                patch.setattr(sys.modules["penstock.storage.checkpoint.staging"], "exchange", die)
         with pytest.raises(Died):
             runner.invoke(app, ["checkpoint", "rewind", "topic", "--to-batch", "1", "--yes"], catch_exceptions=False)
     [finding] = answer("verify", code=3)["findings"]

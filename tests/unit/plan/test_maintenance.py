@@ -39,6 +39,10 @@ def test_then_each_interval_as_long_as_it_changes() -> None:
     assert not due(table(6), MaintenanceRecord(NOW - DAY / 2, 5, NOW - DAY / 2))
 
 
+def test_a_time_to_come_is_of_a_wrong_clock_and_does_not_wait_for_it() -> None:
+    assert due(table(6), MaintenanceRecord(NOW + 365 * DAY, 5, NOW + 365 * DAY))
+
+
 @pytest.mark.parametrize(
     ("retention", "days", "expected"), [("", 8, True), ("", 9, False), ("interval 20 days", 9, True)]
 )

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import ConfigError, StateError
-from penstock.storage import LockOwner, Storage, StorageLock, is_locked, read_holder
+from penstock.storage import LockOwner, Storage, StorageLock, is_locked, read_holder, refuse_if_locked
 
 HOLD = """
 import sys
@@ -134,6 +134,18 @@ def test_a_lock_file_that_was_deleted_comes_back(tmp_path: Path) -> None:
         until((tmp_path / "lock.json").exists)
 
 
+def test_after_a_long_silence_a_lock_that_is_gone_was_taken_over_and_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.storage.lock.STALE_SECONDS", 0.05)
+    lost = threading.Event()
+    with StorageLock(str(tmp_path), LockOwner.current(), heartbeat_seconds=0.3, on_lost=lost.set) as lock:
+        Storage(str(tmp_path)).delete("lock.json")
+        assert lost.wait(5)
+        assert not lock.held
+    assert not (tmp_path / "lock.json").exists()
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])
 def test_a_damaged_lock_file_holds_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "lock.json").write_text(text)
@@ -195,3 +207,12 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_an_early_look_refuses_what_the_lock_would_and_leaves_a_broken_storage_to_it(tmp_path: Path) -> None:
+    refuse_if_locked(str(tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+    with another_run(tmp_path), pytest.raises(StateError, match="STORAGE_LOCKED"):
+        refuse_if_locked(str(tmp_path))
+    (tmp_path / "file").touch()
+    refuse_if_locked(str(tmp_path / "file" / "storage"))

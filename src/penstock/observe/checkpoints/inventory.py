@@ -104,6 +104,17 @@ class Inventory:
         chosen, _ = self.narrow([name], default_schema=default_schema, recorded=False)
         return chosen
 
+    def in_use(self, name: str, *, default_schema: str) -> list[StoredCheckpoint]:
+        """Returns those checkpoints of a flow that the next run goes on with, at least one; see `select`.
+
+        Raises:
+            ConfigError: CHECKPOINT_NOT_FOUND.
+        """
+        found = [each for each in self.select(name, default_schema=default_schema) if each.in_use]
+        if not found:
+            raise ConfigError("CHECKPOINT_NOT_FOUND", name=name, storage=self.storage.uri, hint="None is in use.")
+        return found
+
     def narrow(
         self, names: Iterable[str], *, default_schema: str, recorded: bool = True
     ) -> tuple[tuple[StoredCheckpoint, ...], list[FlowRecord]]:

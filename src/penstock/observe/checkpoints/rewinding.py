@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from penstock.errors import ConfigError, StateError
+from penstock.errors import StateError
 from penstock.events.flow_records import FlowRecords
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import quarantine_of, quarantine_path
@@ -48,9 +48,7 @@ def plan_rewind(inventory: Inventory, name: str, batch: int, *, default_schema: 
         StateError: CHECKPOINT_REWIND_NOT_POSSIBLE, CHECKPOINT_REWIND_BREAKS_READERS, CHECKPOINT_REWIND_UNFINISHED for
             another batch, TABLE_NOT_READABLE, and what `verify` finds.
     """
-    found = [each for each in inventory.select(name, default_schema=default_schema) if each.in_use]
-    if not found:
-        raise ConfigError("CHECKPOINT_NOT_FOUND", name=name, storage=inventory.storage.uri, hint="None is in use.")
+    found = inventory.in_use(name, default_schema=default_schema)
     if len(found) > 1:
         raise _impossible(found[0], batch, f"'{name}' names several flows: {', '.join(each.name for each in found)}")
     checkpoint = found[0]

@@ -32,7 +32,7 @@ class LockedJar:
 
 @dataclass(frozen=True, slots=True)
 class JarSet:
-    """A named set: `core` (Delta and Kafka, every session), `kafka-broker` (a broker for tests)."""
+    """A named set: `core` (Delta and Kafka, every session); `kafka-broker` and `byteman` (holds threads) for tests."""
 
     name: str
     jars: tuple[LockedJar, ...]

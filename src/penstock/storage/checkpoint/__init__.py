@@ -9,6 +9,7 @@ from penstock.storage.checkpoint.backup import (
 )
 from penstock.storage.checkpoint.changes import Restoration, reset, restore
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in, replace_file
+from penstock.storage.checkpoint.last_batch import MovedWatermark, moved_watermark, plan_batch_without_rows
 from penstock.storage.checkpoint.logs import (
     EARLIER_PLAN,
     OFFSET_LOG_VERSION,
@@ -22,6 +23,13 @@ from penstock.storage.checkpoint.logs import (
     parse_source_step,
 )
 from penstock.storage.checkpoint.newest import Finding, NewestFiles, Repair, check_newest, repair
+from penstock.storage.checkpoint.partitions import (
+    SHUFFLE_PARTITIONS,
+    begin_repartition,
+    complete_repartition,
+    divides_anew,
+    note_partitions,
+)
 from penstock.storage.checkpoint.pending_versions import pending_versions
 from penstock.storage.checkpoint.planned_files import ChangedFiles, PlannedFile, changed_files, planned_files
 from penstock.storage.checkpoint.pruning import former_checkpoints
@@ -43,6 +51,7 @@ from penstock.storage.checkpoint.whole_files import damage_of
 __all__ = [
     "EARLIER_PLAN",
     "OFFSET_LOG_VERSION",
+    "SHUFFLE_PARTITIONS",
     "Backup",
     "ChangedFiles",
     "CheckpointFolder",
@@ -50,6 +59,7 @@ __all__ = [
     "CopiedCheckpoint",
     "DamagedFile",
     "Finding",
+    "MovedWatermark",
     "NewestFiles",
     "OperatorState",
     "PlannedBatch",
@@ -58,16 +68,21 @@ __all__ = [
     "Restoration",
     "StateStore",
     "UnknownVersion",
+    "begin_repartition",
     "changed_files",
     "check_newest",
+    "complete_repartition",
     "damage_of",
+    "divides_anew",
     "forget_rewind",
     "former_checkpoints",
     "missing_source_files",
     "missing_state_files",
     "move_source",
+    "moved_watermark",
     "newest_batch",
     "newest_offsets",
+    "note_partitions",
     "note_rewind",
     "numbers_in",
     "operators",
@@ -78,6 +93,7 @@ __all__ = [
     "parse_source_log",
     "parse_source_step",
     "pending_versions",
+    "plan_batch_without_rows",
     "planned_files",
     "read_backup",
     "rebuild",

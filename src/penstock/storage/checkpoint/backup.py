@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from penstock.errors import ConfigError, StateError
+from penstock.storage.checkpoint.copying import copy_file
 from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
@@ -21,7 +21,6 @@ COMPARED_WITH: Final = "compared_with.json"
 _MANIFEST: Final = "manifest.json"
 _CHECKPOINTS: Final = "checkpoints_v1"
 """The manifest's key for its list, by the form of the entries: another form has another key."""
-_CHUNK: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def write_backup(to: str, storage: Storage, checkpoints: Iterable[CheckpointToCo
         query_id = each.folder.query_id()
         place = layout.checkpoint(each, each.flow, each.generation)
         files = tuple(
-            CopiedFile(name, *_copy(each.folder.storage, name, target, f"{place}/{name}"))
+            CopiedFile(name, *copy_file(each.folder.storage, name, target, f"{place}/{name}"))
             for name in each.folder.with_checksums
         )
         copied.append(
@@ -153,25 +152,12 @@ def copy_from_backup(backup: Backup, copied: CopiedCheckpoint, storage: Storage,
     for file in copied.files:
         location = f"{place}/{file.name}"
         try:
-            found = _copy(source, location, storage, f"{to}/{file.name}")
+            found = copy_file(source, location, storage, f"{to}/{file.name}")
         except FileNotFoundError as error:
             raise StateError("CHECKPOINT_BACKUP_DAMAGED", file=location, reason="is missing") from error
         if found != (file.size, file.sha256):
             reason = "does not fit its checksum in the manifest"
             raise StateError("CHECKPOINT_BACKUP_DAMAGED", file=location, reason=reason)
-
-
-def _copy(source: Storage, name: str, target: Storage, location: str) -> tuple[int, str]:
-    """Copies a file; returns its bytes and its SHA-256."""
-    digest, size = hashlib.sha256(), 0
-    with source.open(name) as read, target.create(location) as written:
-        while chunk := read.read(_CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-            left = memoryview(chunk)
-            while left:  # a disk that is getting full takes a part without an error
-                left = left[written.write(left) :]
-    return size, digest.hexdigest()
 
 
 def _checkpoint(document: dict[str, Any]) -> CopiedCheckpoint:

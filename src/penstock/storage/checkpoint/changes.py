@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from penstock.storage.checkpoint.backup import COMPARED_WITH, Backup, CopiedCheckpoint, copy_from_backup
 from penstock.storage.checkpoint.folder import numbers_in
 from penstock.storage.checkpoint.identity import begin_new_query
-from penstock.storage.exchange import exchange
+from penstock.storage.checkpoint.staging import StagedCheckpoint, set_aside
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import QualifiedName, StorageLayout
-
-_STAGED = ".restoring-"
-_KEPT = ".before-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +33,22 @@ def restore(storage: Storage, backup: Backup, chosen: tuple[Restoration, ...]) -
         StateError: CHECKPOINT_BACKUP_DAMAGED; nothing has changed.
         ConfigError: STORAGE_NOT_WRITABLE.
     """
-    layout, stamp = StorageLayout(storage.uri), _stamp()
-    staged: list[tuple[CopiedCheckpoint, str]] = []
+    layout = StorageLayout(storage.uri)
+    staged: list[tuple[CopiedCheckpoint, StagedCheckpoint]] = []
     for each in chosen:
-        flow = layout.checkpoints(each.copied, each.copied.flow)
-        for left_over in storage.list(flow):
-            if _STAGED in left_over.name:
-                storage.delete(left_over.uri)
-        place = f"{flow}/{each.copied.generation}{_STAGED}{stamp}"
-        copy_from_backup(backup, each.copied, storage, place)
+        copied = each.copied
+        new = StagedCheckpoint.begin(storage, layout.checkpoint(copied, copied.flow, copied.generation))
+        copy_from_backup(backup, copied, storage, new.uri)
         if each.new_query:
-            begin_new_query(storage, place, each.copied.committed)
-        staged.append((each.copied, place))
+            begin_new_query(storage, new.uri, copied.committed)
+        staged.append((copied, new))
     kept: list[str | None] = []
     for copied, new in staged:
-        flow = layout.checkpoints(copied, copied.flow)
         if copied.compared_with is not None:
-            storage.write_text_atomic(f"{flow}/{COMPARED_WITH}", copied.compared_with)
-        place, aside = f"{flow}/{copied.generation}", f"{flow}/{copied.generation}{_KEPT}{stamp}"
-        kept.append(aside if storage.exists(place) else None)
-        exchange(storage, place, aside=aside, staged=new)
+            storage.write_text_atomic(
+                f"{layout.checkpoints(copied, copied.flow)}/{COMPARED_WITH}", copied.compared_with
+            )
+        kept.append(new.take_place())
     return tuple(kept)
 
 
@@ -69,13 +61,6 @@ def reset(storage: Storage, dataset: QualifiedName, flow: str, generation: int) 
     Raises:
         ConfigError: STORAGE_NOT_WRITABLE.
     """
-    folder, stamp = StorageLayout(storage.uri).checkpoints(dataset, flow), _stamp()
-    kept = []
-    for number in (each for each in numbers_in(storage, folder) if each <= generation):
-        kept.append(f"{folder}/{number}{_KEPT}{stamp}")
-        exchange(storage, f"{folder}/{number}", aside=kept[-1])
-    return tuple(kept)
-
-
-def _stamp() -> str:
-    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    folder = StorageLayout(storage.uri).checkpoints(dataset, flow)
+    numbers = (each for each in numbers_in(storage, folder) if each <= generation)
+    return tuple(set_aside(storage, f"{folder}/{number}") for number in numbers)

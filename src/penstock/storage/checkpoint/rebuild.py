@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from penstock.storage.checkpoint.logs import OFFSET_LOG_VERSION
 from penstock.storage.checkpoint.sources import is_topic_offset
-from penstock.storage.exchange import exchange
+from penstock.storage.checkpoint.staging import StagedCheckpoint
 from penstock.storage.filesystem import Storage
 
 
@@ -30,23 +29,19 @@ def rebuild(
     Raises:
         ConfigError: STORAGE_NOT_WRITABLE.
     """
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-    flow = place.rpartition("/")[0]
-    for left_over in storage.list(flow):
-        if ".restoring-" in left_over.name:
-            storage.delete(left_over.uri)
-    staged = f"{place}.restoring-{stamp}"
-    storage.write_text_atomic(f"{staged}/metadata", _json({"id": query_id}))
+    staged = StagedCheckpoint.begin(storage, place)
+    files = staged.files
+    files.write_text_atomic("metadata", _json({"id": query_id}))
     begun = batches[min(batches)]
     for source in (source for source, offset in begun.items() if is_topic_offset(offset)):
-        storage.write_text_atomic(f"{staged}/sources/{source}/0", f"\0v1\n{_json(begun[source])}")
+        files.write_text_atomic(f"sources/{source}/0", f"\0v1\n{_json(begun[source])}")
     for number, offsets in batches.items():
         conf = dict(settings)
         metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": conf, "sourceMetadataInfo": {}}
         lines = [OFFSET_LOG_VERSION, _json(metadata), *(f"{source}:{_line(offsets[source])}" for source in offsets)]
-        storage.write_text_atomic(f"{staged}/offsets/{number}", "\n".join(lines))
-        storage.write_text_atomic(f"{staged}/commits/{number}", f"v1\n{_json({'nextBatchWatermarkMs': 0})}")
-    exchange(storage, place, aside=f"{place}.before-{stamp}", staged=staged)
+        files.write_text_atomic(f"offsets/{number}", "\n".join(lines))
+        files.write_text_atomic(f"commits/{number}", f"v1\n{_json({'nextBatchWatermarkMs': 0})}")
+    staged.take_place()
 
 
 def _line(offset: Any) -> str:

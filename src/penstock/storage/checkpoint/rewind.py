@@ -8,17 +8,12 @@ The logs of file sources stay: their later steps count as found and not yet read
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
-from typing import Final
 
-from penstock.storage.checkpoint.folder import REWINDING, CheckpointFolder, checksum_of
+from penstock.storage.checkpoint.folder import REWINDING, CheckpointFolder
 from penstock.storage.checkpoint.identity import begin_new_query
+from penstock.storage.checkpoint.staging import StagedCheckpoint
 from penstock.storage.checkpoint.state import state_version
-from penstock.storage.exchange import exchange
 from penstock.storage.filesystem import Storage
-
-_STAGED: Final = ".restoring-"
-_KEPT: Final = ".before-"
 
 
 def note_rewind(folder: CheckpointFolder, batch: int) -> None:
@@ -45,22 +40,11 @@ def rewind(storage: Storage, folder: CheckpointFolder, batch: int) -> str:
     Raises:
         ConfigError: STORAGE_NOT_WRITABLE.
     """
-    flow, _, generation = folder.uri.rpartition("/")
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-    for left_over in storage.list(flow):
-        if _STAGED in left_over.name:
-            storage.delete(left_over.uri)
-    staged, aside = f"{flow}/{generation}{_STAGED}{stamp}", f"{flow}/{generation}{_KEPT}{stamp}"
-    for name in folder.files:
-        if name != REWINDING and _is_before(name, batch):
-            for each in (name, checksum_of(name)) if name in folder.checksums else (name,):
-                with storage.create(f"{staged}/{each}") as copy:
-                    left = memoryview(folder.storage.read_bytes(each))
-                    while left:  # a disk that is getting full takes a part without an error
-                        left = left[copy.write(left) :]
-    begin_new_query(storage, staged, batch)
-    exchange(storage, folder.uri, aside=aside, staged=staged)
-    return aside
+    staged = StagedCheckpoint.begin(storage, folder.uri)
+    staged.copy(folder, (name for name in folder.files if name != REWINDING and _is_before(name, batch)))
+    begin_new_query(storage, staged.uri, batch)
+    staged.take_place()
+    return staged.aside
 
 
 def _is_before(name: str, batch: int) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from penstock.errors import StateError
 from penstock.observe.checkpoints.inventory import StoredCheckpoint
+from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, UnknownVersion, divides_anew
 
 
 def check(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
@@ -29,6 +31,15 @@ def check(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
     begin = committed[0] if committed and planned[0] > 0 else planned[0]
     if missing := [batch for batch in range(begin, planned[-1]) if batch not in done]:
         yield checkpoint.refusal("CHECKPOINT_BATCH_MISSING", log="commits", batches=_listed(missing))
+    if planned[-1] not in done and _divides_state_anew(folder, planned):
+        yield checkpoint.refusal("CHECKPOINT_FILE_MISSING", file=f"{folder.uri}/commits/{planned[-1]}")
+
+
+def _divides_state_anew(folder: CheckpointFolder, planned: Sequence[int]) -> bool:
+    with suppress(DamagedFile, UnknownVersion, FileNotFoundError):  # the rule about files says so
+        batches = [folder.planned_batch(number) for number in planned[-2:]]
+        return len(batches) == 2 and divides_anew(batches[1], batches[0])
+    return False
 
 
 def _holes(numbers: tuple[int, ...]) -> list[int]:

@@ -10,13 +10,11 @@ from typing import Final
 
 from penstock.errors import DefinitionError, did_you_mean
 from penstock.spark.sources.auto_loader import option_names as names
+from penstock.spark.sources.files import NEVER_TOO_OLD
 from penstock.spark.sources.stream_read import StreamRead
 
 DEFAULT_MAX_FILES: Final = 1000
 DEFAULT_RESCUED_COLUMN: Final = "_rescued_data"
-
-# Spark ignores a file whose modification time is older than the newest one's by more than this, without a word.
-_NEVER_TOO_OLD: Final = "36500d"
 
 _BYTES = re.compile(r"(\d+)\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
@@ -100,7 +98,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         schema_hints=read.option("cloudFiles.schemaHints"),
         max_files=_max_files(read),
         max_bytes=_max_bytes(read),
-        max_file_age=_either(read, "maxFileAge") or _NEVER_TOO_OLD,
+        max_file_age=_either(read, "maxFileAge") or NEVER_TOO_OLD,
         include_existing=_flag(read, "cloudFiles.includeExistingFiles", default=True),
         partition_columns=None if partitions is None else tuple(p.strip() for p in partitions.split(",") if p.strip()),
         reader=_reader_options(read),

@@ -1,0 +1,92 @@
+"""A checkpoint is made beside the one whose place it takes, and that one is kept, never deleted.
+
+Until the new one is whole, whoever looks finds the old one. What a process that died has left half made goes with the
+next one that is begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Self
+
+from penstock.storage.checkpoint.copying import copy_file
+from penstock.storage.checkpoint.folder import CheckpointFolder, checksum_of
+from penstock.storage.exchange import exchange
+from penstock.storage.filesystem import Storage
+
+_STAGED: Final = ".restoring-"
+_KEPT: Final = ".before-"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedCheckpoint:
+    """A checkpoint in the making, at `uri`; the one at `place` goes `aside` for it. All are URIs in `storage`."""
+
+    storage: Storage
+    place: str
+    uri: str
+    aside: str
+
+    @classmethod
+    def begin(cls, storage: Storage, place: str) -> Self:
+        """Makes room beside the checkpoint at `place`, which need not be there; the caller holds the storage's lock.
+
+        Raises:
+            ConfigError: STORAGE_NOT_READABLE, STORAGE_NOT_WRITABLE.
+        """
+        flow = place.rpartition("/")[0]
+        for left_over in storage.list(flow):
+            if _STAGED in left_over.name:
+                storage.delete(left_over.uri)
+        stamp = _stamp()
+        return cls(storage, place, f"{place}{_STAGED}{stamp}", f"{place}{_KEPT}{stamp}")
+
+    @property
+    def files(self) -> Storage:
+        """The files of the new checkpoint, by their path in it."""
+        return Storage(self.uri)
+
+    def copy(self, folder: CheckpointFolder, names: Iterable[str]) -> None:
+        """Copies files of another checkpoint into this one, with the checksums beside them.
+
+        Raises:
+            FileNotFoundError, ConfigError: as `copy_file`.
+        """
+        for name in names:
+            for each in (name, checksum_of(name)) if name in folder.checksums else (name,):
+                copy_file(folder.storage, each, self.storage, f"{self.uri}/{each}")
+
+    def take_place(self) -> str | None:
+        """Puts the new checkpoint in its place; returns where the old one is kept, None when there was none.
+
+        When the process or the machine dies, the old one is there, or the whole new one, or a note by which the next
+        holder of the storage's lock completes the step.
+
+        Raises:
+            ConfigError: STORAGE_NOT_WRITABLE.
+        """
+        kept = self.aside if self.storage.exists(self.place) else None
+        self.storage.sync(self.uri)
+        exchange(self.storage, self.place, aside=self.aside, staged=self.uri)
+        return kept
+
+    def give_up(self) -> None:
+        """Deletes what has been made."""
+        self.storage.delete(self.uri)
+
+
+def set_aside(storage: Storage, place: str) -> str:
+    """Takes a checkpoint away; returns where it is kept. The caller holds the storage's lock.
+
+    Raises:
+        ConfigError: STORAGE_NOT_WRITABLE.
+    """
+    aside = f"{place}{_KEPT}{_stamp()}"
+    exchange(storage, place, aside=aside)
+    return aside
+
+
+def _stamp() -> str:
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")

@@ -1,0 +1,118 @@
+"""kill -9 at random moments, of the JVM or of Python, while files arrive: in the end each row is where it belongs.
+
+`FAULT_KILLS` is the number of kills (3; the evidence has 200 or more), `FAULT_SEED` makes them the same again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random, SystemRandom
+
+import psutil
+import pytest
+from tests.cli_runner import Running, penstock, running
+from tests.faults.evidence import write_evidence
+from tests.faults.six_flows import SixFlows
+from tests.processes import wait_until
+
+_KILLS = int(os.environ.get("FAULT_KILLS", "3"))
+_SEED = int(os.environ.get("FAULT_SEED", SystemRandom().randrange(1 << 32)))
+_LONGEST = 8.0  # seconds to the kill, from Spark's start or from the run's first batch
+_SINCE = ("INITIALIZING", "input_rows_per_second")  # what the event log says by then
+_ENOUGH = 200  # kills for evidence
+_FILES_A_BATCH = 4
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300 + 90 * _KILLS)
+def test_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) -> None:
+    print(f"\n{_KILLS} kills, FAULT_SEED={_SEED}")
+    chance = Random(_SEED)
+    project = SixFlows(tmp_path / "six", files_a_batch=_FILES_A_BATCH)
+    killed: Counter[str] = Counter()
+    started = time.monotonic()
+    for _ in range(_KILLS):
+        victim, moment = chance.choice(("Python", "JVM", "both")), chance.uniform(0, _LONGEST)
+        since = chance.choice(_SINCE)
+        arrivals = sorted(chance.uniform(0, moment) for _ in range(chance.randint(1, 3)))
+        earlier = _updates(project)
+        project.arrive()
+        with running("run", project.directory, "--continuous") as command:
+            _wait_for(since, command, project, earlier)
+            arriving = threading.Thread(target=_arrive, args=(project, arrivals))
+            arriving.start()
+            time.sleep(moment)
+            _kill(command, victim)
+            arriving.join()
+        killed[victim] += 1
+    batches = _batches(project)
+    penstock("run", project.directory, timeout=1200).expect(0)
+    project.arrive()
+    penstock("run", project.directory, timeout=1200).expect(0)
+    differing = project.differing()
+    findings = {
+        "kills": killed.total(),
+        "of": dict(killed),
+        "seed": _SEED,
+        "batches_of_killed_runs": batches,
+        "seconds": round(time.monotonic() - started),
+        "files": project.files,
+        "rows": len(project.tables()["orders"]),
+        "differing": differing,
+    }
+    print(findings)
+    if killed.total() >= _ENOUGH:
+        write_evidence("kill-loop", findings)
+    assert not differing
+
+
+def _updates(project: SixFlows) -> list[Path]:
+    return sorted((project.storage / "events").glob("*.jsonl"))
+
+
+def _batches(project: SixFlows) -> int:
+    """How many batches the killed runs have finished: that they were killed at work."""
+    return sum(each.read_text().count("input_rows_per_second") for each in _updates(project))
+
+
+def _wait_for(said: str, command: Running, project: SixFlows, earlier: list[Path]) -> None:
+    """Waits until the run has said this, and so is beyond the start of its JVM, which would be started anew before."""
+    command.wait_for(
+        lambda: any(said in each.read_text() for each in _updates(project) if each not in earlier),
+        what=said,
+        timeout=300,
+    )
+
+
+def _arrive(project: SixFlows, moments: list[float]) -> None:
+    started = time.monotonic()
+    for moment in moments:
+        time.sleep(max(0.0, started + moment - time.monotonic()))
+        project.arrive()
+
+
+def _kill(command: Running, victim: str) -> None:
+    """Kills and waits for the end of both: Python says so when its JVM has died, a JVM without Python just ends."""
+    jvm = command.jvm() if victim != "Python" else None
+    if jvm is not None:
+        jvm.kill()
+    if victim == "JVM":
+        command.wait(60).expect(1)
+        return
+    rest = [] if victim == "both" else _children(command)
+    command.signal(signal.SIGKILL)
+    assert command.wait(60).exit_code == -signal.SIGKILL
+    wait_until(lambda: not any(map(_runs, rest)), timeout=30, what="the JVM to end with its Python")
+
+
+def _children(command: Running) -> list[psutil.Process]:
+    return psutil.Process(command.pid).children(recursive=True)
+
+
+def _runs(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
