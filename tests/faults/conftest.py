@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.faults.table import print_table
 from tests.spark.session_settings import CHOSEN
 
 from penstock.spark.launch import SessionConfig
@@ -21,3 +22,8 @@ def spark() -> Iterator[SparkSession]:
     started = start_session(SessionConfig(name="faults", master="local[2]", spark_conf=CHOSEN))
     yield started
     stop_session(started)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Ends the run with a table: which faults were tried, how often, and what was found."""
+    print_table(terminalreporter.stats, terminalreporter.write_line)

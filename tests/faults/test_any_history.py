@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from tests.cli_runner import running
 from tests.faults.evidence import write_evidence
 from tests.faults.modelled_shop import CODE, FLOWS, Model, Row, bad, counters, order
+from tests.faults.table import RecordProperty
 from tests.processes import wait_until
 from tests.spark.pipeline_project import PipelineProject
 
@@ -201,7 +202,7 @@ def test_a_history_with_everything_in_it(spark: SparkSession) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize(("kind", "examples"), [(History, 20), (KilledHistory, 10)])
-def test_any_history(spark: SparkSession, kind: type[History], examples: int) -> None:
+def test_any_history(spark: SparkSession, kind: type[History], examples: int, record_property: RecordProperty) -> None:
     History.spark = spark
     kind.steps = Counter()
     # A failing history is printed with its seed; to make it shorter would take hours.
@@ -211,6 +212,7 @@ def test_any_history(spark: SparkSession, kind: type[History], examples: int) ->
     finally:
         print(dict(kind.steps))
     name = "histories" if kind is History else "killed-histories"
+    record_property(name, examples)
     write_evidence(name, {"histories": examples, "steps": dict(kind.steps), "failures": 0})
 
 

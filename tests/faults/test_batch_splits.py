@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.faults.evidence import write_evidence
 from tests.faults.modelled_shop import CODE, Model, Row, bad, counters, order
+from tests.faults.table import RecordProperty
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.spark._jvm import jvm
@@ -61,7 +62,7 @@ def findings(spark: SparkSession) -> Iterator[list[dict[str, object]]]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_tables_do_not_depend_on_the_split(
-    spark: SparkSession, tmp_path: Path, findings: list[dict[str, object]], seed: int
+    spark: SparkSession, tmp_path: Path, findings: list[dict[str, object]], seed: int, record_property: RecordProperty
 ) -> None:
     split, project, left = Split.of(seed), PipelineProject(tmp_path, spark), files()
     print(f"seed {seed}: runs of {split.runs} files, {split.files_a_batch} a batch")
@@ -76,6 +77,7 @@ def test_the_tables_do_not_depend_on_the_split(
         model.run([row for rows in arriving for row in rows])
     differences = model.differences(project)
     findings.append({"seed": seed, "runs": split.runs, "files_a_batch": split.files_a_batch, "equal": not differences})
+    record_property("splits equal", f"{sum(bool(each['equal']) for each in findings)} of {len(findings)}")
     assert differences == []
     assert model.late == 0
     assert counters(project, updates) == {"dropped": model.dropped, "late": 0, "repeated": model.repeated}

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.faults.damaged_storage import DAMAGES, FILES, Outcome, PreparedStorage
 from tests.faults.evidence import write_evidence
+from tests.faults.table import RecordProperty
 
 KINDS = tuple(dict.fromkeys(file.kind for file in FILES))
 
@@ -28,13 +29,12 @@ def outcomes() -> Iterator[list[Outcome]]:
     yield found
     print("\n".join(["", *table(found)]))
     if len(found) == len(FILES) * len(DAMAGES):
-        right = sum(all(each.is_right for each in cell) for cell in cells(found).values())
         told = [
             {"kind": each.file.kind, "file": each.file.name, "damage": each.damage, "result": each.result}
             | ({"conditions": each.conditions} if each.conditions else {})
             for each in found
         ]
-        write_evidence("corruption", {"right": right, "cells": len(cells(found)), "cases": told})
+        write_evidence("corruption", {"right": right_cells(found), "cells": len(cells(found)), "cases": told})
 
 
 def cells(outcomes: list[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
@@ -43,6 +43,11 @@ def cells(outcomes: list[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
     for each in outcomes:
         found.setdefault((each.file.kind, each.damage), []).append(each)
     return found
+
+
+def right_cells(outcomes: list[Outcome]) -> int:
+    """Returns how many kinds and damages went right with each of their files."""
+    return sum(all(each.is_right for each in cell) for cell in cells(outcomes).values())
 
 
 def table(outcomes: list[Outcome]) -> list[str]:
@@ -61,7 +66,7 @@ def table(outcomes: list[Outcome]) -> list[str]:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_file_is_recovered_from_or_refused(
-    prepared: PreparedStorage, outcomes: list[Outcome], kind: str
+    prepared: PreparedStorage, outcomes: list[Outcome], kind: str, record_property: RecordProperty
 ) -> None:
     wrong = []
     for file in (each for each in FILES if each.kind == kind):
@@ -70,4 +75,5 @@ def test_a_damaged_file_is_recovered_from_or_refused(
             outcomes.append(outcome)
             if not outcome.is_right:
                 wrong.append(f"{file.name}, {damage}: {outcome.result} {outcome.conditions} {outcome.detail}")
+    record_property("kinds x damages recovered from or refused", f"{right_cells(outcomes)} of {len(cells(outcomes))}")
     assert not wrong, "\n".join(wrong)

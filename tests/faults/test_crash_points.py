@@ -17,6 +17,7 @@ from tests.faults import holding
 from tests.faults.crash_points import POINTS, CrashPoint, kill_at
 from tests.faults.evidence import write_evidence
 from tests.faults.six_flows import KINDS, SixFlows
+from tests.faults.table import RecordProperty
 
 _REDUCED = "before the Delta commit"
 _PATIENCE = 600.0
@@ -31,6 +32,11 @@ class Sweep:
     undisturbed: dict[str, str] | None = None
     """How the storage differs in the end from one that was never killed; None before it was compared."""
 
+    @property
+    def equal(self) -> int:
+        """How many cells have the right tables."""
+        return sum(cell == "equal" for cell in self.cells.values())
+
     def lines(self) -> list[str]:
         """Returns the table to print: a line for each point, a column for each kind."""
         rows = [
@@ -38,8 +44,7 @@ class Sweep:
             + "".join(f"{self.cells.get((point.name, kind), '-').partition(':')[0]:>16}" for kind in KINDS)
             for point in POINTS
         ]
-        equal = sum(cell == "equal" for cell in self.cells.values())
-        total = f"{equal} of {len(self.cells)} equal, {self.kills} runs killed"
+        total = f"{self.equal} of {len(self.cells)} equal, {self.kills} runs killed"
         return [f"{'':<26}" + "".join(f"{kind:>16}" for kind in KINDS), *rows, total]
 
 
@@ -62,10 +67,9 @@ def sweep() -> Iterator[Sweep]:
     print("\n".join(["", *found.lines()]))
     if len(found.cells) == len(POINTS) * len(KINDS):
         cells = [{"point": point, "kind": kind, "result": result} for (point, kind), result in found.cells.items()]
-        equal = sum(result == "equal" for result in found.cells.values())
         notes = {point.name: point.note for point in POINTS if point.note}
         findings = {
-            "equal": equal,
+            "equal": found.equal,
             "cells": len(cells),
             "kills": found.kills,
             "undisturbed": found.undisturbed,
@@ -81,7 +85,7 @@ def sweep() -> Iterator[Sweep]:
     [pytest.param(each, id=each.name, marks=() if each.name == _REDUCED else pytest.mark.slow) for each in POINTS],
 )
 def test_a_run_after_a_crash_ends_with_the_right_tables(
-    project: SixFlows, sweep: Sweep, tmp_path: Path, point: CrashPoint
+    project: SixFlows, sweep: Sweep, tmp_path: Path, point: CrashPoint, record_property: RecordProperty
 ) -> None:
     for number, kill in enumerate(point.kills):
         project.arrive(kill.files)
@@ -91,6 +95,8 @@ def test_a_run_after_a_crash_ends_with_the_right_tables(
     wrong = project.differing()
     for kind in point.kinds:
         sweep.cells[point.name, kind] = wrong.get(kind, "equal")
+    record_property("points x kinds equal", f"{sweep.equal} of {len(sweep.cells)}")
+    record_property("runs killed", sweep.kills)
     assert not wrong, "\n".join(f"{kind}: {lines}" for kind, lines in wrong.items())
 
 

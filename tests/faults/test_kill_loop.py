@@ -18,6 +18,7 @@ import pytest
 from tests.cli_runner import Running, penstock, running
 from tests.faults.evidence import write_evidence
 from tests.faults.six_flows import SixFlows
+from tests.faults.table import RecordProperty
 from tests.processes import wait_until
 
 _KILLS = int(os.environ.get("FAULT_KILLS", "3"))
@@ -30,7 +31,7 @@ _FILES_A_BATCH = 4
 
 @pytest.mark.slow
 @pytest.mark.timeout(300 + 90 * _KILLS)
-def test_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) -> None:
+def test_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path, record_property: RecordProperty) -> None:
     print(f"\n{_KILLS} kills, FAULT_SEED={_SEED}")
     chance = Random(_SEED)
     project = SixFlows(tmp_path / "six", files_a_batch=_FILES_A_BATCH)
@@ -66,6 +67,8 @@ def test_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) -> None
         "differing": differing,
     }
     print(findings)
+    record_property("kills", killed.total())
+    record_property("tables differing", len(differing))
     if killed.total() >= _ENOUGH:
         write_evidence("kill-loop", findings)
     assert not differing

@@ -15,6 +15,7 @@ import pytest
 from deltalake import DeltaTable
 from tests.cli_runner import running
 from tests.faults.evidence import write_evidence
+from tests.faults.table import RecordProperty
 
 from penstock.events import Event, EventType, read_events
 
@@ -73,7 +74,7 @@ class _Seen:
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_maintenance_and_flows_never_mind_each_other(tmp_path: Path) -> None:
+def test_maintenance_and_flows_never_mind_each_other(tmp_path: Path, record_property: RecordProperty) -> None:
     (tmp_path / "penstock.yml").write_text("name: overlaps\nschema: shop\nmaintenance: {interval: 1 second}\n")
     (tmp_path / "pipeline.py").write_text(_PIPELINE)
     seen = _Seen()
@@ -88,6 +89,8 @@ def test_maintenance_and_flows_never_mind_each_other(tmp_path: Path) -> None:
         command.wait_for(enough, what=f"{_OVERLAPS} overlaps", timeout=7000)
         command.signal(signal.SIGINT)
         command.wait().expect(0)
+    record_property("overlaps", seen.overlaps())
+    record_property("conflicts", len(seen.wrong))
     assert seen.wrong == []
     bronze = _values(tmp_path, "bronze")
     assert bronze == list(range(len(bronze)))
