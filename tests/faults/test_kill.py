@@ -78,6 +78,16 @@ def test_the_jvm_is_killed(project: OrdersProject, dataset: str, batches: int) -
     _run_again(project)
 
 
+@pytest.mark.timeout(300)
+def test_the_jvm_is_killed_while_the_pipeline_is_analysed(project: OrdersProject) -> None:
+    with running("run", project.directory, "--json") as command:
+        command.wait_for(lambda: "INITIALIZING" in _events(project), what="the analysis", timeout=120)
+        command.jvm().kill()
+        outcome = command.wait(60).expect(1)
+    assert outcome.conditions == ["JVM_DIED"], "once, not for each dataset"
+    assert "Traceback" not in outcome.stderr
+
+
 @pytest.mark.timeout(1200)
 def test_both_are_killed_and_the_status_says_so(project: OrdersProject) -> None:
     with running("run", project.directory) as command:
@@ -94,3 +104,7 @@ def test_both_are_killed_and_the_status_says_so(project: OrdersProject) -> None:
 
 def _is_gone(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def _events(project: OrdersProject) -> str:
+    return "".join(each.read_text() for each in (project.storage / "events").glob("*.jsonl"))

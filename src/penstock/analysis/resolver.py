@@ -14,7 +14,7 @@ from penstock.analysis.protection import check_protection
 from penstock.analysis.query import AnalysedQuery, QueryAnalyser
 from penstock.analysis.rules import check
 from penstock.analysis.view_quarantine import view_behind
-from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
+from penstock.errors import DefinitionError, ExternalError, PenstockError, PipelineInvalid
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import (
     AnySink,
@@ -73,6 +73,7 @@ class Resolver:
 
         Raises:
             PipelineInvalid: everything that is wrong, direct causes first.
+            ExternalError: JVM_DIED and whatever else is not the fault of the pipeline, at once.
         """
         for identifier in reading_order(self.graph):
             self._resolve_with_upstream(identifier)
@@ -203,6 +204,8 @@ class Resolver:
         except UpstreamFailed as upstream:
             reason = DefinitionError("UPSTREAM_FAILED", dataset=str(target.identifier), name=upstream.identifier)
             return FailedFlow(flow, reason, because_of=upstream.identifier)
+        except ExternalError:  # of no dataset: without a JVM the others would only say the same
+            raise
         except PenstockError as error:
             view = view_behind(self.graph, flow)
             reported = view is not None and view.identifier in self._failed

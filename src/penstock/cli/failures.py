@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.cli.console import note, print_json
-from penstock.errors import InternalError, PenstockError, SeveralErrors, render
+from penstock.errors import ExternalError, InternalError, PenstockError, SeveralErrors, render
 
 
 def errors_of(error: PenstockError) -> tuple[PenstockError, ...]:
@@ -30,12 +30,13 @@ def errors_json(errors: tuple[PenstockError, ...]) -> list[dict[str, Any]]:
 def report_failure(error: BaseException, *, as_json: bool, debug: bool) -> int:
     """Shows `error` on stderr, and as `{"errors": [...]}` on stdout for `--json`.
 
-    An error that is no PenstockError is a bug: its full traceback goes to a file, whose path is shown.
+    An error that is no PenstockError is a bug, unless Spark's JVM has died: its full traceback goes to a file, whose
+    path is shown.
 
     Returns:
         The exit code.
     """
-    known = error if isinstance(error, PenstockError) else _internal(error)
+    known = error if isinstance(error, PenstockError) else _of_a_dead_jvm() or _internal(error)
     note(render(known))
     if debug:
         note("".join(traceback.format_exception(error)))
@@ -43,6 +44,14 @@ def report_failure(error: BaseException, *, as_json: bool, debug: bool) -> int:
         with suppress(OSError):  # it may be standard output that failed
             print_json({"errors": errors_json(errors_of(known))})
     return known.exit_code
+
+
+def _of_a_dead_jvm() -> ExternalError | None:
+    """Any call to the JVM fails in its own way when the JVM is gone; most are translated where they are made."""
+    session = sys.modules.get("penstock.spark.session")  # not imported: most commands need no Spark
+    if session is None or session.jvm_exit_code(within=1.0) is None:
+        return None
+    return ExternalError("JVM_DIED")
 
 
 def _internal(error: BaseException) -> InternalError:
