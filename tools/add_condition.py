@@ -1,6 +1,6 @@
 """Adds or replaces one entry of `conditions.json`, keeping the file sorted.
 
-python tools/add_condition.py NAME --message "… <fact> …" --fix "…" [--sql-state 42000] [--retry never|backoff]
+python tools/add_condition.py NAME --message "… <fact> …" --fix "…" [--sql-state 42000] [--retry never|backoff|outage]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--message", required=True)
     parser.add_argument("--fix", required=True)
     parser.add_argument("--sql-state", default="42000")
-    parser.add_argument("--retry", choices=("never", "backoff"), default="never")
+    parser.add_argument("--retry", choices=("never", "backoff", "outage"), default="never")
     arguments = parser.parse_args()
     with CATALOGUE.open("r+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

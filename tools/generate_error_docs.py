@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.errors import Condition, Retry, conditions
+from penstock.errors import Condition, conditions
 
 TARGET = Path(__file__).parent.parent / "docs/errors.md"
 
@@ -23,7 +23,6 @@ def render_page() -> str:
 
 
 def _entry(condition: Condition) -> str:
-    retried = "tried again, with growing pauses" if condition.retry is Retry.BACKOFF else "not tried again"
     return f"""\
 ## {condition.name}
 
@@ -37,7 +36,7 @@ Fix:
 {condition.fix}
 ```
 
-SQLSTATE {condition.sql_state}; {retried}.
+SQLSTATE {condition.sql_state}; {condition.retry.words}.
 """
 
 

@@ -33,7 +33,8 @@ def test_failures_of_a_running_flow(spark: SparkSession) -> None:
         java.io.IOException("write: No space left on device"): ("STORAGE_FULL", True),
         kafka.TimeoutException("Timed out waiting for a node assignment"): ("KAFKA_LOST", True),
         java.lang.RuntimeException("outer", kafka.DisconnectException("gone")): ("KAFKA_LOST", True),
-        java.lang.RuntimeException("outer", refused): ("FLOW_FAILED", True),
+        java.lang.RuntimeException("outer", refused): ("SERVICE_UNREACHABLE", True),
+        java.net.SocketTimeoutException("Accept timed out"): ("FLOW_FAILED", True),
         java.lang.RuntimeException("Disk quota exceeded while writing"): ("STORAGE_FULL", True),
     }
     for throwable, (condition, retryable) in cases.items():
@@ -41,7 +42,11 @@ def test_failures_of_a_running_flow(spark: SparkSession) -> None:
         assert (error.condition, error.retryable) == (condition, retryable), throwable.toString()
         assert error.dataset == "shop.orders"
     nested = _thrown(spark, java.lang.RuntimeException("outer", java.lang.RuntimeException("middle", refused)))
-    assert translate_failure(nested, dataset="d", flow="f").facts == {"flow": "f", "detail": "Connection refused"}
+    told = {"flow": "f", "detail": "RuntimeException: middle"}
+    assert translate_failure(nested, dataset="d", flow="f").facts == told, "the client's words, which hold the address"
+    alone = translate_failure(_thrown(spark, refused), dataset="d", flow="f")
+    assert alone.facts["detail"] == "ConnectException: Connection refused"
+    assert alone.is_outage
     assert failure_messages(nested) == ("outer", "middle", "Connection refused")
 
 

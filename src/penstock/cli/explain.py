@@ -40,8 +40,7 @@ def explain(
         return
     found = known[name]
     say(f"[{found.name}]\n  {found.message}\n  Fix: {found.fix}\n  SQLSTATE: {found.sql_state}")
-    retried = "tried again by itself, with growing pauses" if found.retry.value == "backoff" else "not tried again"
-    say(f"  During a run: {retried}")
+    say(f"  During a run: {found.retry.words}")
 
 
 def _document(name: str) -> dict[str, str]:

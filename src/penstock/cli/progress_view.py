@@ -196,7 +196,7 @@ def event_line(event: Event) -> str | None:
             words = str(details.get("status") or event.message).lower()
             if words in _UNREMARKABLE:
                 return None
-            if event.level is Level.ERROR:
+            if event.level in (Level.ERROR, Level.WARN):
                 words += f": {event.message}"
         case EventType.UPDATE_PROGRESS:
             words = f"update {str(details.get('state') or event.message).lower().replace('_', ' ')}"

@@ -12,7 +12,14 @@ from penstock.observe.numbers import count, duration_ms, percent, rate
 if TYPE_CHECKING:
     from penstock.observe.status import DatasetStatus, PipelineStatus
 
-_STYLES = {"RUNNING": "cyan", "COMPLETED": "green", "FAILED": "bold red", "SKIPPED": "yellow", "STOPPED": "yellow"}
+_STYLES = {
+    "RUNNING": "cyan",
+    "COMPLETED": "green",
+    "FAILED": "bold red",
+    "SKIPPED": "yellow",
+    "RETRYING": "bold yellow",
+    "STOPPED": "yellow",
+}
 
 
 def status_table(status: PipelineStatus, *, title: str = "") -> Any:
@@ -111,19 +118,21 @@ def error_lines(status: PipelineStatus) -> list[str]:
 
     Also those of batches that do not add up, of whatever update: their rows are still what they are.
     """
-    found: list[tuple[str, Mapping[str, Any]]] = []
+    found: list[tuple[str, Mapping[str, Any], datetime | None]] = []
     if status.update is not None and status.update.error is not None:
-        found.append(("", status.update.error))
-    found += [(dataset.name, dataset.error) for dataset in status.datasets if dataset.error is not None]
+        found.append(("", status.update.error, None))
     found += [
-        (dataset.name, dataset.accounts.error)
+        (dataset.name, dataset.error, dataset.retry_at) for dataset in status.datasets if dataset.error is not None
+    ]
+    found += [
+        (dataset.name, dataset.accounts.error, None)
         for dataset in status.datasets
         if dataset.accounts is not None and dataset.accounts.error is not None
     ]
-    return [line for name, error in found for line in _error_lines(name, error)]
+    return [line for name, error, retry_at in found for line in _error_lines(name, error, retry_at)]
 
 
-def _error_lines(name: str, error: Mapping[str, Any]) -> Iterator[str]:
+def _error_lines(name: str, error: Mapping[str, Any], retry_at: datetime | None) -> Iterator[str]:
     yield clean(f"[{error.get('condition')}] {error.get('message')}")
     if error.get("file"):
         line = f":{error['line']}" if error.get("line") else ""
@@ -132,6 +141,8 @@ def _error_lines(name: str, error: Mapping[str, Any]) -> Iterator[str]:
         yield "  " + clean(f"in {name}")
     if error.get("fix"):
         yield "  " + clean(f"Fix: {error['fix']}")
+    if retry_at is not None:
+        yield f"  Next try at {retry_at.astimezone():%H:%M:%S}"
 
 
 def _visible(datasets: Iterable[DatasetStatus]) -> list[DatasetStatus]:

@@ -76,7 +76,14 @@ _LIBRARY = Section(
 )
 _RETRIES = Section(
     (
-        Key("max_flow_retries", Count(), "How often a flow is tried again after an error that can pass.", "5", "2"),
+        Key(
+            "max_flow_retries",
+            Count(),
+            "How often a flow is tried again after an error that can pass. Unless it is given, a continuous run waits "
+            "without end for a service that is away.",
+            "5",
+            "2",
+        ),
         Key(
             "first_delay",
             Text(_interval),
@@ -84,7 +91,7 @@ _RETRIES = Section(
             "1 second",
             "5 seconds",
         ),
-        Key("longest_delay", Text(_interval), "The longest pause between two tries.", "1 minute", "5 minutes"),
+        Key("longest_delay", Text(_interval), "The longest pause between two tries.", "5 minutes", "1 minute"),
     )
 )
 

@@ -16,13 +16,14 @@ from penstock.errors import ConfigError, SourceLocation
 class RetrySettings:
     """How a flow is tried again after an error that can pass.
 
-    `max_flow_retries` counts the tries after the first one. The pause before them starts with
-    `first_delay` seconds and doubles up to `longest_delay` seconds.
+    `max_flow_retries` counts the tries after the first one; None means twice, and in a continuous run as often as it
+    takes while a service is away. The pause before them starts with `first_delay` seconds and doubles up to
+    `longest_delay` seconds.
     """
 
-    max_flow_retries: int = 2
+    max_flow_retries: int | None = None
     first_delay: float = 5.0
-    longest_delay: float = 300.0
+    longest_delay: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)

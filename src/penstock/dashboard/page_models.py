@@ -45,6 +45,7 @@ class DatasetRow:
     last_batch_duration_ms: int | None
     last_batch_at: datetime | None
     error: Mapping[str, Any] | None
+    retry_at: datetime | None
     batches: int
     balanced: int
     broken: int
@@ -73,6 +74,7 @@ class DatasetRow:
             last_batch_duration_ms=dataset.last_batch_duration_ms,
             last_batch_at=dataset.last_batch_at,
             error=error_model(dataset.error),
+            retry_at=dataset.retry_at,
             batches=accounts.batches,
             balanced=accounts.balanced,
             broken=accounts.broken,

@@ -64,7 +64,12 @@ class PenstockError(Exception):
     @property
     def retryable(self) -> bool:
         """Whether trying the same work again can help."""
-        return condition(self.condition).retry is Retry.BACKOFF
+        return condition(self.condition).retry is not Retry.NEVER
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether a service is away, so that waiting helps however long it takes."""
+        return condition(self.condition).retry is Retry.OUTAGE
 
     def redact(self, redacted: Callable[[str], str]) -> None:
         """Applies `redacted` to the facts, in place: called before an error is shown or logged."""

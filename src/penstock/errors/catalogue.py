@@ -15,6 +15,17 @@ class Retry(Enum):
 
     NEVER = "never"
     BACKOFF = "backoff"
+    OUTAGE = "outage"
+    """A service is away: only waiting helps, so a continuous run waits as long as it takes."""
+
+    @property
+    def words(self) -> str:
+        """What a run does, for people."""
+        return {
+            Retry.NEVER: "not tried again",
+            Retry.BACKOFF: "tried again, with growing pauses",
+            Retry.OUTAGE: "tried again, with growing pauses; in a continuous run until the service is back",
+        }[self]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from datetime import datetime
 from typing import Any, Literal
 
 from penstock.events.accounting import BatchAccounts, Verdict
@@ -229,6 +230,7 @@ def flow_status(name: str, status: FlowStatus, *, reason: str | None = None) -> 
         FlowStatus.PLANNING: "is planned",
         FlowStatus.STARTING: "starts",
         FlowStatus.RUNNING: "is running",
+        FlowStatus.RETRYING: "is tried again",
         FlowStatus.COMPLETED: "is complete",
         FlowStatus.FAILED: "failed",
         FlowStatus.SKIPPED: "is skipped",
@@ -237,6 +239,12 @@ def flow_status(name: str, status: FlowStatus, *, reason: str | None = None) -> 
         FlowStatus.STOPPED: "was stopped",
     }[status]
     return _with_reason(f"{_name(name)} {words}", reason), {"flow_progress": {"status": status.value}}
+
+
+def flow_retry(name: str, *, pause: float, at: datetime, reason: str) -> Built:
+    """A flow failed because of `reason`, and is tried again after `pause` seconds, which is `at`."""
+    message = _with_reason(f"{_name(name)} failed and is tried again in {pause:.1f} s", reason)
+    return message, {"flow_progress": {"status": FlowStatus.RETRYING.value, "retry_at": at}}
 
 
 def flow_batch(

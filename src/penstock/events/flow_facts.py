@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from penstock.events.progress import batch_progress_of, flow_status_of
+from penstock.events.progress import batch_progress_of, flow_status_of, retry_at_of
 from penstock.events.types import BatchProgress, Event, EventType, FlowStatus
 from penstock.graph.resolved import FlowType
 
@@ -28,6 +28,7 @@ class FlowFact:
         dataset: full name of the flow's target, as the log spells it.
         flow: the flow's name.
         status: the flow's state, None when the log has a state that this version does not know.
+        retry_at: when a RETRYING flow is tried again.
         progress: the batch's numbers, None on a mere transition.
         replaces: the batch replaced all rows of the target.
         repeats: the batch is the flow's previous one again; its numbers take that one's place.
@@ -39,6 +40,7 @@ class FlowFact:
     update_id: str
     timestamp: datetime
     status: FlowStatus | None
+    retry_at: datetime | None
     progress: BatchProgress | None
     replaces: bool
     repeats: bool
@@ -112,6 +114,7 @@ class FlowFacts:
             update_id=event.origin.update_id,
             timestamp=event.timestamp,
             status=status,
+            retry_at=retry_at_of(event),
             progress=progress,
             replaces=replaces,
             repeats=repeats,

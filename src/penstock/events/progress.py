@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType, ExpectationCount, FlowStatus
@@ -13,6 +14,14 @@ def flow_status_of(event: Event) -> FlowStatus | None:
     try:
         return FlowStatus(_progress(event).get("status"))
     except ValueError:
+        return None
+
+
+def retry_at_of(event: Event) -> datetime | None:
+    """Returns when the flow of a `flow_progress` event is tried again, if it has failed, else None."""
+    try:
+        return datetime.fromisoformat(_progress(event).get("retry_at"))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
         return None
 
 

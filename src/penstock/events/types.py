@@ -53,12 +53,16 @@ class UpdateState(Enum):
 
 
 class FlowStatus(Enum):
-    """The states of a flow within an update, as Spark's declarative pipelines name them."""
+    """The states of a flow within an update, as Spark's declarative pipelines name them, and RETRYING.
+
+    A flow that has failed and waits for its next try is RETRYING.
+    """
 
     QUEUED = "QUEUED"
     PLANNING = "PLANNING"
     STARTING = "STARTING"
     RUNNING = "RUNNING"
+    RETRYING = "RETRYING"
     COMPLETED = "COMPLETED"
     FAILED = "FAILED"
     SKIPPED = "SKIPPED"

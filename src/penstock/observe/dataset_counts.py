@@ -36,6 +36,7 @@ class FlowCounts:
     current: BatchProgress | None = None
     accounts: AccountCounts = field(default_factory=AccountCounts)
     error: Mapping[str, Any] | None = None
+    retry_at: datetime | None = None
 
     def reset(self) -> None:
         """Forgets all batches, as a full refresh does."""
@@ -74,7 +75,7 @@ class DatasetCounts:
         if event.origin.update_id != self._update_id:
             self._update_id = event.origin.update_id
             for flow in self._flows.values():
-                flow.status = flow.error = flow.current = None
+                flow.status = flow.error = flow.current = flow.retry_at = None
         if event.event_type in {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION}:
             self._define(details_of(event))
         elif event.event_type is EventType.ACCOUNTING and event.origin.dataset_name is not None:
@@ -142,9 +143,10 @@ class DatasetCounts:
         if fact.dataset.casefold() not in self._definitions:
             self._definitions[key[0]] = {"dataset": fact.dataset}
         flow.status = fact.status or flow.status
+        flow.retry_at = fact.retry_at
         if event.error is not None:
             flow.error = event.error
-        elif fact.progress is not None or fact.status in {FlowStatus.COMPLETED, FlowStatus.IDLE}:
+        elif fact.status in {FlowStatus.RUNNING, FlowStatus.COMPLETED, FlowStatus.IDLE}:
             flow.error = None
         if fact.progress is None:
             return

@@ -52,8 +52,9 @@ class DatasetStatus:
         state_rows: rows in the flows' state stores.
         last_batch_duration_ms: of the newest batch, over all updates.
         last_batch_at: when that batch was reported.
-        error: the error of a failed or retrying flow, `{condition, message, fix, …}`; None once a
-            batch succeeds again.
+        error: the error of a failed or retrying flow, `{condition, message, fix, …}`; None once it
+            runs again.
+        retry_at: when the next of its retrying flows is tried again, None when none waits.
         accounts: how the rows of its batches add up, over the same batches as `rows`; None for a view.
         expectations: in the order of their declaration.
     """
@@ -72,6 +73,7 @@ class DatasetStatus:
     last_batch_duration_ms: int | None = None
     last_batch_at: datetime | None = None
     error: Mapping[str, Any] | None = None
+    retry_at: datetime | None = None
     accounts: AccountCounts | None = None
     expectations: tuple[ExpectationStatus, ...] = ()
 
@@ -97,6 +99,7 @@ class DatasetStatus:
             "last_batch_duration_ms": self.last_batch_duration_ms,
             "last_batch_at": None if self.last_batch_at is None else format_timestamp(self.last_batch_at),
             "error": None if self.error is None else dict(self.error),
+            "retry_at": None if self.retry_at is None else format_timestamp(self.retry_at),
             "accounts": None if self.accounts is None else self.accounts.to_json(),
             "expectations": [expectation.to_json() for expectation in self.expectations],
         }
@@ -184,6 +187,9 @@ class StatusProjection:
             last_batch_duration_ms=newest.last.batch_duration_ms if newest and newest.last else None,
             last_batch_at=newest.last_at if newest else None,
             error=next((flow.error for flow in flows if flow.error is not None), None),
+            retry_at=None
+            if over
+            else min((flow.retry_at for flow in flows if flow.retry_at is not None), default=None),
             accounts=AccountCounts.sum(flow.accounts for flow in flows) if stored else None,
             expectations=tuple(
                 ExpectationStatus(check.name, check.passed, check.failed, check.action)
@@ -202,6 +208,7 @@ def project_status(events: Iterable[Event], *, writer_alive: bool | None = None)
 
 _TELLING = (
     FlowStatus.FAILED,
+    FlowStatus.RETRYING,
     FlowStatus.RUNNING,
     FlowStatus.STARTING,
     FlowStatus.PLANNING,

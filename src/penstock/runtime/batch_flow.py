@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from functools import partial
 
 from penstock.events import FlowStatus
 from penstock.graph.elements import ChangeFlow
@@ -14,7 +13,7 @@ from penstock.plan.state import RefreshRecord
 from penstock.runtime.accounting import accounts_of_refresh, report_accounts
 from penstock.runtime.change_target import applying_changes, with_merged
 from penstock.runtime.refresh_notes import refresh_note, versions_of
-from penstock.runtime.retry import Stopped, run_with_retries
+from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.state import once_transaction
 from penstock.spark.checking_writer import Counters
@@ -43,12 +42,7 @@ class BatchFlow:
         read = self._read_now()
         if read is not None and self._last is not None and not changed_inputs(self._last, read.inputs, read.inputs):
             return f"unchanged: {UNCHANGED}"
-        run_with_retries(
-            lambda: self._run_once(self._read_now()),
-            settings=self._services.retries,
-            stop=self._services.stop,
-            on_retry=partial(self._services.reporter.retry, self._flow),
-        )
+        self._services.with_retries(self._flow, lambda: self._run_once(self._read_now()))
         return None
 
     def _read_now(self) -> RefreshRecord | None:

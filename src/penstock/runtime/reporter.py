@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
 from penstock.errors import PenstockError
@@ -113,8 +114,16 @@ class Reporter:
 
     def retry(self, flow: ResolvedFlow, error: PenstockError, pause: float) -> None:
         """A flow failed and is tried again after `pause` seconds."""
-        reason = f"tries again in {pause:g} s: {error.message}"
-        self.flow(flow, FlowStatus.QUEUED, reason=reason, level=Level.WARN)
+        reason = self._said(None, error) or error.condition
+        at = datetime.now(UTC) + timedelta(seconds=pause)
+        self._log.append(
+            EventType.FLOW_PROGRESS,
+            *builders.flow_retry(flow_label(flow), pause=pause, at=at, reason=reason),
+            level=Level.WARN,
+            dataset=str(flow.flow.target),
+            flow=flow.flow.name,
+            error=error,
+        )
 
     def accepted_loss(self, flow: tuple[Identifier, str], condition: str, facts: Mapping[str, str]) -> None:
         """A flow, given by its target and name, goes on without data that it reported lost: a person accepted it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +20,7 @@ from penstock.runtime.accepted_loss import ReportedLoss
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
 from penstock.runtime.reporter import Reporter
+from penstock.runtime.retry import run_with_retries
 from penstock.spark.changes.resolve import judged_expectations
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.conform import conform
@@ -132,6 +133,24 @@ class FlowServices:
         target, name = flow.flow.target, flow.flow.name
         checkpoints = self.layout.checkpoints(target, name)
         return CheckingWriter(table, name, self.paths[target], checkpoints, declared, flow.type is FlowType.COMPLETE)
+
+    def with_retries(
+        self, flow: ResolvedFlow, attempt: Callable[[], None], *, committed: Callable[[], int] = int
+    ) -> None:
+        """Calls `attempt`, one run of the flow, until it returns or fails for good; `committed` counts its batches.
+
+        Raises:
+            PenstockError: it failed for good.
+            Stopped: the update was asked to stop while the flow waited.
+        """
+        run_with_retries(
+            attempt,
+            settings=self.retries,
+            continuous=not self.trigger.stops,
+            stop=self.stop,
+            on_retry=partial(self.reporter.retry, flow),
+            committed=committed,
+        )
 
     def ask(self, flow: ResolvedFlow, function: FlowFunction) -> DataFrame:
         """Calls a function of the user that finds out what there is to read: it may run jobs for that."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -26,6 +27,8 @@ _PROGRAMMING_ERRORS = (
     TypeError,
     ValueError,
 )
+# What Python's sockets raise; clients' own exceptions hold it as their cause or context.
+_NO_ANSWER = (ConnectionError, TimeoutError, socket.gaierror)
 
 
 def sink_failure(failure: BatchFailure, flow: ResolvedFlow, root: Path) -> PenstockError:
@@ -36,6 +39,14 @@ def sink_failure(failure: BatchFailure, flow: ResolvedFlow, root: Path) -> Penst
         known = translate_failure(cause, dataset=name, flow=flow.flow.name)
         known.location = known.location or location
         return known
+    if _is_unanswered(cause):
+        return ExternalError(
+            "SERVICE_UNREACHABLE",
+            location=location,
+            dataset=name,
+            flow=flow.flow.name,
+            detail=f"{type(cause).__name__}: {one_line(cause)}",
+        )
     programming = isinstance(cause, (*_PROGRAMMING_ERRORS, SystemExit))
     return ExternalError(
         "SINK_FUNCTION_FAILED" if programming else "SINK_FUNCTION_INTERRUPTED",
@@ -46,3 +57,15 @@ def sink_failure(failure: BatchFailure, flow: ResolvedFlow, root: Path) -> Penst
         error=type(cause).__name__,
         detail=one_line(cause),
     )
+
+
+def _is_unanswered(error: BaseException) -> bool:
+    """Whether what the function talks to is away."""
+    each: BaseException | None = error
+    seen: set[int] = set()
+    while each is not None and id(each) not in seen:
+        if isinstance(each, _NO_ANSWER):
+            return True
+        seen.add(id(each))
+        each = each.__cause__ or each.__context__
+    return False

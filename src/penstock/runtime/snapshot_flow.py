@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 from deltalake import DeltaTable
@@ -18,7 +17,7 @@ from penstock.graph.elements import NextSnapshot, SnapshotChangeFlow
 from penstock.plan.stages import RunSnapshotFlow
 from penstock.runtime.accounting import accounts_of_snapshot, report_accounts
 from penstock.runtime.change_target import with_merged
-from penstock.runtime.retry import Stopped, run_with_retries
+from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowServices
 from penstock.runtime.snapshot_versions import SnapshotVersions
 from penstock.runtime.state import once_transaction
@@ -49,12 +48,7 @@ class SnapshotFlow:
             PenstockError: it failed for good; the snapshots so far stay applied.
             Stopped: the update was asked to stop; the current snapshot was applied.
         """
-        run_with_retries(
-            self._run_once,
-            settings=self._services.retries,
-            stop=self._services.stop,
-            on_retry=partial(self._services.reporter.retry, self._flow),
-        )
+        self._services.with_retries(self._flow, self._run_once)
 
     def _run_once(self) -> None:
         try:

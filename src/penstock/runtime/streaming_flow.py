@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -17,7 +16,7 @@ from penstock.runtime.accepted_loss import was_asked_to_correct_data
 from penstock.runtime.accounting import StreamAccounts, report_accounts
 from penstock.runtime.board import TableProgress
 from penstock.runtime.change_target import with_merged
-from penstock.runtime.retry import Stopped, run_with_retries
+from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
 from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream
@@ -82,13 +81,7 @@ class StreamingFlow:
             Stopped: the update was asked to stop; the current batch was finished.
         """
         self._repair()
-        run_with_retries(
-            self._run_to_the_end,
-            settings=self._services.retries,
-            stop=self._services.stop,
-            on_retry=partial(self._services.reporter.retry, self._flow),
-            committed=lambda: self._batches,
-        )
+        self._services.with_retries(self._flow, self._run_to_the_end, committed=lambda: self._batches)
 
     def _repair(self) -> None:
         """Once, not before each attempt: the plan judged the files that the last run has left."""

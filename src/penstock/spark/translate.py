@@ -59,6 +59,7 @@ _DATA_EXCEPTION = "22"  # the class of SQLSTATE: a cast, an overflow, a division
 _TRACEBACK = "Traceback (most recent call last)"
 _LOG_FILE = re.compile(r"(?P<table>.+)/_delta_log/(?P<file>[^/]+)")
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+_NO_ANSWER = re.compile(r"java\.net\.(Connect|NoRouteToHost|UnknownHost)Exception")
 _KAFKA_AWAY = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")
 
 
@@ -145,6 +146,10 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     for cause in causes:
         if known := _known_failure(cause, dataset, flow):
             return known
+    for cause, outer in zip(causes, (None, *causes), strict=False):
+        if _NO_ANSWER.fullmatch(cause.class_name):
+            detail = _no_answer(cause, outer)
+            return ExternalError("SERVICE_UNREACHABLE", dataset=dataset, flow=flow, detail=detail)
     if _jvm_is_gone(error, causes):
         return ExternalError("JVM_DIED", dataset=dataset)
     root = causes[-1] if causes else Cause(type(error).__name__, None, str(error), {})
@@ -217,6 +222,13 @@ def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | Non
     if (cause.sql_state or "").startswith(_DATA_EXCEPTION):
         return DataError("DATA_EXCEPTION", dataset=dataset, flow=flow, detail=_first_line(cause.message))
     return None
+
+
+def _no_answer(cause: Cause, outer: Cause | None) -> str:
+    """Words of the client, which knows the address; Spark's own exceptions around it only say that a task failed."""
+    told = cause if outer is None or outer.class_name.startswith("org.apache.spark.") else outer
+    kind = told.class_name.rpartition(".")[2]
+    return f"{kind}: {_first_line(told.message)}"
 
 
 def _expectation_failure(payload: str, dataset: str) -> DataError:

@@ -48,7 +48,8 @@ def test_a_failing_flow_is_retried_then_fails_and_takes_its_readers_only(project
     assert error.facts["flow"] == "broken"
     assert "no half of three" in error.facts["detail"]
     assert project.statuses(failed, "broken") == [
-        *["QUEUED", "STARTING", "RUNNING"] * 3,
+        *["QUEUED", "STARTING", "RUNNING"],
+        *["RETRYING", "STARTING", "RUNNING"] * 2,
         "FAILED",
     ]
     assert project.statuses(failed, "streams_broken")[-1] == "SKIPPED"

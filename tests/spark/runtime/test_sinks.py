@@ -227,3 +227,9 @@ def test_what_a_function_raises_is_told_with_its_line(project: PipelineProject) 
     assert project.statuses(update, "broken").count("STARTING") == 1, "a programming error is not tried again"
     assert project.statuses(update, "away")[-1] == "COMPLETED", "a lost connection is"
     assert project.statuses(update, "away").count("STARTING") == 2
+    waiting = [event for event in project.events(update) if event.details.get("flow_progress", {}).get("retry_at")]
+    [waits] = [event for event in waiting if event.origin.dataset_name == "shop.away"]
+    assert waits.error is not None
+    assert waits.error["condition"] == "SERVICE_UNREACHABLE"
+    assert "ConnectionError: the database is restarting" in waits.message
+    assert lines[waits.error["line"] - 1].strip() == 'raise ConnectionError("the database is restarting")'

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from tests.recorded.build import FIRST_UPDATE, RECORDED, recorded_orders
+from tests.unit.observe.story import Story
 
 from penstock.cli import progress_view, summary
 from penstock.cli.progress_view import LiveTable, PlainLines, event_line
@@ -74,6 +75,21 @@ def test_a_table_that_was_looked_after_has_a_line(recorded: list[Event]) -> None
     assert str(event_line(told)).endswith(words)
     message, _ = builders.maintenance("shop.orders", MaintenanceProgress(kept_because="a flow lags"))
     assert message == "shop.orders: nothing to put together or to delete: a flow lags"
+
+
+def test_a_flow_that_waits_for_its_next_try_says_why_and_until_when() -> None:
+    story = Story()
+    story.update("u")
+    story.dataset("shop.orders")
+    at = story.retry("shop.orders", 12.5)
+    reason = "No Kafka bootstrap server answers: broker:9092."
+    line = str(event_line(story.events[-1]))
+    assert line.endswith(f"shop.orders retrying: orders failed and is tried again in 12.5 s: {reason}")
+    status = project_status(story.events)
+    assert "retrying" in drawn(status_table(status))
+    lines = error_lines(status)
+    assert lines[0] == f"[KAFKA_UNREACHABLE] {reason}"
+    assert lines[-1] == f"  Next try at {at.astimezone():%H:%M:%S}"
 
 
 def test_plain_lines_hold_no_control_characters(recorded: list[Event]) -> None:

@@ -30,7 +30,7 @@ def test_defaults(project: Project) -> None:
         "secrets": {},
         "spark_conf": {},
         "master": "local[*]",
-        "retries": {"max_flow_retries": 2, "first_delay": 5.0, "longest_delay": 300.0},
+        "retries": {"max_flow_retries": None, "first_delay": 5.0, "longest_delay": 60.0},
         "maintenance": {"automatic": True, "interval": 86_400.0},
         "references": {},
         "notices": (),
@@ -112,7 +112,7 @@ def test_an_environment_lies_over_the_file_and_merges_mappings(project: Project)
     assert (config.schema, config.storage, config.environment) == ("live", "s3a://lake/orders", "prod")
     assert config.configuration == {"source": "./data", "limit": "2"}
     assert [library.pattern for library in config.libraries] == ["b.py"]
-    assert config.retries == RetrySettings(9, 1.0, 300.0)
+    assert config.retries == RetrySettings(9, 1.0, 60.0)
     assert config.trigger == Trigger(TriggerKind.PROCESSING_TIME)
     assert load_project(folder, environment="empty").storage == str(Path("orders/here").resolve())
     assert load_project(folder).continuous is False

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ from tests.recorded.build import RECORDED, first_update, recorded_orders
 from tests.unit.dashboard.conftest import client_of
 
 from penstock.dashboard.live_log import LiveLog
+from penstock.errors import ExternalError
+from penstock.events import EventLog, EventType, Level
+from penstock.events import builders as say
+from penstock.storage import LockOwner, StorageLock
 
 
 @pytest.fixture
@@ -49,6 +54,26 @@ def test_failure_shows_condition_place_and_fix(storage: str) -> None:
         page = client.get(path).text
         assert "EXPECTATION_FAILED" in page
         assert "transformations/orders.py:43" in page
+
+
+def test_a_flow_that_waits_for_its_next_try_shows_why_and_until_when(storage: str) -> None:
+    error, at = ExternalError("KAFKA_UNREACHABLE", servers="broker:9092"), datetime(2026, 11, 20, 9, 1, tzinfo=UTC)
+    with (
+        StorageLock(storage, LockOwner.current()),  # the run goes on
+        EventLog.open(storage, pipeline_name="orders", update_id="u") as log,
+    ):
+        log.append(EventType.CREATE_UPDATE, *say.create_update(pipeline="orders", cause="USER_ACTION", version="1"))
+        defined = say.dataset_definition("shop.orders", dataset_type="STREAMING_TABLE")
+        log.append(EventType.DATASET_DEFINITION, *defined, dataset="shop.orders")
+        waits = say.flow_retry("orders", pause=60, at=at, reason=error.message)
+        log.append(EventType.FLOW_PROGRESS, *waits, dataset="shop.orders", level=Level.WARN, error=error)
+        client = client_of(storage)
+        for path in ("/", "/datasets/shop.orders"):
+            page = client.get(path).text
+            assert '<span class="badge retrying">Retrying</span>' in page
+            assert "KAFKA_UNREACHABLE" in page
+            assert "Next try at" in page
+            assert "2026-11-20 09:01:00 UTC" in page
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,14 @@ def test_an_unknown_condition_is_a_bug_of_the_raiser() -> None:
 
 def test_retryable_follows_the_catalogue() -> None:
     for name, entry in conditions().items():
-        assert ExternalError(name).retryable is (entry.retry is Retry.BACKOFF)
+        error = ExternalError(name)
+        assert error.retryable is (entry.retry in {Retry.BACKOFF, Retry.OUTAGE})
+        assert error.is_outage is (entry.retry is Retry.OUTAGE)
+
+
+def test_a_service_that_is_away_is_an_outage() -> None:
+    away = {name for name, entry in conditions().items() if entry.retry is Retry.OUTAGE}
+    assert away == {"KAFKA_LOST", "KAFKA_UNREACHABLE", "SERVICE_UNREACHABLE"}
 
 
 @pytest.mark.parametrize("error", [UNKNOWN_KEY, BAD_NAME, StateError("INVALID_DATASET_NAME", name="x")])

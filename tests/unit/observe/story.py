@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from tests.recorded.build import SteppedClock
 
+from penstock.errors import ExternalError
 from penstock.events import (
     BatchProgress,
     Event,
@@ -15,6 +16,7 @@ from penstock.events import (
     EventType,
     ExpectationCount,
     FlowStatus,
+    Level,
     Origin,
     UpdateState,
     builders,
@@ -65,6 +67,15 @@ class Story:
     def status(self, target: str, status: FlowStatus, *, flow: str | None = None, **more: Any) -> None:
         name = flow or target.partition(".")[2]
         self.say(EventType.FLOW_PROGRESS, builders.flow_status(name, status), dataset=target, flow=name, **more)
+
+    def retry(self, target: str, pause: float, **more: Any) -> datetime:
+        """The flow cannot reach its broker, and is tried again; returns when."""
+        at = self.clock.now() + timedelta(seconds=1 + pause)
+        name = target.partition(".")[2]
+        error = ExternalError("KAFKA_UNREACHABLE", servers="broker:9092")
+        said = builders.flow_retry(name, pause=pause, at=at, reason=error.message)
+        self.say(EventType.FLOW_PROGRESS, said, dataset=target, flow=name, error=error, level=Level.WARN, **more)
+        return at
 
     def batch(
         self,

@@ -10,7 +10,7 @@ import pytest
 from tests.recorded.build import FIRST_UPDATE, RECORDED, SECOND_UPDATE, first_update, recorded_orders
 from tests.unit.observe.story import Story
 
-from penstock.events import BatchAccounts, Event, EventType, FlowStatus, Level, UpdateState, builders, read_events
+from penstock.events import BatchAccounts, Event, EventType, FlowStatus, UpdateState, builders, read_events
 from penstock.observe.current import read_status
 from penstock.observe.lag import Lag
 from penstock.observe.status import DatasetStatus, StatusProjection, project_status
@@ -61,6 +61,7 @@ def test_the_document_has_the_agreed_keys() -> None:
             "last_batch_duration_ms",
             "last_batch_at",
             "error",
+            "retry_at",
             "accounts",
             "expectations",
         ]
@@ -195,12 +196,19 @@ def test_datasets_that_left_the_pipeline_are_not_shown(story: Story) -> None:
     assert [dataset.name for dataset in project_status(story.events).datasets] == [T]
 
 
-def test_an_error_stays_until_a_batch_succeeds(story: Story) -> None:
-    error = {"condition": "KAFKA_LOST", "message": "m", "fix": "f"}
-    story.status(T, FlowStatus.STARTING, error=error, level=Level.WARN)
+def test_an_error_stays_until_the_flow_runs_again(story: Story) -> None:
+    at = story.retry(T, 60)
+    waiting = status_of(story)
+    error = waiting.error
+    assert error is not None
+    assert (waiting.status, error["condition"], waiting.retry_at) == (FlowStatus.RETRYING, "KAFKA_UNREACHABLE", at)
+    assert waiting.to_json()["retry_at"] == "2026-11-20T09:01:05.000000Z"
+    killed = project_status(story.events, writer_alive=False).dataset(T)
+    assert killed is not None
+    assert (killed.status, killed.retry_at) == (FlowStatus.STOPPED, None), "nobody tries it again"
+    story.status(T, FlowStatus.STARTING)
+    assert (status_of(story).error, status_of(story).retry_at) == (error, None)
     story.status(T, FlowStatus.RUNNING)
-    assert status_of(story).error == error
-    story.batch(T, 0, 1)
     assert status_of(story).error is None
     story.status(T, FlowStatus.FAILED, error=error)
     story.update("u2")

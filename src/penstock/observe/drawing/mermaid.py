@@ -20,6 +20,7 @@ _COLOURS = {
     Tone.ACTIVE: "fill:#e0f0ff,stroke:#1d6fd1,color:#0b2e59",
     Tone.GOOD: "fill:#e2f5e9,stroke:#1b7f4b,color:#0c3a22",
     Tone.SKIPPED: "fill:#fdf3d8,stroke:#9a6700,color:#4a3200",
+    Tone.RETRYING: "fill:#fdf3d8,stroke:#9a6700,color:#4a3200",
     Tone.BAD: "fill:#fde6e6,stroke:#c62828,color:#5c1010",
     Tone.STOPPED: "fill:#f1f1f1,stroke:#767676,color:#333333",
 }

@@ -18,6 +18,7 @@ _ANSI = {
     Tone.ACTIVE: "34;1",
     Tone.GOOD: "32",
     Tone.SKIPPED: "33",
+    Tone.RETRYING: "33;1",
     Tone.BAD: "31;1",
     Tone.STOPPED: "2",
 }

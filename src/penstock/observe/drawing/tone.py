@@ -1,4 +1,4 @@
-"""What a status means to the eye: one of seven tones, each with a word and a mark beside its colour."""
+"""What a status means to the eye: one of eight tones, each with a word and a mark beside its colour."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class Tone(Enum):
     ACTIVE = "active"
     GOOD = "good"
     SKIPPED = "skipped"
+    RETRYING = "retrying"
     BAD = "bad"
     STOPPED = "stopped"
 
@@ -33,6 +34,8 @@ def tone(status: FlowStatus | None) -> Tone:
             return Tone.GOOD
         case FlowStatus.FAILED:
             return Tone.BAD
+        case FlowStatus.RETRYING:
+            return Tone.RETRYING
         case FlowStatus.SKIPPED:
             return Tone.SKIPPED
         case FlowStatus.EXCLUDED | FlowStatus.STOPPED:
