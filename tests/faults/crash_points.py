@@ -155,18 +155,26 @@ def kill_at(kill: Kill, project: SixFlows, signs: Path) -> None:
                 rules += place.rule(kind, signs / kind)
             case PythonPlace(name=name):
                 held.append(f"{name}:{KINDS[kind]}={signs / kind}")
-    environ = {"HELD": " ".join(held)}
-    if rules:
-        script = signs / "rules.btm"
-        script.write_text(rules)
-        [byteman] = ensure_jars("byteman")
-        agent = f"-javaagent:{byteman}=script:{script},boot:{byteman}"
-        environ["JAVA_TOOL_OPTIONS"] = f"{os.environ['JAVA_TOOL_OPTIONS']} {agent}"
+    environ = {"HELD": " ".join(held), **(obeying(rules, signs) if rules else {})}
     command, *arguments = kill.command
-    with running(command, project.directory, *arguments, environ=environ) as process:
+    kill_when_held((command, project.directory, *arguments), environ, [signs / kind for kind in kill.places])
+
+
+def obeying(rules: str, folder: Path) -> dict[str, str]:
+    """Returns the environment in which a JVM obeys these rules of Byteman; they are written into the folder."""
+    script = folder / "rules.btm"
+    script.write_text(rules)
+    [byteman] = ensure_jars("byteman")
+    agent = f"-javaagent:{byteman}=script:{script},boot:{byteman}"
+    return {"JAVA_TOOL_OPTIONS": f"{os.environ['JAVA_TOOL_OPTIONS']} {agent}"}
+
+
+def kill_when_held(command: Sequence[object], environ: Mapping[str, str], signs: Sequence[Path]) -> None:
+    """Runs a command, and kills its JVM and Python with SIGKILL when all signs are there; fails if it ends before."""
+    with running(*command, environ=environ) as process:
         process.wait_for(
-            lambda: all((signs / kind).exists() for kind in kill.places),
-            what=f"{', '.join(kill.places)} are held",
+            lambda: all(sign.exists() for sign in signs),
+            what=f"{', '.join(sign.name for sign in signs)} are held",
             timeout=300,
         )
         process.jvm().kill()

@@ -16,7 +16,7 @@ import shutil
 import struct
 import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,6 +65,16 @@ def write(checkpoint: Path, name: str, content: bytes) -> None:
     sums = [zlib.crc32(content[at : at + 512]) for at in range(0, len(content), 512)]
     crc = b"crc\0" + struct.pack(">i", 512) + b"".join(struct.pack(">I", each) for each in sums)
     (path.parent / f".{path.name}.crc").write_bytes(crc)
+
+
+def state_schema(*, key: Sequence[str], value: Sequence[str]) -> bytes:
+    """Returns the schema of a state store with these columns, as Java writes it."""
+    content = b"\0\x02v2"
+    for columns in (key, value):
+        fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in columns]
+        text = _json({"type": "struct", "fields": fields}).encode()
+        content += struct.pack(">iH", 1, len(text)) + text
+    return content
 
 
 def plan_batch(checkpoint: Path, batch: int, offsets: Mapping[str, Any], *, watermark: int = 0) -> None:
@@ -149,9 +159,7 @@ def _hourly(checkpoint: Path) -> None:
     stores = [{"storeName": "default", "numColsPrefixKey": 0, "numPartitions": 2}]
     operator = {"operatorInfo": {"operatorId": 0, "operatorName": "stateStoreSave"}, "stateStoreInfo": stores}
     write(checkpoint, "state/0/_metadata/metadata", f"v1\n{_json(operator)}".encode())
-    columns = b'{"type":"struct","fields":[]}'
-    schema = b"\0\0\0\x01" + struct.pack(">H", len(columns)) + columns
-    write(checkpoint, "state/0/0/_metadata/schema", b"\0\x02v2" + schema + schema)
+    write(checkpoint, "state/0/0/_metadata/schema", state_schema(key=["hour"], value=["count"]))
     for batch in range(4):
         watermark = _NOON + 1000 * batch if batch else 0
         delta = {"sourceVersion": 1, "reservoirId": str(uuid.UUID(int=7)), "reservoirVersion": batch + 2, "index": -1}

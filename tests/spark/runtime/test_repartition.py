@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from penstock.cli.checkpoint_changes import alone
 from penstock.cli.main import app
-from penstock.errors import ExternalError
+from penstock.errors import ExternalError, StateError
 from penstock.observe.checkpoints.repartitioning import plan_repartition
 from penstock.runtime.repartition import Repartitioned, repartition_state
 from penstock.runtime.workspace import say_nothing
@@ -107,6 +107,84 @@ def test_fewer_and_more_partitions_forget_nothing(project: PipelineProject) -> N
     assert {flow: state_partitions(checkpoint(project, flow).storage) for flow in wanted} == wanted
     assert project.rows("orders", "id") == list(range(200)), "each id once: the state knows all earlier ones"
     assert [count for _, count in project.rows("hours", "start", "count")] == [40, 80, 120]
+
+
+KINDS = """
+import pandas as pd
+
+PARTS = {"spark.sql.shuffle.partitions": "2"}
+
+def arrived(delay="1 hour"):
+    return spark.readStream.schema("id LONG, at TIMESTAMP").json("in").withWatermark("at", delay)
+
+@dp.table(spark_conf=PARTS)
+def first_seen():
+    return arrived("1 day").dropDuplicatesWithinWatermark(["id"])
+
+@dp.table(spark_conf=PARTS)
+def visits():
+    by = F.session_window("at", "3 hours").alias("visit"), (F.col("id") % 3).alias("key")
+    return arrived().groupBy(*by).count().select("key", "visit.start", "visit.end", "count")
+
+@dp.table(spark_conf=PARTS)
+def next_seen():
+    left, right = arrived().alias("l"), arrived().where("id % 2 = 0").alias("r")
+    soon = F.expr("l.id = r.id AND r.at BETWEEN l.at + INTERVAL 1 HOUR AND l.at + INTERVAL 3 HOURS")
+    return left.join(right, soon, "left").select("l.id", "l.at", F.col("r.at").alias("again"))
+
+@dp.table(spark_conf=PARTS)
+def days():
+    hours = arrived().groupBy(F.window("at", "1 hour")).count()
+    return hours.groupBy(F.window("window", "1 day")).agg(F.sum("count").alias("count")).select("window.start", "count")
+
+def counting(key, frames, state):
+    seen = (state.get[0] if state.exists else 0) + sum(len(frame) for frame in frames)
+    state.update((seen,))
+    yield pd.DataFrame({"id": [key[0]], "seen": [seen]})
+
+@dp.table(spark_conf=PARTS)
+def counted():
+    by_id = arrived().groupBy("id")
+    return by_id.applyInPandasWithState(counting, "id LONG, seen LONG", "seen LONG", "append", "NoTimeout")
+
+@dp.table(spark_conf=PARTS)
+def total():
+    return arrived().groupBy().count()
+
+@dp.table(spark_conf=PARTS)
+def some():
+    return arrived().limit(25)
+"""
+
+
+def test_each_kind_of_state_is_divided(project: PipelineProject) -> None:
+    """Deduplication within a watermark, sessions, an outer join, an aggregate of an aggregate, state of one's own."""
+    project.write(KINDS)
+    for hour in (0, 2):
+        project.arrive(
+            str(hour), [{"id": each, "at": f"2026-01-01T{hour:02d}:00:00Z"} for each in range(5 * hour + 10)]
+        )
+    run(project)
+    for undivided in ("total", "some"):
+        with pytest.raises(StateError) as refused:
+            repartition(project, undivided, 3)
+        assert refused.value.condition == "CHECKPOINT_STATE_NOT_DIVISIBLE"
+    for flow, partitions in (("first_seen", 3), ("visits", 1), ("next_seen", 3), ("days", 4), ("counted", 5)):
+        repartition(project, flow, partitions)
+    project.arrive("4", [{"id": each, "at": "2026-01-01T04:00:00Z"} for each in range(30)])
+    project.arrive("later", [{"id": 0, "at": "2026-01-03T00:00:00Z"}])
+    run(project)
+    assert findings(project) == []
+    assert project.rows("first_seen", "id") == list(range(30))
+    assert project.rows("visits", "key", "count") == [(0, 21), (1, 20), (2, 19)]
+    assert {(end - start).total_seconds() / 3600 for start, end in project.rows("visits", "start", "end")} == {7}
+    again = project.rows("next_seen", "id", "again")
+    assert len(again) == 10 + 20 + 30
+    assert sorted(each for each, at in again if at is not None) == sorted([*range(0, 10, 2), *range(0, 20, 2)])
+    assert project.rows("days", "count") == [60]
+    assert project.rows("total", "count") == [61]
+    assert len(project.rows("some", "id")) == 25
+    assert dict(project.rows("counted", "id", "seen")) == {each: 4 - (each > 0) - each // 10 for each in range(30)}
 
 
 ORDERS = """

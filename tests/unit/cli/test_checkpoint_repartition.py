@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.recorded.checkpoints import (
     place,
     plan_batch,
     recorded_checkpoints,
+    state_schema,
     write,
 )
 from typer.testing import CliRunner
@@ -55,6 +57,38 @@ def test_what_cannot_be_divided_is_refused(
     error = refusal("repartition", flow, "--partitions", str(partitions), "--yes")
     assert error["condition"] == condition
     assert words in error["message"]
+
+
+def test_state_that_spark_cannot_divide_is_named(layout: StorageLayout) -> None:
+    """A limit; an aggregation without keys, which would count from 0 again; and state outside of RocksDB."""
+    checkpoint = place(layout, HOURLY)
+    described = (checkpoint / "state/0/_metadata/metadata").read_bytes()
+    keys = (checkpoint / "state/0/0/_metadata/schema").read_bytes()
+    planned = (checkpoint / "offsets/3").read_bytes()
+
+    def refused() -> str:
+        error = refusal("repartition", "hourly", "--partitions", "4", "--yes")
+        assert error["condition"] == "CHECKPOINT_STATE_NOT_DIVISIBLE"
+        assert error["fix"].endswith("penstock run --full-refresh shop.hourly")
+        assert not list(checkpoint.parent.glob("*.restoring-*"))
+        return str(error["message"])
+
+    write(checkpoint, "state/0/_metadata/metadata", described.replace(b"stateStoreSave", b"someOther"))
+    assert "the operator someOther" in refused()
+    shutil.rmtree(checkpoint / "state/0/1")  # there is none without keys, although Spark notes two partitions
+    write(checkpoint, "state/0/_metadata/metadata", described.replace(b"stateStoreSave", b"globalLimit"))
+    assert "the operator globalLimit has no keys" in refused()
+    write(checkpoint, "state/0/_metadata/metadata", described)
+    assert refusal("repartition", "hourly", "--partitions", "4", "--yes")["condition"] == "CHECKPOINT_FILE_MISSING"
+    write(checkpoint, "state/0/0/_metadata/schema", state_schema(key=[], value=["count"]))
+    assert "the operator stateStoreSave has no keys" in refused()
+    write(checkpoint, "state/0/0/_metadata/schema", keys)
+    shutil.copytree(checkpoint / "state/0/0", checkpoint / "state/0/1")
+    write(checkpoint, "offsets/3", planned.replace(b"RocksDBStateStore", b"HDFSBackedStateStore"))
+    assert "kept by HDFSBackedStateStoreProvider" in refused()
+    write(checkpoint, "offsets/3", planned)
+    write(checkpoint, "commits/3", (checkpoint / "commits/3").read_bytes().replace(b"v1", b"v2"))
+    assert "checkpointFormatVersion is 2" in refused()
 
 
 def test_other_flows_damage_and_doubt_are_refused(layout: StorageLayout) -> None:

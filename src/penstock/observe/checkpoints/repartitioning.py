@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.observe.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.observe.checkpoints.verify import verify
-from penstock.storage.checkpoint import state_partitions
+from penstock.storage.checkpoint import state_partitions, why_not_divided
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,10 @@ class Repartition:
 def plan_repartition(inventory: Inventory, name: str, partitions: int, *, default_schema: str) -> Repartition:
     """Returns what it takes to divide a flow's state into so many partitions; see `Inventory.select` for names.
 
-    Whether Spark can divide this kind of state is known only when it does.
-
     Raises:
         ConfigError: CHECKPOINT_NOT_FOUND.
         StateError: CHECKPOINT_REPARTITION_NOT_POSSIBLE, CHECKPOINT_REPARTITION_NOT_NEEDED, CHECKPOINT_BATCH_IN_FLIGHT,
-            and what `verify` finds.
+            CHECKPOINT_STATE_NOT_DIVISIBLE, and what `verify` finds.
     """
     found = inventory.in_use(name, default_schema=default_schema)
     checkpoint, present = found[0], state_partitions(found[0].folder.storage)
@@ -40,6 +38,8 @@ def plan_repartition(inventory: Inventory, name: str, partitions: int, *, defaul
         raise checkpoint.refusal("CHECKPOINT_REPARTITION_NOT_NEEDED", partitions=partitions)
     if (batch := checkpoint.folder.in_flight) is not None:
         raise checkpoint.refusal("CHECKPOINT_BATCH_IN_FLIGHT", batch=batch)
+    if (kind := why_not_divided(checkpoint.folder)) is not None:
+        raise checkpoint.refusal("CHECKPOINT_STATE_NOT_DIVISIBLE", reason=kind)
     return Repartition(checkpoint, present, partitions)
 
 

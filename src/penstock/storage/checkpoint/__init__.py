@@ -8,6 +8,7 @@ from penstock.storage.checkpoint.backup import (
     write_backup,
 )
 from penstock.storage.checkpoint.changes import Restoration, reset, restore
+from penstock.storage.checkpoint.divisible import why_not_divided
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in, replace_file
 from penstock.storage.checkpoint.last_batch import MovedWatermark, moved_watermark, plan_batch_without_rows
 from penstock.storage.checkpoint.logs import (
@@ -104,5 +105,6 @@ __all__ = [
     "rewind",
     "state_partitions",
     "state_version",
+    "why_not_divided",
     "write_backup",
 ]

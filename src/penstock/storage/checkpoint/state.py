@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
 from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, json_object, versioned_lines
@@ -15,6 +15,7 @@ _STORE_FILE = re.compile(r"^(\d+)(?:_[^.]+)?\.(changelog|delta|zip|snapshot)$")
 _ANY_STATE_FILE = re.compile(r"state/\d+/(?:.*/)?(\d+)(?:_[^./]+)?\.(?:changelog|delta|zip|snapshot)")
 _WHOLE = {"zip", "snapshot"}
 _DEFAULT = "default"
+_LIMIT = "globalLimit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,15 @@ class StateStore:
 
 @dataclass(frozen=True, slots=True)
 class OperatorState:
-    """A stateful operator of a query: its number in the plan, Spark's name for it, its stores."""
+    """A stateful operator of a query: its number in the plan, Spark's name for it, its stores.
+
+    Without keys by which it could be divided, all of its state is in the first partition, whatever number Spark notes.
+    """
 
     number: int
     name: str
     stores: tuple[StateStore, ...]
+    has_keys: bool = True
 
 
 @dataclass(slots=True)
@@ -51,7 +56,12 @@ def operators(folder: CheckpointFolder) -> Iterator[tuple[int, OperatorState | N
             name, stores = ("", ()) if file is None else parse_operator(folder.read(file))
         except (DamagedFile, UnknownVersion, FileNotFoundError):
             file = None
-        yield number, None if file is None else OperatorState(number, name, stores)
+        if file is None:
+            yield number, None
+        elif name != _LIMIT and _key_columns(folder, number) != 0:
+            yield number, OperatorState(number, name, stores)
+        else:
+            yield number, OperatorState(number, name, tuple(replace(each, partitions=1) for each in stores), False)
 
 
 def parse_operator(content: bytes) -> tuple[str, tuple[StateStore, ...]]:
@@ -93,17 +103,20 @@ def state_partitions(checkpoint: Storage) -> int | None:
     return None
 
 
-def parse_state_schema(content: bytes) -> None:
+def parse_state_schema(content: bytes) -> int | None:
     """Reads the schema of a state store, two texts of JSON, as Spark 4.2 writes it for most operators.
+
+    Returns how many columns the key has; None for a schema of several column families, which is not read.
 
     Raises:
         DamagedFile: it ends early, or holds something else.
     """
     read = _Java(content)
     if read.text() != "v2":
-        return  # `v3`, of several column families
-    for _ in ("key", "value"):
-        json_object("".join(read.text() for _ in range(read.number())))
+        return None  # `v3`, of several column families
+    key, _ = (json_object("".join(read.text() for _ in range(read.number()))) for _ in ("key", "value"))
+    columns = key.get("fields")
+    return len(columns) if isinstance(columns, list) else None
 
 
 def state_version(name: str) -> int | None:
@@ -150,6 +163,14 @@ class _Java:
             raise DamagedFile("ends early")
         taken, self._left = self._left[:count], self._left[count:]
         return taken
+
+
+def _key_columns(folder: CheckpointFolder, operator: int) -> int | None:
+    file = f"state/{operator}/0/_metadata/schema"
+    try:
+        return parse_state_schema(folder.read(file)) if file in folder.files else None
+    except DamagedFile:
+        return None  # `verify` names it
 
 
 def _versions(folder: CheckpointFolder, place: str) -> _Versions:
