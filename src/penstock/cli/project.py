@@ -33,9 +33,10 @@ def open_project(
     )
 
 
-def enter(config: PipelineConfig, *, short_lived: bool = True, writes: bool = False) -> None:
+def enter(config: PipelineConfig, *, short_lived: bool = True, writes: bool = False, data: Path | None = None) -> None:
     """Makes the project's folder the current one, and launches the JVM while Python loads its own modules.
 
+    `data` is another folder to make the current one: that of the project on whose data this one's code is tried.
     The JVM inherits the folder, so a relative path in a pipeline (`./data/orders`) means the same wherever `penstock`
     was called from. Call it before anything of `penstock.runtime` is imported; `short_lived` as for the session.
     `writes` says that the command will take the storage's lock.
@@ -48,5 +49,5 @@ def enter(config: PipelineConfig, *, short_lived: bool = True, writes: bool = Fa
 
     if writes:
         refuse_if_locked(config.storage)
-    os.chdir(config.directory)
+    os.chdir(data or config.directory)
     launch_ahead(config, short_lived=short_lived)

@@ -16,7 +16,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, as_json
         print_json([dict(zip(keys, row, strict=True)) for row in rows])
         return
     numeric = [_is_numeric([row[position] for row in rows]) for position in range(len(columns))]
-    shown = [[_cell(value) for value in row] for row in rows]
+    shown = [[cell(value) for value in row] for row in rows]
     print_table(list(zip(columns, numeric, strict=True)), shown, title=title)
 
 
@@ -34,7 +34,8 @@ def _is_numeric(values: Sequence[Any]) -> bool:
     return bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Returns a value as people read it in a table."""
     match value:
         case None:
             return "NULL"

@@ -9,7 +9,7 @@ from penstock.graph.elements import TOMBSTONE_SECONDS, ChangeFlow
 from penstock.graph.quarantine import quarantine_path
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.stages import RunOnceFlow, RunStreamingFlow
-from penstock.runtime.services import FlowQuery, FlowServices
+from penstock.runtime.services import FlowQueries, FlowQuery
 from penstock.spark.changes.log import ChangeLog
 from penstock.spark.changes.merge import MergedRows
 from penstock.spark.changes.writer import ChangeWriter
@@ -20,7 +20,7 @@ _TWO_DAYS = 2 * 24 * 60 * 60
 
 
 def applying_changes(
-    stage: RunStreamingFlow | RunOnceFlow, flow: ChangeFlow, services: FlowServices, query: FlowQuery
+    stage: RunStreamingFlow | RunOnceFlow, flow: ChangeFlow, services: FlowQueries, query: FlowQuery
 ) -> CheckingWriter:
     """Returns the writer of a change flow's `query`; called for each start of it."""
     assert query.checking is not None, "a table of change flows has a quarantine"

@@ -59,31 +59,27 @@ class FlowQuery:
         return self.observed if self.checking is None else (*self.observed, self.checking.observed)
 
 
-@dataclass(frozen=True, slots=True)
-class FlowServices:
-    """What all flows of one update share.
+def _none(source_format: str) -> Mapping[str, str]:
+    return {}
 
-    `stop` is set when the update shall end after the current batches, `abandon` when it shall not wait for
-    them: another run has taken the storage over, or this one was interrupted. `trigger` is the pipeline's;
-    `accepted` gives, by target and name of a flow, the data loss with which it shall go on.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowQueries:
+    """What it takes to build the query of a flow.
+
+    `accepted` gives, by target and name of a flow, the data loss with which it shall go on. `source_options` gives what
+    the streaming sources of a format are read with beside the author's options and what such a loss asks for.
     `evaluation` guards the session's settings while a dataset function runs and its query starts.
     """
 
-    pipeline: str
     spark: SparkSession
     graph: ResolvedGraph
     paths: Mapping[Identifier, str]
     catalog: StoredCatalog
     settings: EvaluationSettings
     layout: StorageLayout
-    listener: ProgressListener
-    reporter: Reporter
-    board: UpdateBoard
-    retries: RetrySettings
-    trigger: Trigger
-    stop: threading.Event
-    abandon: threading.Event
     accepted: Mapping[tuple[Identifier, str], ReportedLoss] = field(default_factory=dict)
+    source_options: Callable[[str], Mapping[str, str]] = _none
     evaluation: threading.RLock = field(default_factory=threading.RLock)
 
     def query(
@@ -134,6 +130,57 @@ class FlowServices:
         checkpoints = self.layout.checkpoints(target, name)
         return CheckingWriter(table, name, self.paths[target], checkpoints, declared, flow.type is FlowType.COMPLETE)
 
+    def ask(self, flow: ResolvedFlow, function: FlowFunction) -> DataFrame:
+        """Calls a function of the user that finds out what there is to read: it may run jobs for that."""
+        with self.configured(flow):
+            return replace(self._evaluation_of(flow, None), dataset=None).call(function)
+
+    def _evaluation_of(self, flow: ResolvedFlow, checkpoint: str | None, *, count_once: bool = False) -> Evaluation:
+        target = flow.flow.target
+        return Evaluation(
+            self.spark,
+            self.catalog,
+            self.settings,
+            lambda source: self.layout.schemas(target, flow.flow.name, source),
+            str(target),
+            count_once,
+            checkpoint,
+            lambda kind: {**reading_without(self.accepted_by(flow), kind), **self.source_options(kind)},
+        )
+
+    def accepted_by(self, flow: ResolvedFlow) -> str | None:
+        """Returns the condition of the data loss with which the flow shall go on in this update."""
+        loss = self.accepted.get((flow.flow.target, flow.flow.name))
+        return None if loss is None else loss.condition
+
+    @contextmanager
+    def configured(self, flow: ResolvedFlow) -> Iterator[None]:
+        """Sets the flow's `spark_conf` on the session; a query keeps what was set when it started."""
+        with self.evaluation, query_settings(self.spark, self.spark_conf(flow)):
+            yield
+
+    def spark_conf(self, flow: ResolvedFlow) -> dict[str, str]:
+        """Returns the Spark settings of the flow and its table; `pipelines.*` are Penstock's, not Spark's."""
+        return {**spark_settings(self.graph.flow_settings(flow)), **settings_without(self.accepted_by(flow))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowServices(FlowQueries):
+    """What all flows of one update share.
+
+    `stop` is set when the update shall end after the current batches, `abandon` when it shall not wait for
+    them: another run has taken the storage over, or this one was interrupted. `trigger` is the pipeline's.
+    """
+
+    pipeline: str
+    listener: ProgressListener
+    reporter: Reporter
+    board: UpdateBoard
+    retries: RetrySettings
+    trigger: Trigger
+    stop: threading.Event
+    abandon: threading.Event
+
     def with_retries(
         self, flow: ResolvedFlow, attempt: Callable[[], None], *, committed: Callable[[], int] = int
     ) -> None:
@@ -151,39 +198,6 @@ class FlowServices:
             on_retry=partial(self.reporter.retry, flow),
             committed=committed,
         )
-
-    def ask(self, flow: ResolvedFlow, function: FlowFunction) -> DataFrame:
-        """Calls a function of the user that finds out what there is to read: it may run jobs for that."""
-        with self.configured(flow):
-            return replace(self._evaluation_of(flow, None), dataset=None).call(function)
-
-    def _evaluation_of(self, flow: ResolvedFlow, checkpoint: str | None, *, count_once: bool = False) -> Evaluation:
-        target = flow.flow.target
-        return Evaluation(
-            self.spark,
-            self.catalog,
-            self.settings,
-            lambda source: self.layout.schemas(target, flow.flow.name, source),
-            str(target),
-            count_once,
-            checkpoint,
-            partial(reading_without, self.accepted_by(flow)),
-        )
-
-    def accepted_by(self, flow: ResolvedFlow) -> str | None:
-        """Returns the condition of the data loss with which the flow shall go on in this update."""
-        loss = self.accepted.get((flow.flow.target, flow.flow.name))
-        return None if loss is None else loss.condition
-
-    @contextmanager
-    def configured(self, flow: ResolvedFlow) -> Iterator[None]:
-        """Sets the flow's `spark_conf` on the session; a query keeps what was set when it started."""
-        with self.evaluation, query_settings(self.spark, self.spark_conf(flow)):
-            yield
-
-    def spark_conf(self, flow: ResolvedFlow) -> dict[str, str]:
-        """Returns the Spark settings of the flow and its table; `pipelines.*` are Penstock's, not Spark's."""
-        return {**spark_settings(self.graph.flow_settings(flow)), **settings_without(self.accepted_by(flow))}
 
     def trigger_of(self, flow: ResolvedFlow) -> Trigger:
         """Returns the flow's trigger: its own mode or interval in a continuous run, else the pipeline's."""

@@ -15,7 +15,7 @@ from penstock.graph.rules.file_sink_shared import FILE_FORMATS
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.catalog import stored_table
 from penstock.runtime.change_target import applying_changes
-from penstock.runtime.services import FlowQuery, FlowServices
+from penstock.runtime.services import FlowQueries, FlowQuery
 from penstock.spark.evaluation import Evaluation, map_path
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.sinks import SinkWriter, holds_batches_of_another_query
@@ -24,7 +24,7 @@ from penstock.spark.writes import DeltaWriter, StreamWriter
 from penstock.storage import Storage
 
 
-def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowServices, query: FlowQuery) -> StreamWriter:
+def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowQueries, query: FlowQuery) -> StreamWriter:
     """Returns the writer of a streaming flow's batches; called for each start of its `query`.
 
     Raises:
@@ -44,7 +44,7 @@ def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowServices,
             assert_never(stage)
 
 
-def _sink_writer(stage: RunSinkFlow, services: FlowServices) -> StreamWriter:
+def _sink_writer(stage: RunSinkFlow, services: FlowQueries) -> StreamWriter:
     match stage.sink:
         case FunctionSink() as sink:
             return FunctionWriter(sink, _mode(stage), lambda spark: _reads(stage, services, spark))
@@ -54,7 +54,7 @@ def _sink_writer(stage: RunSinkFlow, services: FlowServices) -> StreamWriter:
             assert_never(stage.sink)
 
 
-def _format_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowServices) -> SinkWriter:
+def _format_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries) -> SinkWriter:
     if sink.kind == "kafka":
         check_brokers(addresses(sink.option("kafka.bootstrap.servers")))
     options = {
@@ -69,7 +69,7 @@ def _format_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowServices)
     return SinkWriter(sink.format, options, _mode(stage), table)
 
 
-def _path_of(table: str, sink: FormatSink, services: FlowServices) -> str | None:
+def _path_of(table: str, sink: FormatSink, services: FlowQueries) -> str | None:
     """Where the Delta table of that name is, or will be, in the storage; None for one of Spark's catalog."""
     identifier = Identifier.parse(table, default_schema=sink.identifier.schema)
     if stored_table(services.layout, identifier) is None and services.spark.catalog.tableExists(table):
@@ -77,7 +77,7 @@ def _path_of(table: str, sink: FormatSink, services: FlowServices) -> str | None
     return services.layout.table(identifier)
 
 
-def _check_folder(stage: RunSinkFlow, sink: FormatSink, options: Mapping[str, str], services: FlowServices) -> None:
+def _check_folder(stage: RunSinkFlow, sink: FormatSink, options: Mapping[str, str], services: FlowQueries) -> None:
     path = next((value for key, value in options.items() if key.casefold() == "path"), None)
     if sink.kind not in FILE_FORMATS or path is None:
         return
@@ -92,7 +92,7 @@ def _mode(stage: RunSinkFlow) -> str:
     return "update" if stage.flow.type is FlowType.UPDATE else "append"
 
 
-def _reads(stage: RunSinkFlow, services: FlowServices, spark: SparkSession) -> Evaluation:
+def _reads(stage: RunSinkFlow, services: FlowQueries, spark: SparkSession) -> Evaluation:
     """Answers the reads of a sink's function by the names of the pipeline's tables; jobs are allowed in it."""
     return Evaluation(
         spark,

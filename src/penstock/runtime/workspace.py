@@ -77,15 +77,26 @@ def load_files(
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A pipeline's configuration together with the session that it runs on."""
+    """A pipeline's configuration together with the session that it runs on.
+
+    Relative paths in the pipeline's code lead into `data`: the folder of the pipeline, unless another one's code is
+    tried on its data.
+    """
 
     config: PipelineConfig
     spark: SparkSession
     layout: StorageLayout
+    data: Path
 
     @classmethod
     def open(
-        cls, config: PipelineConfig, progress: Progress, *, spark: SparkSession | None = None, short: bool = False
+        cls,
+        config: PipelineConfig,
+        progress: Progress,
+        *,
+        spark: SparkSession | None = None,
+        short: bool = False,
+        data: Path | None = None,
     ) -> Workspace:
         """Starts Spark, unless the caller has a session; `short` work runs no batches.
 
@@ -96,11 +107,11 @@ class Workspace:
             wanted = SessionConfig.of(config, short_lived=short)
             spark = start_session(wanted, progress=progress)
         install_read_hooks()
-        return cls(config, spark, StorageLayout(config.storage))
+        return cls(config, spark, StorageLayout(config.storage), data or config.directory)
 
     def settings(self, *, persist: bool) -> EvaluationSettings:
         """Returns what all evaluations share; without `persist` nothing is written."""
-        return EvaluationSettings(self.config.directory, self.config.paths, persist)
+        return EvaluationSettings(self.data, self.config.paths, persist)
 
     def resolve(self, progress: Progress, *, persist: bool) -> ResolvedGraph:
         """Loads the pipeline's files and analyses every query; runs nothing.

@@ -282,3 +282,18 @@ def path_exists(spark: SparkSession, uri: str) -> bool:
     """Tells whether there is a file or folder, on any file system that Hadoop knows."""
     path = jvm(spark).org.apache.hadoop.fs.Path(uri)
     return bool(path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).exists(path))
+
+
+def table_snapshot(frame: DataFrame) -> Any:
+    """Returns Delta's `Snapshot` of the table version that `frame`, a plain read of it, would read."""
+    index = file_index(analyzed_plan(frame))
+    assert index is not None, "a read of a Delta table is a relation of files"
+    return index.getSnapshot()
+
+
+def rows_of_files(spark: SparkSession, snapshot: Any, chosen: Column) -> DataFrame:
+    """Returns the rows that some files of a `Snapshot` hold; `chosen` is a condition on Delta's `AddFile`."""
+    java = jvm(spark)
+    files = snapshot.allFiles().where(chosen._jc).collect()
+    sequence = java.scala.collection.immutable.ArraySeq.unsafeWrapArray(files)
+    return DataFrame(snapshot.deltaLog().createDataFrame(snapshot, sequence, False, java.scala.Option.empty()), spark)

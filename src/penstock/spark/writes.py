@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -91,14 +92,35 @@ def start_stream(
     `trigger` None starts each batch when the last one ended. `partitions` are those of the state that is there: with
     another number Spark would look for rows of the state where they are not, and find nothing.
     """
+    with _for_state_of(checkpoint, frame, partitions):
+        return writer.start(_triggered(_stream(frame, query_name, checkpoint), trigger))
+
+
+def run_batch_in_flight(
+    frame: DataFrame, writer: StreamWriter, *, query_name: str, checkpoint: str, partitions: int | None = None
+) -> None:
+    """Runs the batch that a checkpoint has planned and not finished, and no other; blocks until that is done.
+
+    Spark calls this trigger deprecated, because it knows no limits for a batch that it has to plan. See `start_stream`.
+    """
+    with _for_state_of(checkpoint, frame, partitions):
+        query = writer.start(_stream(frame, query_name, checkpoint).trigger(once=True))
+    query.awaitTermination()
+
+
+@contextmanager
+def _for_state_of(checkpoint: str, frame: DataFrame, partitions: int | None) -> Iterator[None]:
     pinned = {} if partitions is None else {SHUFFLE_PARTITIONS: str(partitions)}
     with query_settings(frame.sparkSession, pinned):
         repair_offset_log(checkpoint, int(frame.sparkSession.conf.get(SHUFFLE_PARTITIONS) or 0))
-        return writer.start(_triggered(frame, query_name, checkpoint, trigger))
+        yield
 
 
-def _triggered(frame: DataFrame, query_name: str, checkpoint: str, trigger: Trigger | None) -> DataStreamWriter:
-    stream = frame.writeStream.queryName(query_name).option("checkpointLocation", checkpoint)
+def _stream(frame: DataFrame, query_name: str, checkpoint: str) -> DataStreamWriter:
+    return frame.writeStream.queryName(query_name).option("checkpointLocation", checkpoint)
+
+
+def _triggered(stream: DataStreamWriter, trigger: Trigger | None) -> DataStreamWriter:
     match trigger:
         case Trigger(kind=TriggerKind.AVAILABLE_NOW | TriggerKind.ONCE):
             stream = stream.trigger(availableNow=True)

@@ -32,6 +32,7 @@ class StorageLayout:
     <uri>/changes/<schema>/<name>/<generation>[/snapshots/<flow>]
     <uri>/schemas/<schema>/<name>/<flow>/<source>
     <uri>/events/<update ordinal>-<n>.jsonl
+    <uri>/scratch/<name of the work>
     <uri>/maintenance.json
     <uri>/lock.json
 
@@ -75,6 +76,11 @@ class StorageLayout:
         """Returns the folders that hold what flows noted: all change logs, all checkpoints, all inferred schemas."""
         parts = ("changes", "checkpoints", "schemas")
         return tuple(self._join(part, identifier.schema, identifier.name) for part in parts)
+
+    @property
+    def scratch(self) -> str:
+        """The folder of what a command makes for itself alone; see `penstock.storage.scratch`."""
+        return self._join("scratch")
 
     @property
     def events(self) -> str:

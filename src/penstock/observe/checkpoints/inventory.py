@@ -115,6 +115,19 @@ class Inventory:
             raise ConfigError("CHECKPOINT_NOT_FOUND", name=name, storage=self.storage.uri, hint="None is in use.")
         return found
 
+    def flow_into(self, table: str, flow: str | None, *, default_schema: str) -> StoredCheckpoint:
+        """Returns the checkpoint in use of the flow into a table; `flow` names one of several.
+
+        Raises:
+            ConfigError: CHECKPOINT_NOT_FOUND; FLOW_NOT_CHOSEN.
+        """
+        name = table if flow is None else f"{table}/{flow}"
+        found = self.in_use(name, default_schema=default_schema)
+        if len(found) > 1:
+            flows = ", ".join(each.flow for each in found)
+            raise ConfigError("FLOW_NOT_CHOSEN", name=table, flows=flows, first=found[0].flow)
+        return found[0]
+
     def narrow(
         self, names: Iterable[str], *, default_schema: str, recorded: bool = True
     ) -> tuple[tuple[StoredCheckpoint, ...], list[FlowRecord]]:

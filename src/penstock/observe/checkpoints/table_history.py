@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.storage import Storage
-from penstock.storage.delta_commits import read_commit
+from penstock.storage.delta_commits import read_commit, transactions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,25 @@ def undo_batches(uri: str, newest: int, app_id: str, batch: int) -> Undone | Non
     if first is None:
         return Undone(None)
     return Undone(first - 1, tuple(commit for commit in others if commit.version > first))
+
+
+def find_batch(uri: str, newest: int, app_id: str, batch: int) -> tuple[int | None, int] | None:
+    """Returns the version that a batch of `app_id` has made, and the one that it found; None when the log is too short.
+
+    The first is None for a batch without a commit, because it had no rows; the second is then a version between
+    the batches before and after it.
+    """
+    storage = Storage(uri)
+    for version in range(newest, -1, -1):
+        content = read_commit(storage, version)
+        if content is None:
+            return None
+        noted = max((number for name, number in transactions_of(content) if name == app_id), default=None)
+        if noted == batch:
+            return (version, version - 1) if version else None
+        if noted is not None and noted < batch:
+            return None, version
+    return None, 0
 
 
 def _commit(storage: Storage, version: int) -> Commit | None:

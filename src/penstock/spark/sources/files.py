@@ -12,6 +12,11 @@ NEVER_TOO_OLD: Final = "36500d"
 _FORMATS: Final = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml"})
 
 
+def only_reading(source_format: str) -> dict[str, str]:
+    """Returns the options with which a stream leaves its source as it is: Spark may archive or delete what was read."""
+    return {"cleanSource": "off"} if source_format.casefold() in _FORMATS else {}
+
+
 def file_options(read: StreamRead) -> dict[str, str]:
     """Returns the options that a stream of files gets besides the user's; none for other sources.
 

@@ -24,6 +24,7 @@ from penstock.storage.checkpoint.logs import (
     parse_source_step,
 )
 from penstock.storage.checkpoint.newest import Finding, NewestFiles, Repair, check_newest, repair
+from penstock.storage.checkpoint.one_batch import copy_before, repeatable_batches
 from penstock.storage.checkpoint.partitions import (
     SHUFFLE_PARTITIONS,
     begin_repartition,
@@ -73,6 +74,7 @@ __all__ = [
     "changed_files",
     "check_newest",
     "complete_repartition",
+    "copy_before",
     "damage_of",
     "divides_anew",
     "forget_rewind",
@@ -99,6 +101,7 @@ __all__ = [
     "read_backup",
     "rebuild",
     "repair",
+    "repeatable_batches",
     "replace_file",
     "reset",
     "restore",

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Self
 
-from penstock.storage.checkpoint.copying import copy_file
-from penstock.storage.checkpoint.folder import CheckpointFolder, checksum_of
+from penstock.storage.checkpoint.copying import copy_files
+from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.exchange import exchange
 from penstock.storage.filesystem import Storage
 
@@ -52,11 +52,9 @@ class StagedCheckpoint:
         """Copies files of another checkpoint into this one, with the checksums beside them.
 
         Raises:
-            FileNotFoundError, ConfigError: as `copy_file`.
+            FileNotFoundError, ConfigError: as `copy_files`.
         """
-        for name in names:
-            for each in (name, checksum_of(name)) if name in folder.checksums else (name,):
-                copy_file(folder.storage, each, self.storage, f"{self.uri}/{each}")
+        copy_files(folder, names, self.storage, self.uri)
 
     def take_place(self) -> str | None:
         """Puts the new checkpoint in its place; returns where the old one is kept, None when there was none.
