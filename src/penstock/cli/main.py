@@ -32,6 +32,7 @@ from penstock.cli import (
     setup,
     show,
     sql,
+    state,
     status,
     stubs,
     ui,
@@ -99,7 +100,7 @@ def penstock(
     """Declarative streaming pipelines on Spark and Delta Lake, with every row accounted for."""
 
 
-START, RUN, LOOK = "Start", "Run a pipeline", "Look at a pipeline (no Spark, except sql and replay)"
+START, RUN, LOOK = "Start", "Run a pipeline", "Look at a pipeline (no Spark, except sql, replay and state)"
 
 for panel, function in (
     (START, init.init),
@@ -116,6 +117,7 @@ for panel, function in (
     (LOOK, show.show),
     (LOOK, sql.sql),
     (LOOK, replay_batch.replay),
+    (LOOK, state.state),
     (LOOK, graph.graph),
     (LOOK, ui.ui),
     (START, explain.explain),

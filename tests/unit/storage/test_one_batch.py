@@ -1,11 +1,17 @@
-"""A copy of a checkpoint as it was before one of its batches."""
+"""Copies of a checkpoint as it was before or after one of its batches."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from penstock.storage import Storage
-from penstock.storage.checkpoint import CheckpointFolder, copy_before, repeatable_batches
+from penstock.storage.checkpoint import (
+    CheckpointFolder,
+    copy_before,
+    copy_state_after,
+    parse_planned_batch,
+    repeatable_batches,
+)
 
 
 def checkpoint(tmp_path: Path, *files: str) -> CheckpointFolder:
@@ -38,3 +44,15 @@ def test_before_the_first_batch_there_is_none(tmp_path: Path) -> None:
     copy_before(folder, 0, Storage(str(tmp_path)), str(tmp_path / "copy"))
     copy = CheckpointFolder.open(str(tmp_path / "copy"))
     assert set(copy.files) == {"offsets/0", "metadata", "penstock-restored.json"}
+
+
+def test_the_state_after_a_batch_comes_with_its_number_of_partitions(tmp_path: Path) -> None:
+    state = [f"state/0/1/{version}.changelog" for version in range(1, 6)]
+    folder = checkpoint(tmp_path, "offsets/2", "commits/2", "offsets/3", "commits/3", "sources/in/0", *state)
+    metadata = '{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{}}'
+    (tmp_path / "checkpoint/offsets/2").write_text(f'v2\n{metadata}\nin:{{"logOffset":2}}')
+    copy_state_after(folder, 2, 7, Storage(str(tmp_path)), str(tmp_path / "copy"))
+    copy = CheckpointFolder.open(str(tmp_path / "copy"))
+    assert set(copy.files) == {"offsets/2", "commits/2", *state[:3]}
+    assert parse_planned_batch(copy.read("offsets/2")).settings == {"spark.sql.shuffle.partitions": "7"}
+    assert "spark" not in (tmp_path / "checkpoint/offsets/2").read_text()

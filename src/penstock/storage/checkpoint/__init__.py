@@ -24,7 +24,7 @@ from penstock.storage.checkpoint.logs import (
     parse_source_step,
 )
 from penstock.storage.checkpoint.newest import Finding, NewestFiles, Repair, check_newest, repair
-from penstock.storage.checkpoint.one_batch import copy_before, repeatable_batches
+from penstock.storage.checkpoint.one_batch import copy_before, copy_state_after, repeatable_batches
 from penstock.storage.checkpoint.partitions import (
     SHUFFLE_PARTITIONS,
     begin_repartition,
@@ -75,6 +75,7 @@ __all__ = [
     "check_newest",
     "complete_repartition",
     "copy_before",
+    "copy_state_after",
     "damage_of",
     "divides_anew",
     "forget_rewind",

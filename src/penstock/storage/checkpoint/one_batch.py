@@ -1,5 +1,6 @@
-"""A copy of a checkpoint as it was before one of its batches: a query that starts on it runs that batch again, first.
+"""Copies of a checkpoint as it was before or after one of its batches, while the flow may go on.
 
+A query that starts on the former runs that batch again, first; of the latter Spark reads the state.
 What a batch reads stands in its plan and in the one before; what it begins with, in the commit and the state of the
 one before. Nothing else of the offset log is copied. The logs of the sources are whole: a later step is not looked at.
 """
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from penstock.storage.checkpoint.copying import copy_files
 from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.checkpoint.identity import begin_new_query
+from penstock.storage.checkpoint.partitions import note_partitions
 from penstock.storage.checkpoint.state import state_version
 from penstock.storage.filesystem import Storage
 
@@ -35,10 +37,28 @@ def copy_before(folder: CheckpointFolder, batch: int, storage: Storage, uri: str
     begin_new_query(storage, uri, batch - 1 if batch else None)
 
 
+def copy_state_after(folder: CheckpointFolder, batch: int, partitions: int, storage: Storage, uri: str) -> None:
+    """Copies to `uri` in `storage` what tells the state, of so many `partitions`, as a finished batch has left it.
+
+    Spark's reader of state asks the plan for the number of partitions, which version 2 of the log lacks.
+
+    Raises:
+        FileNotFoundError, ConfigError: as `copy_before`.
+    """
+    logs = (f"offsets/{batch}", f"commits/{batch}")
+    copy_files(folder, (*logs, *_state(folder, batch + 1)), storage, uri)
+    note_partitions(Storage(uri), batch, partitions)
+
+
 def _needed(folder: CheckpointFolder, batch: int) -> Iterator[str]:
     logs = {f"offsets/{batch}", f"offsets/{batch - 1}", f"commits/{batch - 1}"}
+    yield from (name for name in folder.files if name in logs or name.startswith("sources/"))
+    yield from _state(folder, batch)
+
+
+def _state(folder: CheckpointFolder, newest: int) -> Iterator[str]:
+    """All of the state up to a version; a version is made of older ones."""
     for name in folder.files:
         version = state_version(name)
-        is_before = version is None or version <= batch
-        if name in logs or name.startswith("sources/") or (name.startswith("state/") and is_before):
+        if name.startswith("state/") and (version is None or version <= newest):
             yield name

@@ -1,0 +1,84 @@
+"""What the stateful operators of a query remember, as tables: through Spark's reader of state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, NullType, StructType
+
+from penstock.graph.sql_names import quoted
+
+_JOIN: Final = "symmetricHashJoin"
+_WITHOUT_TIMERS: Final = "NoTime"
+
+
+@dataclass(frozen=True, slots=True)
+class StateTable:
+    """A part of an operator's state: `part` is a side of a join or a variable, empty where there is one table only.
+
+    `columns` are the fields of key and value, nested ones by their path; `count` is how many rows there are.
+    """
+
+    part: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    count: int
+
+
+def read_state(spark: SparkSession, checkpoint: str, operator: int, *, limit: int) -> tuple[StateTable, ...]:
+    """Returns an operator's state as the newest finished batch of a checkpoint left it, with at most `limit` rows each.
+
+    Each row of the state is read once, and counted.
+
+    Raises:
+        PySparkException, Py4JJavaError: Spark cannot read this state.
+    """
+    return tuple(
+        _table(part, spark.read.format("statestore").options(operatorId=operator, **options).load(checkpoint), limit)
+        for part, options in _parts(spark, checkpoint, operator)
+    )
+
+
+def _parts(spark: SparkSession, checkpoint: str, operator: int) -> Iterator[tuple[str, dict[str, str]]]:
+    described = spark.read.format("state-metadata").load(checkpoint).where(sf.col("operatorId") == operator).collect()
+    if any(store["operatorName"] == _JOIN for store in described):
+        yield from ((side, {"joinSide": side}) for side in ("left", "right"))
+        return
+    told = (store["operatorProperties"] for store in described if store["operatorProperties"])
+    properties: dict[str, Any] = json.loads(next(told, "{}"))
+    variables = [str(each["stateName"]) for each in properties.get("stateVariables", ())]
+    yield from ((name, {"stateVarName": name}) for name in variables if not name.startswith("$"))
+    if variables and properties.get("timeMode") != _WITHOUT_TIMERS:
+        yield "timers", {"readRegisteredTimers": "true"}
+    if not variables:
+        yield "", {}
+
+
+def _table(part: str, state: DataFrame, limit: int) -> StateTable:
+    fields = list(_fields(state.schema))
+    names = [_short(path, [other for other in fields if other != path]) for path in fields]
+    flat = state.select(
+        *(sf.col(".".join(map(quoted, path))).alias(name) for path, name in zip(fields, names, strict=True))
+    )
+    rows = tuple(tuple(row) for row in flat.limit(limit).collect())
+    return StateTable(part, tuple(names), rows, flat.count())
+
+
+def _fields(kind: DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The values in a row, whatever structs they are in; Spark fills a value that nobody needs with one of no type."""
+    if isinstance(kind, StructType):
+        for field in kind:
+            yield from _fields(field.dataType, (*path, field.name))
+    elif not isinstance(kind, NullType):
+        yield path
+
+
+def _short(path: tuple[str, ...], others: list[tuple[str, ...]]) -> str:
+    """The path without `key` or `value`, where that is clear."""
+    short = path[1:] or path
+    return ".".join(path if short in [other[1:] or other for other in others] else short)
