@@ -11,7 +11,7 @@ import pytest
 from tests.repo.documents import ROOT, blocks
 
 PRINTED = {
-    "replay-a-batch": ["1,000 equal, 0 only in the replay, 0 only in the table", "the rows differ"],
+    "replay-a-batch": [" equal, 0 only in the replay, 0 only in the table", "the rows differ"],
     "look-at-state": ["stateStoreSave", "window.start", '"operator": 0'],
 }
 
