@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, NotYetResolved, UpstreamFailed, plain_schema
 from penstock.analysis.snapshots import first_snapshot
+from penstock.analysis.update_keys import update_keys
 from penstock.declare.user_frames import failure_location
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, did_you_mean
-from penstock.graph.elements import ChangeFlow, Dataset, Sink, SnapshotChangeFlow, UnresolvedFlow
+from penstock.graph.elements import ChangeFlow, Dataset, OutputMode, Sink, SnapshotChangeFlow, Table, UnresolvedFlow
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import AppliedChanges, Input, QueryDefinition
+from penstock.graph.output_modes import declared_mode
+from penstock.graph.resolved import AppliedChanges, Input, QueryDefinition, UpdateKeys
 from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
 from penstock.graph.stream_definition import StreamDefinition
@@ -24,7 +26,7 @@ from penstock.spark.changes.snapshots import snapshot_target
 from penstock.spark.definition import query_definition
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import observe_expectations
-from penstock.spark.plans import OutputMode, stateful_operators, supported_output_mode, watermark
+from penstock.spark.plans import possible_output_modes, stateful_operators, supported_output_mode, watermark
 from penstock.spark.stream_definition import stream_definition
 from penstock.spark.translate import reason_of, translate_analysis
 
@@ -43,6 +45,7 @@ class AnalysedQuery:
     changes: AppliedChanges | None
     stream: StreamDefinition | None
     judged: Schema | None
+    keys: UpdateKeys | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,10 @@ class QueryAnalyser:
             frame, applied, written = self._source(evaluation, flow)
             if isinstance(target, Dataset):
                 frame = self._expect(evaluation, _judged(flow, target, frame), frame)
-            mode = supported_output_mode(frame, modes) if frame.isStreaming and modes else OutputMode.APPEND
+            mode = _output_mode(flow, target, frame, modes) if frame.isStreaming and modes else OutputMode.APPEND
+            keys = None
+            if mode is OutputMode.UPDATE and isinstance(target, Table):
+                keys = update_keys(flow, target, frame)
         except (NotYetResolved, UpstreamFailed, PipelineInvalid, KeyboardInterrupt):
             raise
         except BaseException as error:  # a user's function can raise anything, SystemExit too
@@ -103,8 +109,11 @@ class QueryAnalyser:
             watermark=None if mark is None else (mark.column, mark.delay),
             definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
             changes=applied,
-            stream=stream_definition(frame, evaluation.sources, mode) if frame.isStreaming and modes else None,
+            stream=stream_definition(frame, evaluation.sources, mode, None if keys is None else keys.columns)
+            if frame.isStreaming and modes
+            else None,
             judged=None if written is None else plain_schema(frame.schema),
+            keys=keys,
         )
 
     def _source(
@@ -133,6 +142,33 @@ class QueryAnalyser:
             if not errors:
                 raise
             raise PipelineInvalid(errors) from None
+
+
+def _output_mode(
+    flow: UnresolvedFlow, target: Dataset | Sink, frame: DataFrame, modes: Sequence[OutputMode]
+) -> OutputMode:
+    """Returns the first mode that Spark can run the query in; one that was asked for is not exchanged silently.
+
+    Raises:
+        DefinitionError: OUTPUT_MODE_NOT_SUPPORTED.
+        AnalysisException: it can run in none of them.
+    """
+    try:
+        return supported_output_mode(frame, modes)
+    except AnalysisException as refused:
+        declared = declared_mode(flow, target)
+        possible = possible_output_modes(frame)
+        if declared is None or not possible or not isinstance(target, Table):
+            raise
+        raise DefinitionError(
+            "OUTPUT_MODE_NOT_SUPPORTED",
+            location=flow.location,
+            dataset=str(target.identifier),
+            flow=flow.name,
+            mode=declared.value,
+            reason=reason_of(refused).removesuffix("."),
+            possible=" or ".join(f"output_mode='{mode.value}'" for mode in possible),
+        ) from None
 
 
 def _judged(flow: UnresolvedFlow, target: Dataset, frame: DataFrame) -> Dataset:

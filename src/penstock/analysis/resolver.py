@@ -22,6 +22,7 @@ from penstock.graph.elements import (
     Dataset,
     FormatSink,
     MaterializedView,
+    OutputMode,
     Sink,
     SnapshotChangeFlow,
     StreamingTable,
@@ -32,13 +33,13 @@ from penstock.graph.elements import (
 )
 from penstock.graph.event_parts import with_event_parts
 from penstock.graph.identifier import Identifier
+from penstock.graph.output_modes import declared_mode
 from penstock.graph.quarantine import has_quarantine, quarantine_schema
 from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
 from penstock.spark.column_definitions import parse_columns
 from penstock.spark.evaluation import EvaluationSettings, table_path
-from penstock.spark.plans import OutputMode
 from penstock.spark.query_settings import query_settings, spark_settings
 from penstock.spark.sinks import check_sink_format
 from penstock.spark.translate import reason_of, translate_analysis
@@ -143,14 +144,16 @@ class Resolver:
         failed: list[FailedFlow] = []
         resolved: list[ResolvedFlow] = []
         for flow in self.graph.flows_to(table.identifier):
-            query = self._analyse(flow, table, (OutputMode.APPEND, OutputMode.COMPLETE))
+            declared = declared_mode(flow, table)
+            modes = (OutputMode.APPEND, OutputMode.COMPLETE) if declared is None else (declared,)
+            query = self._analyse(flow, table, modes)
             if isinstance(query, FailedFlow):
                 failed.append(query)
             else:
                 resolved.append(_resolved_flow(flow, query))
         try:
-            declared = None if table.schema is None else declared_schema(self.spark, table)
-            schema = declared or _merged(flow.schema for flow in resolved)
+            own = None if table.schema is None else declared_schema(self.spark, table)
+            schema = own or _merged(flow.schema for flow in resolved)
             if resolved:
                 check_protection(self.spark, table, schema)
         except DefinitionError as error:
@@ -302,10 +305,10 @@ def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
         kind = FlowType.SNAPSHOT_CHANGE
     elif flow.once:
         kind = FlowType.APPEND_ONCE
-    elif flow.updates:
-        kind = FlowType.UPDATE
-    elif not query.streaming:
+    elif not query.streaming and not flow.updates:
         kind = FlowType.MATERIALIZED_VIEW
+    elif flow.updates or query.output_mode is OutputMode.UPDATE:
+        kind = FlowType.UPDATE
     elif query.output_mode is OutputMode.COMPLETE:
         kind = FlowType.COMPLETE
     else:
@@ -322,6 +325,7 @@ def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
         query.changes,
         query.stream,
         query.judged,
+        query.keys,
     )
 
 

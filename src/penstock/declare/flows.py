@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
 from penstock.declare.dataset_function import (
@@ -15,7 +15,7 @@ from penstock.declare.dataset_function import (
 )
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.expectations import refuse_on_flow
-from penstock.declare.parameters import texts
+from penstock.declare.parameters import NAMES, texts
 from penstock.graph.elements import UnresolvedFlow
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,6 +61,7 @@ def _declare_flow(
     spark_conf: Mapping[str, str],
     once: bool = False,
     updates: bool = False,
+    update_keys: Sequence[str] = (),
 ) -> DatasetFunction:
     query = innermost(function)
     refused = DatasetFunction(query, declared=RefusedDeclaration())
@@ -84,6 +85,7 @@ def _declare_flow(
             comment=comment,
             once=once,
             updates=updates,
+            update_keys=tuple(update_keys),
         )
     )
     return DatasetFunction(query, declared=DeclaredFlow(flow_name, str(identifier)))
@@ -120,20 +122,31 @@ class UpdateFlowDecorator(Protocol):
         name: str | None = None,
         comment: str | None = None,
         spark_conf: Mapping[str, str] | None = None,
+        keys: Sequence[str] | None = None,
     ) -> Callable[[F], F]:
         """Returns the decorator."""
 
 
-def _update_flow(
+def _update_flow(  # noqa: PLR0917 - the order of the `dlt` API
     call: Declaration,
     /,
     name: str | None = None,
     target: str = "",
     comment: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
+    keys: Sequence[str] | None = None,
 ) -> Any:
     def decorate(function: Callable[..., Any]) -> DatasetFunction:
-        return _declare_flow(call, function, name, target, comment=comment, spark_conf=texts(spark_conf), updates=True)
+        return _declare_flow(
+            call,
+            function,
+            name,
+            target,
+            comment=comment,
+            spark_conf=texts(spark_conf),
+            updates=True,
+            update_keys=keys or (),
+        )
 
     return decorate
 
@@ -144,16 +157,18 @@ update_flow: UpdateFlowDecorator = cast(
         _update_flow,
         name="update_flow",
         required=("target",),
-        doc="""Declares a streaming query whose changed rows go to a sink: output mode update.
+        types={"keys": NAMES},
+        doc="""Declares a streaming query whose changed rows go to a table or a sink: output mode update.
 
     An aggregation hands a group's row on again whenever the group changes; other queries write each
-    row once.
+    row once. A table has each row once: it is found by its keys, and replaced.
 
     Args:
-        target: The sink: `kafka`, a `foreach_batch_sink`, or another format that takes updates. Required.
+        target: A streaming table, or a sink that takes updates: `kafka`, a `foreach_batch_sink`. Required.
         name: Keys the flow's checkpoint; default: the function's name; once per target.
         comment: Written to the event log with the flow.
         spark_conf: Settings of this query, e.g. `{"pipelines.trigger": "RealTime"}`.
+        keys: Of a table, the columns that identify a row; default: what the query groups by.
 
     The function takes no arguments, returns a streaming DataFrame, and is called more than once.
     """,

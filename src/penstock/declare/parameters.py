@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.graph.elements import OutputMode
+
 
 @dataclass(frozen=True, slots=True)
 class ParameterType:
@@ -57,6 +59,10 @@ def _is_scd_type(value: object) -> bool:
     return str(value) in {"1", "2"} and isinstance(value, int | str)
 
 
+def _is_output_mode(value: object) -> bool:
+    return isinstance(value, str) and value.strip().casefold() in {mode.value for mode in OutputMode}
+
+
 def _is_settings(value: object) -> bool:
     return isinstance(value, Mapping) and all(
         _is_filled_text(key) and isinstance(item, str | bool | int | float) for key, item in value.items()
@@ -84,7 +90,7 @@ def _is_pyspark(value: object, name: str) -> bool:
 _TEXT = ParameterType("a str", _is_text)
 _FILLED_TEXT = ParameterType("a non-empty str", _is_filled_text)
 _FLAG = ParameterType("a bool", _is_flag)
-_NAMES = ParameterType("a list of column names (str)", _is_names)
+NAMES = ParameterType("a list of column names (str)", _is_names)
 _SETTINGS = ParameterType("a dict of str to str", _is_settings)
 _EXPRESSION = ParameterType("a SQL expression (str) or a Column", is_constraint)
 _COLUMNS = ParameterType("a list of column names (str) or Columns", _is_columns)
@@ -97,8 +103,8 @@ TYPES: Mapping[str, ParameterType] = {
     "comment": _TEXT,
     "spark_conf": _SETTINGS,
     "table_properties": _SETTINGS,
-    "partition_cols": _NAMES,
-    "cluster_by": _NAMES,
+    "partition_cols": NAMES,
+    "cluster_by": NAMES,
     "cluster_by_auto": _FLAG,
     "path": _FILLED_TEXT,
     "schema": ParameterType("a DDL str or a StructType", _is_schema),
@@ -106,6 +112,7 @@ TYPES: Mapping[str, ParameterType] = {
     "temporary": _FLAG,
     "private": _FLAG,
     "row_filter": _FILLED_TEXT,
+    "output_mode": ParameterType("'append', 'complete' or 'update'", _is_output_mode),
     "refresh_policy": _FILLED_TEXT,
     "once": _FLAG,
     "options": _SETTINGS,
@@ -159,6 +166,11 @@ REFUSALS: Mapping[str, Refusal] = {
         lambda value: str(value).strip().casefold() == "delta",
     ),
 }
+
+
+def output_mode_of(value: str | None) -> OutputMode | None:
+    """Returns the output mode that a parameter names in any case of letters."""
+    return None if value is None else OutputMode(value.strip().casefold())
 
 
 def describe(value: object) -> str:

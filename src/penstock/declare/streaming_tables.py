@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.expectations import expectations_of
-from penstock.declare.parameters import texts
+from penstock.declare.parameters import NAMES, output_mode_of, texts
 from penstock.declare.protection import masks_of, row_filter_of
 from penstock.graph.elements import OnViolation, StreamingTable
 
@@ -39,6 +39,8 @@ class StreamingTableDeclaration(Protocol):
         temporary: bool = False,
         cluster_by_auto: bool = False,
         format: str | None = None,
+        output_mode: str | None = None,
+        keys: Sequence[str] | None = None,
     ) -> None:
         """Declares the table."""
 
@@ -63,6 +65,8 @@ def _create(  # noqa: PLR0917 - the order of the `dlt` API
     cluster_by_auto: bool = False,
     format: str | None = None,
     expect_all_or_quarantine: Mapping[str, Any] | None = None,
+    output_mode: str | None = None,
+    keys: Sequence[str] | None = None,
 ) -> None:
     identifier = call.identifier(name)
     if identifier is None:
@@ -88,12 +92,14 @@ def _create(  # noqa: PLR0917 - the order of the `dlt` API
             cluster_by=tuple(cluster_by or ()),
             path=path,
             temporary=temporary or private,
+            output_mode=output_mode_of(output_mode),
+            keys=tuple(keys or ()),
         )
     )
 
 
 def _declaration(name: str, doc: str) -> StreamingTableDeclaration:
-    return cast("StreamingTableDeclaration", declaring(_create, name=name, doc=doc))
+    return cast("StreamingTableDeclaration", declaring(_create, name=name, doc=doc, types={"keys": NAMES}))
 
 
 create_streaming_table = _declaration(
@@ -114,6 +120,9 @@ create_streaming_table = _declaration(
         temporary, private: Stored, but private to the pipeline.
         format: `delta`, the only format.
         row_filter: `ROW FILTER function ON (columns)`: the rows that readers outside of the pipeline get.
+        output_mode: Of its flows: `append`, `complete` or `update`; default: `append` where a query can, else
+            `complete`. `update` merges the rows that changed into the table, once a batch.
+        keys: With `update`, the columns that identify a row; default: what the queries group by.
         cluster_by_auto: Refused, with the reason.
     """,
 )

@@ -14,7 +14,7 @@ from penstock.declare.dataset_function import (
     take_query,
 )
 from penstock.declare.declaration import Declaration, declaring
-from penstock.declare.parameters import texts
+from penstock.declare.parameters import NAMES, output_mode_of, texts
 from penstock.declare.protection import masks_of, row_filter_of
 from penstock.graph.elements import MaterializedView, StreamingTable, Table, UndecidedTable, UnresolvedFlow
 
@@ -40,6 +40,9 @@ _ARGUMENTS = """
         refresh_policy: `auto`: a materialized view is computed again when a table that it reads or its
             definition has changed; `full`: at each refresh.
         row_filter: `ROW FILTER function ON (columns)`: the rows that readers outside of the pipeline get.
+        output_mode: `append`, `complete` or `update`; default: `append` where the query can, else `complete`. `update`
+            merges the rows that changed into the table, once a batch.
+        keys: With `update`, the columns that identify a row; default: what the query groups by.
         cluster_by_auto: Refused, with the reason.
 
     The function takes no arguments, returns a DataFrame, and is called more than once.
@@ -69,6 +72,8 @@ class TableDecorator(Protocol):
         cluster_by_auto: bool = False,
         refresh_policy: str | None = None,
         format: str | None = None,
+        output_mode: str | None = None,
+        keys: Sequence[str] | None = None,
     ) -> Callable[[F], F]: ...
 
 
@@ -91,6 +96,8 @@ def _table_decorator(name: str, kind: type[Table], meaning: str) -> TableDecorat
         cluster_by_auto: bool = False,
         refresh_policy: str | None = None,
         format: str | None = None,
+        output_mode: str | None = None,
+        keys: Sequence[str] | None = None,
     ) -> Any:
         columns, masks = masks_of(call, schema)
         options = {
@@ -104,6 +111,8 @@ def _table_decorator(name: str, kind: type[Table], meaning: str) -> TableDecorat
             "masks": masks,
             "row_filter": row_filter_of(call, row_filter),
             "temporary": temporary or private,
+            "output_mode": output_mode_of(output_mode),
+            "keys": tuple(keys or ()),
             "always_refreshed": refresh_policy is not None and refresh_policy.strip().casefold() == "full",
         }
 
@@ -112,7 +121,7 @@ def _table_decorator(name: str, kind: type[Table], meaning: str) -> TableDecorat
 
         return decorate if query_function is None else decorate(query_function)
 
-    return cast("TableDecorator", declaring(declare, name=name, doc=meaning + _ARGUMENTS))
+    return cast("TableDecorator", declaring(declare, name=name, doc=meaning + _ARGUMENTS, types={"keys": NAMES}))
 
 
 def _declare_table(

@@ -34,6 +34,14 @@ class OnViolation(Enum):
     QUARANTINE = "quarantine"
 
 
+class OutputMode(Enum):
+    """How a streaming query hands its rows on: each once when it is final, all in each batch, or those that changed."""
+
+    APPEND = "append"
+    COMPLETE = "complete"
+    UPDATE = "update"
+
+
 @dataclass(frozen=True, slots=True)
 class UniqueKey:
     """The constraint that no two rows of a table have the same values in `columns`.
@@ -103,7 +111,8 @@ class Table(Dataset):
     `path` is a user-chosen location; None means `<storage>/tables/<schema>/<name>`.
     `temporary` tables are stored, and cannot be read by other pipelines on the same storage.
     `always_refreshed` asks that a materialized view is computed again even when nothing that it reads
-    has changed. `row_filter` and `masks` say what readers outside of the pipeline get to see.
+    has changed. `row_filter` and `masks` say what readers outside of the pipeline get to see. `output_mode` is that
+    of its flows, None to choose it by their queries; with `keys`, columns, those that update it find their rows.
     """
 
     schema: Any = None
@@ -116,6 +125,8 @@ class Table(Dataset):
     always_refreshed: bool = False
     row_filter: FunctionCall | None = None
     masks: tuple[ColumnMask, ...] = ()
+    output_mode: OutputMode | None = None
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +198,8 @@ class UnresolvedFlow:
 
     The flow of a `@table` is named like its table; `name` keys the checkpoint.
     `once` flows are batch queries that run one time, and again after a full refresh. `updates` flows
-    hand a row that changed to their sink again (output mode update).
+    hand a row that changed to their target again (output mode update), which finds it in a table by `update_keys`,
+    or, without any, by what the query groups by.
     """
 
     name: str
@@ -198,6 +210,7 @@ class UnresolvedFlow:
     comment: str | None = None
     once: bool = False
     updates: bool = False
+    update_keys: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[Identifier, str]:

@@ -35,11 +35,13 @@ class FlowType(Enum):
 
     @property
     def rewrites(self) -> bool:
-        """Whether the flow changes or removes rows that are in the table already."""
-        return self in {FlowType.COMPLETE, FlowType.MATERIALIZED_VIEW, FlowType.CHANGE, FlowType.SNAPSHOT_CHANGE}
+        """Whether the flow changes or removes rows that are in its target already."""
+        return self not in {FlowType.APPEND, FlowType.APPEND_ONCE, FlowType.VIEW}
 
 
-ROWS_AS_QUERIED = frozenset({FlowType.APPEND, FlowType.COMPLETE, FlowType.APPEND_ONCE, FlowType.MATERIALIZED_VIEW})
+ROWS_AS_QUERIED = frozenset(
+    {FlowType.APPEND, FlowType.COMPLETE, FlowType.UPDATE, FlowType.APPEND_ONCE, FlowType.MATERIALIZED_VIEW}
+)
 """The flows that store the rows of their query, in its columns or those declared, and nothing else."""
 
 
@@ -104,6 +106,17 @@ class AppliedChanges:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateKeys:
+    """The columns by which an update flow finds the rows of its table; none when the table has a single row.
+
+    `distinct` says that no batch has two rows of a key, because the query groups by it.
+    """
+
+    columns: tuple[str, ...]
+    distinct: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedFlow:
     """A flow whose query was analysed.
 
@@ -113,7 +126,7 @@ class ResolvedFlow:
     `definition` is that of a batch query, None for a streaming one. `changes` is of a flow that applies changes
     by key. `judged` are the columns of the rows that expectations see and a quarantine keeps, where they are
     not those of `schema`: of such a flow they are the columns of its events.
-    `stream` is what the checkpoint of a streaming flow depends on.
+    `stream` is what the checkpoint of a streaming flow depends on. `keys` are of a flow that updates a table.
     """
 
     flow: UnresolvedFlow
@@ -127,6 +140,7 @@ class ResolvedFlow:
     changes: AppliedChanges | None = None
     stream: StreamDefinition | None = None
     judged: Schema | None = None
+    keys: UpdateKeys | None = None
 
     @property
     def rows(self) -> Schema:

@@ -27,7 +27,8 @@ class StreamDefinition:
 
     `sources` tells by the name of each source in the checkpoint what it reads. `operators` keep state, innermost
     first. `watermarks` gives the delay of each event-time column. `query` is a fingerprint of the whole query, which
-    is the same in whatever process it is analysed; the code of Python functions is not in it.
+    is the same in whatever process it is analysed; the code of Python functions is not in it. `keys` are the columns by
+    which it updates the rows of a table, None when it does not.
     """
 
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -35,6 +36,7 @@ class StreamDefinition:
     watermarks: Mapping[str, str] = field(default_factory=dict)
     output_mode: str = "append"
     query: str = ""
+    keys: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Returns JSON-ready data for `from_json`."""
@@ -47,6 +49,7 @@ class StreamDefinition:
             "watermarks": dict(self.watermarks),
             "output_mode": self.output_mode,
             "query": self.query,
+            "keys": self.keys,
         }
 
     @classmethod
@@ -65,4 +68,5 @@ class StreamDefinition:
             {str(column): str(delay) for column, delay in stored["watermarks"].items()},
             str(stored["output_mode"]),
             str(stored["query"]),
+            None if stored.get("keys") is None else tuple(map(str, stored["keys"])),
         )

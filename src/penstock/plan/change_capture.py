@@ -1,4 +1,4 @@
-"""What a table of change flows remembers of them, and what must not change under its rows."""
+"""What a table whose rows change by key remembers of its flows, and what must not change under its rows."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ _WORDS = {
 
 
 def change_properties(graph: ResolvedGraph, identifier: Identifier) -> dict[str, str]:
-    """Returns the table properties of a target of change flows: its change feed and layout, and what it depends on.
+    """Returns the table properties of a table whose rows change by key: its change feed and layout.
 
-    Empty for every other table.
+    Of a target of change flows also what it depends on. Empty for every other table.
     """
     applied = _applied(graph, identifier)
     if applied is None:
-        return {}
+        updated = any(flow.keys is not None for flow in graph.flows_to(identifier))
+        return {CHANGE_FEED: "true", **LAYOUT} if updated else {}
     facts = {
         "keys": ", ".join(sorted(applied.keys)),
         "scd_type": str(applied.scd_type),

@@ -340,7 +340,8 @@ class _Planner:
         A stateful one waits: its result can depend on how the input is cut into batches, and one
         large batch is cheaper than many small ones. So does one that merges.
         """
-        if not self.overlap or flow.stateful or flow.type.rewrites:
+        merges = flow.type.rewrites and flow.flow.target in self.graph.tables
+        if not self.overlap or flow.stateful or merges:
             return False
         return all(read.streaming and read.dataset is not None for read in self.graph.stored_inputs(flow.inputs))
 

@@ -227,6 +227,9 @@ def flow_label(flow: ResolvedFlow) -> str:
 
 def describe(flow: ResolvedFlow) -> str:
     """Returns what kind of flow it is, in words."""
+    if flow.keys is not None:
+        by = f"by {', '.join(flow.keys.columns)}" if flow.keys.columns else "into its one row"
+        return f"update (the rows that changed are merged {by})"
     return {
         FlowType.APPEND: "append",
         FlowType.COMPLETE: "complete (the table is rewritten in each batch)",

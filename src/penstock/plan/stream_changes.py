@@ -52,9 +52,12 @@ def _breaking(before: StreamDefinition, now: StreamDefinition) -> Iterator[str]:
         if (other := now.sources.get(name, read)) != read:
             yield f"source {name} read {read} and now reads {other}, where its offsets mean something else"
     yield from _other_state(before.operators, now.operators)
+    rekeyed = _same_in_any_case(before.keys) != _same_in_any_case(now.keys)
+    if rekeyed:
+        yield f"its rows were {_kept(before)} and are now {_kept(now)}"
     if not (before.operators or now.operators):
         return
-    if before.output_mode != now.output_mode:
+    if before.output_mode != now.output_mode and not rekeyed:
         yield f"its output mode was {before.output_mode} and is {now.output_mode}"
     for column in sorted(before.watermarks.keys() ^ now.watermarks.keys()):
         change = "no longer has" if column in before.watermarks else "now has"
@@ -91,6 +94,17 @@ def _compatible(before: StreamDefinition, now: StreamDefinition) -> Iterator[str
         yield "its query has changed: state that is open holds rows of the old query beside those of the new one"
     else:
         yield "its query has changed: rows that are written stay as they are, new rows come from the new query"
+
+
+def _same_in_any_case(keys: tuple[str, ...] | None) -> frozenset[str] | None:
+    """The order of keys means nothing, and neither do capital letters."""
+    return None if keys is None else frozenset(key.casefold() for key in keys)
+
+
+def _kept(stream: StreamDefinition) -> str:
+    if stream.keys is None:
+        return {"append": "appended", "complete": "replaced in each batch"}.get(stream.output_mode, "handed on")
+    return f"updated by {_listed(stream.keys)}" if stream.keys else "updated as one"
 
 
 def _listed(parts: tuple[str, ...] | list[str]) -> str:

@@ -105,6 +105,9 @@ def _replayable(graph: ResolvedGraph, identifier: Identifier) -> StreamingTable:
     if isinstance(dataset, MaterializedView) or rewritten:
         reason = "its rows are computed anew, with the quarantine"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
+    if any(flow.keys is not None for flow in graph.flows_to(identifier)):
+        reason = "its rows are updated, and a row that was put aside may have got a newer value since"
+        raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
     if any(flow.type is FlowType.SNAPSHOT_CHANGE for flow in graph.flows_to(identifier)):
         reason = "its rows are of whole snapshots, and the next snapshot tells anew which rows there are"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)

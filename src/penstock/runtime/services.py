@@ -11,7 +11,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.config import RetrySettings, Trigger, TriggerKind
-from penstock.graph.elements import ChangeFlow, FlowFunction, SnapshotChangeFlow, Table, has_uniqueness
+from penstock.graph.elements import ChangeFlow, FlowFunction, OutputMode, SnapshotChangeFlow, Table, has_uniqueness
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import has_quarantine
 from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
@@ -38,6 +38,7 @@ from penstock.storage import StorageLayout
 _INTERVAL = "pipelines.trigger.interval"
 _MODE = "pipelines.trigger"
 _AS_FAST_AS_POSSIBLE = Trigger(TriggerKind.PROCESSING_TIME)
+_OUTPUT_MODES = {FlowType.COMPLETE: OutputMode.COMPLETE, FlowType.UPDATE: OutputMode.UPDATE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class FlowQueries:
             if table is not None and isinstance(flow.flow, (ChangeFlow, SnapshotChangeFlow)):
                 table = replace(table, expectations=judged_expectations(flow.flow, frame, table.expectations))
             declared = self._declared(flow, table)
-            if table is not None and _needs_checking(table, declared):
+            if table is not None and (flow.keys is not None or _needs_checking(table, declared)):
                 frame = with_source(frame)
                 checking = self._checking_writer(flow, table, declared)
             else:
@@ -128,7 +129,8 @@ class FlowQueries:
     def _checking_writer(self, flow: ResolvedFlow, table: Table, declared: Schema | None) -> CheckingWriter:
         target, name = flow.flow.target, flow.flow.name
         checkpoints = self.layout.checkpoints(target, name)
-        return CheckingWriter(table, name, self.paths[target], checkpoints, declared, flow.type is FlowType.COMPLETE)
+        mode = _OUTPUT_MODES.get(flow.type, OutputMode.APPEND)
+        return CheckingWriter(table, name, self.paths[target], checkpoints, declared, mode)
 
     def ask(self, flow: ResolvedFlow, function: FlowFunction) -> DataFrame:
         """Calls a function of the user that finds out what there is to read: it may run jobs for that."""

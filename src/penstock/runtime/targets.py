@@ -10,12 +10,13 @@ from pyspark.sql import SparkSession
 from penstock.errors import StateError
 from penstock.graph.elements import ChangeFlow, FormatSink, FunctionSink
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType, ResolvedFlow
+from penstock.graph.resolved import FlowType, ResolvedFlow, UpdateKeys
 from penstock.graph.rules.file_sink_shared import FILE_FORMATS
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.catalog import stored_table
 from penstock.runtime.change_target import applying_changes
 from penstock.runtime.services import FlowQueries, FlowQuery
+from penstock.runtime.update_target import merging_updates
 from penstock.spark.evaluation import Evaluation, map_path
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.sinks import SinkWriter, holds_batches_of_another_query
@@ -34,6 +35,8 @@ def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowQueries, 
     match stage:
         case RunStreamingFlow(flow=ResolvedFlow(flow=ChangeFlow() as flow)):
             return applying_changes(stage, flow, services, query)
+        case RunStreamingFlow(flow=ResolvedFlow(keys=UpdateKeys() as keys)):
+            return merging_updates(stage, keys, services, query)
         case RunStreamingFlow() if query.checking is not None:
             return query.checking
         case RunStreamingFlow():

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.graph import quarantine
-from penstock.graph.elements import Table, has_uniqueness
+from penstock.graph.elements import OutputMode, Table, has_uniqueness
 from penstock.graph.schema import Schema
 from penstock.spark import _jvm
 from penstock.spark.changes.merge import MergedRows
@@ -41,13 +41,15 @@ Apply = Callable[[DataFrame, tuple[str, int], int], MergedRows]
 
 @dataclass(frozen=True, slots=True)
 class CheckingWriter:
-    """Writes the rows of one start of a flow into `table`, which has a quarantine, unique keys or generated columns.
+    """Writes the rows of one start of a flow into `table` where Delta's own sink is not enough.
+
+    That is a table with a quarantine, unique keys or generated columns, or one whose rows are found by key.
 
     It is the writer of a streaming flow, and has `append` and `replace` for batch flows. A streaming batch
     has up to two commits, to the table and to its quarantine. Each carries the query's id and the
     batch's, so a batch that runs again after a crash between them writes only what is missing.
     `declared` are the columns in which the table takes its rows, None for those of the query; the quarantine
-    always has the query's. `overwrite` replaces the rows of both in each batch, as complete output asks for.
+    always has the query's. The output mode `complete` replaces the rows of both in each batch.
     `checkpoints` is the folder of the flow's checkpoints. `apply` brings good rows into the table, once per
     transaction, where it is not enough to append them.
     """
@@ -57,7 +59,7 @@ class CheckingWriter:
     path: str
     checkpoints: str
     declared: Schema | None
-    overwrite: bool
+    output_mode: OutputMode = OutputMode.APPEND
     apply: Apply | None = None
     _counters: dict[int, Counters] = field(default_factory=dict)
     _merged: dict[int, MergedRows] = field(default_factory=dict)
@@ -76,8 +78,7 @@ class CheckingWriter:
 
     def start(self, writer: DataStreamWriter) -> StreamingQuery:
         """Starts the query."""
-        mode = "complete" if self.overwrite else "append"
-        return writer.outputMode(mode).foreachBatch(self._write_batch).start()
+        return writer.outputMode(self.output_mode.value).foreachBatch(self._write_batch).start()
 
     def take_counters(self, batch_id: int) -> Counters:
         """Returns the counters of a batch once, by metric; nothing when it was not written by this process."""
@@ -138,7 +139,7 @@ class CheckingWriter:
                 counters = self._counted(judged)
                 self._write(judged, (sink_transaction_of(rows), batch_id), counters, mode=self._mode)
                 count = self.observed.quarantined(counters)
-                if self._has_quarantine and (self.overwrite or count):
+                if self._has_quarantine and (self._overwrites or count):
                     name = str(quarantine.quarantine_of(self.table.identifier))
                     self._put_aside(judged, (transaction_of(rows, name), batch_id), count)
         except Exception as error:
@@ -156,12 +157,16 @@ class CheckingWriter:
 
     def _put_aside(self, judged: DataFrame, transaction: tuple[str, int], count: int) -> None:
         with commit_lock(self._quarantine):
-            if self.overwrite or not append_few(judged, self._quarantine, transaction, flow=self.flow, count=count):
+            if self._overwrites or not append_few(judged, self._quarantine, transaction, flow=self.flow, count=count):
                 append_to_table(self._aside(judged, transaction[1]), self._quarantine, transaction, mode=self._mode)
 
     @property
     def _mode(self) -> str:
-        return "overwrite" if self.overwrite else "append"
+        return "overwrite" if self._overwrites else "append"
+
+    @property
+    def _overwrites(self) -> bool:
+        return self.output_mode is OutputMode.COMPLETE
 
     @property
     def _has_quarantine(self) -> bool:
@@ -177,7 +182,7 @@ class CheckingWriter:
 
     def _stored(self, frame: DataFrame, batch_id: int | None) -> DataFrame | None:
         """Returns the rows with which keys are compared; None when there are none that stay."""
-        if not has_uniqueness(self.table) or self.overwrite:
+        if not has_uniqueness(self.table) or self._overwrites:
             return None
         with handling_reads(None):
             reader = frame.sparkSession.read.format("delta")

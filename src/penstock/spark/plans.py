@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.graph.elements import OutputMode
 from penstock.spark import _jvm
-
-
-class OutputMode(Enum):
-    """The output modes of Structured Streaming."""
-
-    APPEND = "append"
-    COMPLETE = "complete"
-    UPDATE = "update"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +51,16 @@ def check_output_mode(frame: DataFrame, mode: OutputMode) -> None:
         AnalysisException: what Spark would say when the query starts.
     """
     _jvm.check_streaming(frame, mode.value.capitalize())
+
+
+def possible_output_modes(frame: DataFrame) -> tuple[OutputMode, ...]:
+    """Returns all output modes in which Spark can write the streaming `frame`."""
+    found = []
+    for mode in OutputMode:
+        with suppress(AnalysisException):
+            check_output_mode(frame, mode)
+            found.append(mode)
+    return tuple(found)
 
 
 def supported_output_mode(frame: DataFrame, modes: Sequence[OutputMode]) -> OutputMode:

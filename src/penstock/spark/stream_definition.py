@@ -10,11 +10,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.graph.elements import OutputMode
 from penstock.graph.resolved import Input
 from penstock.graph.stream_definition import StateOperator, StreamDefinition
 from penstock.spark import _jvm
 from penstock.spark.plan_text import ALL_FIELDS, CTE_ID, LAMBDA_NAME, Ordinals, plan_lines
-from penstock.spark.plans import STATEFUL, OutputMode
+from penstock.spark.plans import STATEFUL
 from penstock.spark.query_settings import query_settings
 
 _ATTRIBUTE = re.compile(r"([^\s(),\[\]{}]*)#(\d+)L?(?:-T\d+ms)?")
@@ -32,10 +33,13 @@ _SEED = re.compile(r"(\b(?:rand|randn|random|Some)\(|\b(?:randstr|uniform)\([^()
 _LONGEST_TEXT = 200
 
 
-def stream_definition(frame: DataFrame, sources: Iterable[Input], mode: OutputMode) -> StreamDefinition:
+def stream_definition(
+    frame: DataFrame, sources: Iterable[Input], mode: OutputMode, keys: tuple[str, ...] | None
+) -> StreamDefinition:
     """Returns the definition of a streaming query.
 
-    `sources` are its streaming reads, which have names, those of the views that it inlines among them.
+    `sources` are its streaming reads, which have names, those of the views that it inlines among them; `keys` the
+    columns by which it updates the rows of a table, None when it does not.
     """
     plan = _jvm.analyzed_plan(frame)
     named = {read.name: read.source for read in sources if read.name is not None}
@@ -48,7 +52,7 @@ def stream_definition(frame: DataFrame, sources: Iterable[Input], mode: OutputMo
             state.add(plan, _ids(plan.output().mkString(" ")))
         operators, watermarks = tuple(state.operators), state.watermarks
     query = hashlib.sha256("\n".join(_without_drawn(lines)).encode()).hexdigest()
-    return StreamDefinition(named, operators, watermarks, mode.value, query)
+    return StreamDefinition(named, operators, watermarks, mode.value, query, keys)
 
 
 def _without_drawn(lines: Iterable[str]) -> list[str]:

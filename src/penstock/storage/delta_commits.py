@@ -95,7 +95,8 @@ def _read(table: Storage, file: str) -> str | None:
 class Commit:
     """One commit: `transaction` is (app id, version), `note` the user metadata.
 
-    `rows` is how many rows its operation says it wrote, else how many its files hold; None when nobody tells.
+    `rows` is how many rows its operation says it wrote (a MERGE: inserted and updated), else how many its files hold;
+    None when nobody tells.
     `identity` is what Delta calls it beside the commit too, empty for none.
     """
 
@@ -209,15 +210,20 @@ def parse_commit(version: int, content: str) -> Commit:
             info = json.loads(line)["commitInfo"]
     transaction = next(transactions_of(content), None)
     metrics = info.get("operationMetrics") or {}
-    rows = int(metrics["numOutputRows"]) if "numOutputRows" in metrics else _rows_of(files)
     return Commit(
         version,
         str(info.get("operation", "")),
-        rows,
+        _written_rows(metrics, files),
         transaction,
         str(info.get("userMetadata") or ""),
         str(info.get("txnId") or ""),
     )
+
+
+def _written_rows(metrics: dict[str, Any], files: list[str]) -> int | None:
+    if "numTargetRowsInserted" in metrics:  # of a MERGE, whose output has the rows of a file that it copied
+        return int(metrics["numTargetRowsInserted"]) + int(metrics.get("numTargetRowsUpdated", 0))
+    return int(metrics["numOutputRows"]) if "numOutputRows" in metrics else _rows_of(files)
 
 
 def _rows_of(files: list[str]) -> int | None:

@@ -47,6 +47,11 @@ def current():
 
 dlt.create_streaming_table("mirror")
 dlt.apply_changes_from_snapshot("mirror", "current", keys=["id"], stored_as_scd_type=1)
+
+@ps.table(output_mode="update")
+@ps.expect_or_quarantine("few", "count < 3")
+def counts():
+    return spark.readStream.schema("id LONG").json("in").groupBy("id").count()
 """
 ROWS: list[dict[str, Any]] = [
     {"id": 1, "amount": 5, "name": "Ann"},
@@ -125,7 +130,7 @@ def test_what_cannot_be_replayed_is_refused(project: PipelineProject) -> None:
     project.write(PIPELINE + SNAPSHOTS)
     project.arrive("1", ROWS)
     found = {}
-    for table in ("copy", "totals", "seen", "mirror", "orders"):
+    for table in ("copy", "totals", "seen", "mirror", "counts", "orders"):
         with pytest.raises(ConfigError) as refused:
             _replay(project, table)
         found[table] = refused.value.condition
@@ -134,6 +139,7 @@ def test_what_cannot_be_replayed_is_refused(project: PipelineProject) -> None:
         "totals": "QUARANTINE_NOT_REPLAYABLE",
         "seen": "QUARANTINE_NOT_REPLAYABLE",
         "mirror": "QUARANTINE_NOT_REPLAYABLE",
+        "counts": "QUARANTINE_NOT_REPLAYABLE",
         "orders": "QUARANTINE_NOT_FOUND",
     }
     assert project.run(refresh=("orders",)).errors == ()

@@ -13,6 +13,7 @@ from penstock.declare import SPELLINGS
 from penstock.graph.elements import (
     MaterializedView,
     OnViolation,
+    OutputMode,
     StreamingTable,
     Table,
     TemporaryView,
@@ -42,6 +43,8 @@ TABLE_PARAMETERS: dict[str, tuple[str, str, Any]] = {
     "cluster_by": ("('a', 'b')", "cluster_by", ("a", "b")),
     "cluster_by_auto": ("False", "cluster_by", ()),
     "format": ("'delta'", "format", "delta"),
+    "output_mode": ("'UPDATE'", "output_mode", OutputMode.UPDATE),
+    "keys": ("['a', 'b']", "keys", ("a", "b")),
 }
 QUERY_TABLE_PARAMETERS = TABLE_PARAMETERS | {"refresh_policy": ("'auto'", "temporary", False)}
 VIEW_PARAMETERS = {name: TABLE_PARAMETERS[name] for name in ("comment", "spark_conf")}
@@ -233,6 +236,8 @@ WRONG = {
     "row_filter": ("print", "a function"),
     "format": ("0", "int"),
     "refresh_policy": ("True", "bool"),
+    "output_mode": ("'upsert'", "str"),
+    "keys": ("'a'", "str"),
 }
 
 
@@ -272,7 +277,7 @@ def test_wrong_types_of_table_parameters(load: Load, name: str, parameter: str) 
         ("expect_unique('id', action=['warn'])", "action", "list of str"),
         ("expect_all_or_quarantine({'a': None})", "expectations", "dict of str to NoneType"),
         (
-            "table(None, 't', None, None, None, None, None, None, False, None, None, False, False, None, None, 1)",
+            "table(None, 't', *[None] * 6, False, None, None, False, False, *[None] * 4, 1)",
             "positional argument",
             "int",
         ),

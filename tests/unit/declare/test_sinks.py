@@ -90,10 +90,11 @@ def test_an_expectation_on_a_sink(load: Load, above: bool) -> None:
 def test_an_update_flow(load: Load) -> None:
     registry = load(
         "from pyspark import pipelines as dp\n"
-        "@dp.update_flow(name='live', target='out', spark_conf={'pipelines.trigger': 'RealTime'})\n"
+        "@dp.update_flow(name='live', target='out', spark_conf={'pipelines.trigger': 'RealTime'}, keys=['id'])\n"
         "def f(): return 3\n"
     )
     [flow] = registry.flows
     assert (flow.name, str(flow.target), flow.updates, flow.once) == ("live", "default.out", True, False)
     assert flow.spark_conf == {"pipelines.trigger": "RealTime"}
+    assert flow.update_keys == ("id",)
     assert flow.function() == 3

@@ -14,11 +14,19 @@ from .conftest import Pipeline
 PLAIN = StreamDefinition({"kafka_orders": "kafka orders"}, query="q1")
 HOURLY = StateOperator("aggregate", ("window", "product"), ("sum(amount)",), "a1")
 WINDOWS = StreamDefinition({"bronze": "shop.bronze"}, (HOURLY,), {"order_time": "1 hour"}, "append", "q1")
+UPDATED = replace(WINDOWS, output_mode="update", keys=("window", "product"))
 DISTINCT = StateOperator("deduplicate", ("order_id",), (), "d1")
 
 
 def test_a_definition_survives_its_note() -> None:
-    assert StreamDefinition.from_json(json.loads(json.dumps(WINDOWS.to_json()))) == WINDOWS
+    for stream in (WINDOWS, UPDATED, replace(UPDATED, keys=())):
+        assert StreamDefinition.from_json(json.loads(json.dumps(stream.to_json()))) == stream
+
+
+def test_a_note_of_a_version_that_knew_no_keys() -> None:
+    note = WINDOWS.to_json()
+    del note["keys"]
+    assert StreamDefinition.from_json(note) == WINDOWS
 
 
 @pytest.mark.parametrize("damaged", [{}, [], None, {"sources": []}, {**WINDOWS.to_json(), "operators": [1]}])
@@ -55,6 +63,11 @@ COMPATIBLE = {
         WINDOWS,
         replace(WINDOWS, watermarks={"order_time": "2 hours"}, query="q2"),
         "waits 2 hours instead of 1 hour",
+    ),
+    "the same keys, in another order and spelling": (
+        UPDATED,
+        replace(UPDATED, keys=("Product", "window"), query="q2"),
+        "its query has changed",
     ),
     "another output mode, without state": (PLAIN, replace(PLAIN, output_mode="update", query="q2"), "new query"),
 }
@@ -100,6 +113,18 @@ BREAKING = {
         replace(WINDOWS, operators=(DISTINCT, HOURLY)),
         replace(WINDOWS, operators=(HOURLY, DISTINCT)),
         "it kept state for deduplicate, aggregate",
+    ),
+    "update instead of append": (WINDOWS, UPDATED, "its rows were appended and are now updated by window, product"),
+    "other keys": (
+        replace(PLAIN, output_mode="update", keys=("id",)),
+        replace(PLAIN, output_mode="update", keys=("id", "shop")),
+        "its rows were updated by id and are now updated by id, shop",
+    ),
+    "no keys any more": (UPDATED, WINDOWS, "its rows were updated by window, product and are now appended"),
+    "one row instead of many": (
+        UPDATED,
+        replace(UPDATED, keys=()),
+        "its rows were updated by window, product and are now updated as one",
     ),
     "complete instead of append": (WINDOWS, replace(WINDOWS, output_mode="complete"), "was append and is complete"),
     "no watermark any more": (

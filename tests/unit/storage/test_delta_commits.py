@@ -58,6 +58,12 @@ def test_what_the_operation_says_counts_before_what_the_files_hold() -> None:
     assert parse_commit(5, content.replace("numOutputRows", "numOther")).rows is None  # one file does not tell
 
 
+def test_a_merge_has_written_what_it_inserted_and_updated() -> None:
+    metrics = {"numOutputRows": "100", "numTargetRowsInserted": "3", "numTargetRowsUpdated": "4"}  # 93 were copied
+    info = {"commitInfo": {"operation": "MERGE", "operationMetrics": metrics}}
+    assert parse_commit(5, json.dumps(info, separators=(",", ":"))).rows == 7
+
+
 @pytest.mark.parametrize("checkpoint", [None, 3])
 def test_the_newest_of_many_commits_is_found(tmp_path: Path, checkpoint: int | None) -> None:
     for number in range(12):

@@ -18,11 +18,13 @@ from penstock.analysis.rules.kafka_sink_columns import kafka_sink_columns
 from penstock.analysis.rules.key_not_enforced import key_not_enforced
 from penstock.analysis.rules.layout_column_unknown import layout_column_unknown
 from penstock.analysis.rules.not_null_column_not_filled import not_null_column_not_filled
+from penstock.analysis.rules.output_mode_of_batch_query import output_mode_of_batch_query
 from penstock.analysis.rules.quarantine_column_reserved import quarantine_column_reserved
 from penstock.analysis.rules.query_type import query_type
 from penstock.analysis.rules.real_time_mode import real_time_mode
 from penstock.analysis.rules.streaming_aggregation_without_watermark import streaming_aggregation_without_watermark
 from penstock.analysis.rules.trigger_interval import trigger_interval
+from penstock.analysis.rules.update_keys_differ import update_keys_differ
 from penstock.errors import PenstockError
 from penstock.graph.resolved import ResolvedGraph
 
@@ -32,6 +34,8 @@ RULES: tuple[Rule, ...] = (
     query_type,
     append_flow_of_materialized_view,
     complete_flow_shares_table,
+    output_mode_of_batch_query,
+    update_keys_differ,
     applied_changes_differ,
     declared_schema_misses_column,
     not_null_column_not_filled,

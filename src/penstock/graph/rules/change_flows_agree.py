@@ -1,4 +1,4 @@
-"""All flows into one target of change flows keep it the same way."""
+"""All flows into a table whose rows change keep it the same way."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.elements import ChangeFlow, SnapshotChangeFlow, UnresolvedFlow
+from penstock.graph.elements import ChangeFlow, Dataset, OutputMode, SnapshotChangeFlow, UnresolvedFlow
+from penstock.graph.output_modes import declared_mode
 
 
 def change_flows_agree(graph: DataflowGraph) -> Iterator[PenstockError]:
@@ -17,7 +18,7 @@ def change_flows_agree(graph: DataflowGraph) -> Iterator[PenstockError]:
     for target in dict.fromkeys(flow.target for flow in graph.flows):
         first, *others = graph.flows_to(target)
         for flow in others:
-            for what, left, right in _differences(first, flow):
+            for what, left, right in _differences(first, flow, graph.get(target)):
                 yield DefinitionError(
                     "CHANGE_FLOWS_DISAGREE",
                     location=flow.location,
@@ -31,8 +32,10 @@ def change_flows_agree(graph: DataflowGraph) -> Iterator[PenstockError]:
                 )
 
 
-def _differences(first: UnresolvedFlow, second: UnresolvedFlow) -> Iterator[tuple[str, object, object]]:
-    kinds = _kind(first), _kind(second)
+def _differences(
+    first: UnresolvedFlow, second: UnresolvedFlow, target: Dataset | None
+) -> Iterator[tuple[str, object, object]]:
+    kinds = _kind(first, target), _kind(second, target)
     if kinds[0] != kinds[1]:
         yield "how they write", *kinds
     elif isinstance(first, SnapshotChangeFlow):
@@ -45,12 +48,14 @@ def _differences(first: UnresolvedFlow, second: UnresolvedFlow) -> Iterator[tupl
             yield "the keys", ", ".join(keys[0]), ", ".join(keys[1])
 
 
-def _kind(flow: UnresolvedFlow) -> str:
+def _kind(flow: UnresolvedFlow, target: Dataset | None) -> str:
     match flow:
         case ChangeFlow():
             return "changes by key"
         case SnapshotChangeFlow():
             return "differences of snapshots"
+        case _ if target is not None and declared_mode(flow, target) is OutputMode.UPDATE:
+            return "rows updated by key"
         case _:
             return "appended rows"
 

@@ -1,4 +1,4 @@
-"""A sink takes append flows and update flows; a table takes no update flow."""
+"""A sink takes append flows, and update flows where it can take an update."""
 
 from __future__ import annotations
 
@@ -19,12 +19,9 @@ def flow_into_sink(graph: DataflowGraph) -> Iterator[PenstockError]:
     """
     for flow in graph.flows:
         sink = graph.sinks.get(flow.target)
-        if flow.updates and sink is None and flow.target in graph.datasets:
-            reason = "is a table, and update flows write to sinks only"
-            way_out = f"Use append_flow(target='{flow.target}'), or declare a sink"
-        elif flow.updates and isinstance(sink, FormatSink) and sink.kind in _APPEND_ONLY:
+        if flow.updates and isinstance(sink, FormatSink) and sink.kind in _APPEND_ONLY:
             reason = f"is a {sink.kind} sink, to which rows can only be added"
-            way_out = "Use append_flow, or write with a foreach_batch_sink that merges the rows"
+            way_out = "Write to a streaming table, which merges them, or use append_flow"
         elif flow.once and sink is not None:
             reason = "is a sink, and only a table can tell that a flow with once=True already ran"
             way_out = "Append to a streaming table, and let a streaming flow take its rows to the sink"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from deltalake import DeltaTable as StoredTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.graph.elements import ChangeFlow
@@ -21,10 +21,10 @@ from penstock.spark.changes.near import near_keys
 from penstock.spark.changes.newest import newest_rows
 from penstock.spark.changes.order import Order
 from penstock.spark.changes.resolve import ResolvedChanges, resolve_changes
+from penstock.spark.few_rows import FEW_ROWS, settings_of_few
 from penstock.spark.query_settings import query_settings
 from penstock.spark.tables import add_missing_columns
 
-_FEW_ROWS = 100_000  # they may pass through the driver, and one task is enough for them
 _BATCHES_PER_TIDYING = 50
 
 
@@ -50,8 +50,8 @@ class ChangeWriter:
         `rows` is executed several times.
         """
         self._tidy(rows)
-        few = count <= _FEW_ROWS
-        with query_settings(rows.sparkSession, _settings(rows.sparkSession) if few else {}):
+        few = count <= FEW_ROWS
+        with query_settings(rows.sparkSession, settings_of_few(rows.sparkSession) if few else {}):
             return self._apply(rows, transaction, count, few=few)
 
     def _apply(self, rows: DataFrame, transaction: tuple[str, int], count: int, *, few: bool) -> MergedRows:
@@ -75,7 +75,7 @@ class ChangeWriter:
                 path=self.path,
                 history=changes.scd_type == 2,
                 only_current=in_order and changes.scd_type == 2,
-                near=near_keys(events, changes, count, path=self.path) if few and not logged.truncates else None,
+                near=near_keys(events.select("key.*"), count, path=self.path) if few and not logged.truncates else None,
                 transaction=transaction,
             )
 
@@ -150,17 +150,6 @@ class ChangeWriter:
         if self._batches % _BATCHES_PER_TIDYING == 0:
             self.log.tidy(rows.sparkSession)
         self._batches += 1
-
-
-def _settings(spark: SparkSession) -> dict[str, str]:
-    """Settings for few rows: each query is planned once (see docs/decisions/budget-of-a-change-batch.md).
-
-    Adaptive execution plans anew after each shuffle and broadcast, and Delta then looks for its files once more. It is
-    left alone where it has partitions to put together.
-    """
-    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
-    few = partitions <= spark.sparkContext.defaultParallelism
-    return {"spark.sql.adaptive.enabled": "false"} if few else {}
 
 
 def _both(events: DataFrame, older: DataFrame | None) -> DataFrame:

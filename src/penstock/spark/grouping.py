@@ -1,0 +1,118 @@
+"""By which of its columns a streaming query has one row a batch: those that it groups by, found in its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.spark import _jvm
+
+# They hand each row of their only child on as it is, or leave it out.
+_PASSING = frozenset({"CollectMetrics", "EventTimeWatermark", "Filter", "ResolvedHint", "SubqueryAlias", "View"})
+_TIME_WINDOW = "spark.timeWindow"  # in the metadata of a window's column; that of a session is another
+_BOUNDS = frozenset({"start", "end"})  # each of them tells the other: all windows are of one length
+
+
+class NotGrouped(Exception):
+    """Nothing is known to be in one row only; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the query that carries, unchanged, the attribute of a plan with this id, or a field of it."""
+
+    name: str
+    attribute: str
+    field: str | None = None
+
+
+def grouping_columns(frame: DataFrame, among: Iterable[str] | None = None) -> tuple[str, ...]:
+    """Returns columns of a streaming aggregation that tell its groups apart, none for an aggregation into one row.
+
+    Only columns `among` those are looked at; None means all. For a window its start or end is enough.
+
+    Raises:
+        NotGrouped: the query is no aggregation, changes its rows after it, or leaves out what it groups by.
+    """
+    plan = _jvm.analyzed_plan(frame)
+    wanted = None if among is None else {name.casefold() for name in among}
+    columns = [
+        _Column(str(each.name()), _id(each))
+        for each in _jvm.scala_seq(plan.output())
+        if wanted is None or str(each.name()).casefold() in wanted
+    ]
+    while (kind := plan.getClass().getSimpleName()) != "Aggregate":
+        if kind == "Project":
+            columns = list(_carried(columns, _jvm.scala_seq(plan.projectList())))
+        elif kind not in _PASSING:
+            raise NotGrouped(_why(plan, kind))
+        plan = plan.child()
+    groups = _jvm.scala_seq(plan.groupingExpressions())
+    computed = {_id(each): _value(each) for each in _jvm.scala_seq(plan.aggregateExpressions())}
+    return tuple(dict.fromkeys(_carrier(group, columns, computed) for group in groups))
+
+
+def _carried(columns: Iterable[_Column], projected: list[Any]) -> Iterator[_Column]:
+    """Follows columns through a projection; those that it computes carry nothing."""
+    values = {_id(each): _value(each) for each in projected}
+    for column in columns:
+        attribute, field = _source(values[column.attribute])
+        if attribute is not None and not (field and column.field):
+            yield replace(column, attribute=_id(attribute), field=field or column.field)
+
+
+def _carrier(group: Any, columns: Iterable[_Column], computed: dict[str, Any]) -> str:
+    for column in columns:
+        value, field = computed[column.attribute], column.field
+        if not value.semanticEquals(group):
+            inner, inner_field = _source(value)
+            if inner is None or inner_field is None or field or not inner.semanticEquals(group):
+                continue
+            field = inner_field
+        if field is None or (field in _BOUNDS and _is_window(group)):
+            return column.name
+    raise NotGrouped(f"it groups by {_text(group)}, which is not one of its columns")
+
+
+def _source(value: Any) -> tuple[Any | None, str | None]:
+    """Returns the attribute that an expression is, or of which it takes a field, and that field."""
+    match value.getClass().getSimpleName():
+        case "AttributeReference":
+            return value, None
+        case "GetStructField" if value.child().getClass().getSimpleName() == "AttributeReference":
+            return value.child(), str(value.extractFieldName())
+        case _:
+            return None, None
+
+
+def _why(plan: Any, kind: str) -> str:
+    if kind in {"Distinct", "Deduplicate", "DeduplicateWithinWatermark"}:
+        return "it removes repetitions, and hands each row on once: output_mode='append' is for that"
+    if not any(found.getClass().getSimpleName() == "Aggregate" for found in _below(plan)):
+        return "it does not aggregate, so no column is known to tell its rows apart"
+    return f"what it aggregates goes through {kind} afterwards, which can make several rows of one"
+
+
+def _below(plan: Any) -> Iterator[Any]:
+    yield plan
+    for child in _jvm.scala_seq(plan.children()):
+        yield from _below(child)
+
+
+def _is_window(group: Any) -> bool:
+    return group.getClass().getSimpleName() == "AttributeReference" and bool(group.metadata().contains(_TIME_WINDOW))
+
+
+def _value(named: Any) -> Any:
+    return named.child() if named.getClass().getSimpleName() == "Alias" else named
+
+
+def _text(expression: Any) -> str:
+    return str(expression.sql()).replace("`", "")
+
+
+def _id(named: Any) -> str:
+    return str(named.exprId().id())
