@@ -1,0 +1,1 @@
+"""How fast update mode merges changed windows into a large table."""

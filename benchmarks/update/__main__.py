@@ -1,0 +1,143 @@
+"""Times update mode: changed windows into a large table: `python -m benchmarks.update [--rows N] [--changes N]`.
+
+Two ways, batch by batch in turn, in one JVM: what an update flow does with a batch once its rows are judged, and the
+MERGE of a `foreachBatch` as it is usually written. Both tables have the properties of an update flow's target. Each
+batch changes windows anywhere in the table, and opens some. The first batches are not measured: until the JVM has
+compiled what they run, they take several times as long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from benchmarks.arguments import parse, parser_of
+from benchmarks.compare import publish
+from penstock.graph.resolved import UpdateKeys
+from penstock.plan.change_capture import CHANGE_FEED, LAYOUT
+from penstock.spark import _jvm
+from penstock.spark.launch import SessionConfig
+from penstock.spark.session import start_session, stop_session
+from penstock.spark.update_writer import UpdateWriter
+
+_GOAL_SECONDS = 1.5
+_SHOPS = 100
+_UPDATE, _BY_HAND = "update mode", "MERGE by hand"
+Way = Callable[[DataFrame, int, int], None]
+
+
+def main() -> int:
+    given = _arguments()
+    with tempfile.TemporaryDirectory(prefix="update-", dir=given.work) as folder:
+        spark = start_session(SessionConfig("update", spark_conf={"spark.driver.memory": given.memory}))
+        ways = {
+            _UPDATE: _by_penstock(spark, f"{folder}/update", given),
+            _BY_HAND: _by_hand(spark, f"{folder}/hand", given),
+        }
+        seconds = _measure(spark, ways, given, folder)
+        stop_session(spark)
+    arguments = {name: getattr(given, name) for name in ("rows", "changes", "batches", "warm_up", "memory")}
+    publish("update", arguments, _results(seconds), given.results)
+    return 0
+
+
+def _by_penstock(spark: SparkSession, path: str, given: argparse.Namespace) -> Way:
+    _create(spark, path, given.rows)
+    writer = UpdateWriter("windows", "bench.windows", path, UpdateKeys(("window", "shop"), distinct=True))
+
+    def apply(batch: DataFrame, number: int, count: int) -> None:
+        held = batch.localCheckpoint()
+        writer.apply(held, ("bench", number), count)
+        _jvm.release(held)
+
+    return apply
+
+
+def _by_hand(spark: SparkSession, path: str, given: argparse.Namespace) -> Way:
+    _create(spark, path, given.rows)
+
+    def apply(batch: DataFrame, number: int, count: int) -> None:
+        table = DeltaTable.forPath(batch.sparkSession, path).alias("t")
+        merge = table.merge(batch.alias("s"), "t.window <=> s.window AND t.shop <=> s.shop")
+        merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+    return apply
+
+
+def _measure(
+    spark: SparkSession, ways: dict[str, Way], given: argparse.Namespace, folder: str
+) -> dict[str, list[float]]:
+    measured: dict[str, list[float]] = {what: [] for what in ways}
+    for number in range(1, given.warm_up + given.batches + 1):
+        _changed(spark, number, given).write.parquet(f"{folder}/batch{number}")
+        batch = spark.read.parquet(f"{folder}/batch{number}")
+        count = batch.count()
+        for what, apply in ways.items():
+            started = time.monotonic()
+            apply(batch, number, count)
+            seconds = time.monotonic() - started
+            print(f"{'batch' if number > given.warm_up else 'warm-up'} {number}: {what} {seconds:.2f} s", flush=True)
+            if number > given.warm_up:
+                measured[what].append(seconds)
+    return measured
+
+
+def _results(measured: dict[str, list[float]]) -> list[dict[str, Any]]:
+    by_hand = statistics.median(measured[_BY_HAND])
+    return [
+        {
+            "what": what,
+            "goal": _GOAL_SECONDS if what == _UPDATE else None,
+            "seconds": [round(each, 3) for each in seconds],
+            "ratio_to_hand": round(statistics.median(seconds) / by_hand, 2),
+        }
+        for what, seconds in measured.items()
+    ]
+
+
+def _create(spark: SparkSession, path: str, rows: int) -> None:
+    builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(_windows(spark.range(0)).schema)
+    for name, value in {CHANGE_FEED: "true", **LAYOUT}.items():
+        builder = builder.property(name, value)
+    builder.execute()
+    _windows(spark.range(rows)).write.format("delta").mode("append").save(path)
+
+
+def _changed(spark: SparkSession, number: int, given: argparse.Namespace) -> DataFrame:
+    """Returns windows anywhere in the table, one in twenty of them new."""
+    old = (sf.rand(number) * given.rows).cast("long")
+    new = given.rows + number * given.changes + sf.col("id")
+    numbers = spark.range(given.changes).select(sf.when(sf.col("id") % 20 == 0, new).otherwise(old).alias("id"))
+    return _windows(numbers.distinct()).coalesce(1)
+
+
+def _windows(numbers: DataFrame) -> DataFrame:
+    start = sf.timestamp_seconds(sf.lit(1_767_225_600) + 300 * sf.floor(sf.col("id") / _SHOPS))
+    return numbers.select(
+        sf.struct(start.alias("start"), (start + sf.expr("INTERVAL 5 MINUTES")).alias("end")).alias("window"),
+        sf.concat(sf.lit("shop "), sf.col("id") % _SHOPS).alias("shop"),
+        (sf.rand() * 100).cast("long").alias("orders"),
+        (sf.rand() * 1000).alias("revenue"),
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = parser_of("update", __doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--changes", type=int, default=1_000, help="windows that a batch changes")
+    parser.add_argument("--batches", type=int, default=5, help="that are measured")
+    parser.add_argument("--warm-up", type=int, default=10, help="batches before those, not measured")
+    parser.add_argument("--memory", default="1g", help="of the driver")
+    return parse(parser)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
