@@ -38,6 +38,7 @@ def read_state(spark: SparkSession, checkpoint: str, operator: int, *, limit: in
     Raises:
         PySparkException, Py4JJavaError: Spark cannot read this state.
     """
+    _ = spark.streams  # starts what the tasks ask where a state is, which is else there only after a first query
     return tuple(
         _table(part, spark.read.format("statestore").options(operatorId=operator, **options).load(checkpoint), limit)
         for part, options in _parts(spark, checkpoint, operator)
