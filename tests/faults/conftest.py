@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.faults.failing_storage import Switches
 from tests.faults.table import print_table
 from tests.spark.session_settings import CHOSEN
 
@@ -18,8 +19,17 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    started = start_session(SessionConfig(name="faults", master="local[2]", spark_conf=CHOSEN))
+def switches(tmp_path_factory: pytest.TempPathFactory) -> Switches:
+    """Lets the storage fail for what runs on the session."""
+    return Switches(tmp_path_factory.mktemp("switches"))
+
+
+@pytest.fixture(scope="session")
+def spark(switches: Switches) -> Iterator[SparkSession]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in switches.environment().items():
+            patch.setenv(name, value)
+        started = start_session(SessionConfig(name="faults", master="local[2]", spark_conf=CHOSEN))
     yield started
     stop_session(started)
 

@@ -6,7 +6,6 @@ thread of Python in a wrapped function. A held thread says so by a file, and wai
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +13,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from tests.cli_runner import running
+from tests.faults import byteman
 from tests.faults.six_flows import KINDS, SixFlows
-
-from penstock.spark.setup.jars import ensure_jars
 
 Call = Literal["before", "after", "open"]
 """Before or after a file gets its name by a rename, or once it is open and empty."""
@@ -24,19 +22,11 @@ Call = Literal["before", "after", "open"]
 _STATEFUL: Final = ("windows", "dedup")
 _COMMIT: Final = "tables/shop/{table}/_delta_log/[0-9]{{20}}.json"
 _CHECKPOINT: Final = "checkpoints/shop/{table}/{table}/0"
-_METHODS: Final[Mapping[Call, str]] = {
-    "before": "METHOD rename(org.apache.hadoop.fs.Path, org.apache.hadoop.fs.Path)\nAT ENTRY\nBIND file = $2;",
-    "after": "METHOD rename(org.apache.hadoop.fs.Path, org.apache.hadoop.fs.Path)\nAT EXIT\nBIND file = $2;",
-    "open": "METHOD createOutputStreamWithMode\nAT EXIT\nBIND file = $1;",
+_METHODS: Final[Mapping[Call, tuple[str, str]]] = {
+    "before": (byteman.RENAME, "ENTRY"),
+    "after": (byteman.RENAME, "EXIT"),
+    "open": (byteman.CREATE, "EXIT"),
 }
-_RULE: Final = """
-RULE {kind}
-CLASS org.apache.hadoop.fs.RawLocalFileSystem
-{method} sign = new java.io.File("{sign}")
-IF file.toUri().getPath().matches(".*/{path}") AND {condition}
-DO sign.createNewFile(); delay(3600000)
-ENDRULE
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +40,16 @@ class JvmPlace:
 
     def rule(self, kind: str, sign: Path) -> str:
         """Returns the Byteman rule that holds the flow of this kind here."""
-        path = self.path.format(table=KINDS[kind])
-        within = f'callerMatches(".*{self.caller}.*", true, true, 1, 100)' if self.caller else "TRUE"
-        return _RULE.format(kind=kind, method=_METHODS[self.call], path=path, condition=within, sign=sign)
+        method, moment = _METHODS[self.call]
+        return byteman.rule(
+            kind,
+            method,
+            self.path.format(table=KINDS[kind]),
+            "sign.createNewFile(); delay(3600000)",
+            moment=moment,
+            condition=f'callerMatches(".*{self.caller}.*", true, true, 1, 100)' if self.caller else "TRUE",
+            bind=f'sign = new java.io.File("{sign}")',
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,18 +152,9 @@ def kill_at(kill: Kill, project: SixFlows, signs: Path) -> None:
                 rules += place.rule(kind, signs / kind)
             case PythonPlace(name=name):
                 held.append(f"{name}:{KINDS[kind]}={signs / kind}")
-    environ = {"HELD": " ".join(held), **(obeying(rules, signs) if rules else {})}
+    environ = {"HELD": " ".join(held), **(byteman.environment(rules, signs / "rules.btm") if rules else {})}
     command, *arguments = kill.command
     kill_when_held((command, project.directory, *arguments), environ, [signs / kind for kind in kill.places])
-
-
-def obeying(rules: str, folder: Path) -> dict[str, str]:
-    """Returns the environment in which a JVM obeys these rules of Byteman; they are written into the folder."""
-    script = folder / "rules.btm"
-    script.write_text(rules)
-    [byteman] = ensure_jars("byteman")
-    agent = f"-javaagent:{byteman}=script:{script},boot:{byteman}"
-    return {"JAVA_TOOL_OPTIONS": f"{os.environ['JAVA_TOOL_OPTIONS']} {agent}"}
 
 
 def kill_when_held(command: Sequence[object], environ: Mapping[str, str], signs: Sequence[Path]) -> None:

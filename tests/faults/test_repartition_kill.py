@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.cli_runner import penstock
-from tests.faults.crash_points import Call, JvmPlace, kill_when_held, obeying
+from tests.faults import byteman
+from tests.faults.crash_points import Call, JvmPlace, kill_when_held
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.storage import Storage
@@ -66,7 +67,9 @@ class Step:
         """Returns the environment in which the command is held here, and makes the sign."""
         folder.mkdir()
         if isinstance(self.place, str):
-            return obeying(JvmPlace(self.call, f"{_STAGED}/{self.place}").rule("dedup", sign), folder)
+            return byteman.environment(
+                JvmPlace(self.call, f"{_STAGED}/{self.place}").rule("dedup", sign), folder / "rules.btm"
+            )
         (folder / "sitecustomize.py").write_text(_HOLDS_A_RENAME)
         path = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
         return {"PYTHONPATH": os.pathsep.join(path), "HELD_RENAME": f"{self.call} {self.place} {sign}"}

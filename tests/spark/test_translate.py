@@ -50,6 +50,29 @@ def test_failures_of_a_running_flow(spark: SparkSession) -> None:
     assert failure_messages(nested) == ("outer", "middle", "Connection refused")
 
 
+def test_a_storage_that_does_not_work_is_told_from_what_it_keeps_from_being_done(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    java, hadoop = jvm.java, jvm.org.apache.hadoop.fs
+    file_system = ["org.apache.spark.sql.execution.SomeExec", "org.apache.hadoop.fs.RawLocalFileSystem"]
+    cases = [
+        (java.io.IOException("Input/output error"), file_system, "STORAGE_FAILED"),
+        (java.net.SocketTimeoutException("Read timed out"), ["org.apache.hadoop.fs.s3a.Invoker"], "STORAGE_FAILED"),
+        (hadoop.PathIOException("/t/offsets/1"), file_system, "STORAGE_FAILED"),
+        (java.io.IOException("write: No space left on device"), file_system, "STORAGE_FULL"),
+        (java.io.IOException("Stream is corrupted"), ["net.jpountz.lz4.LZ4BlockInputStream"], "FLOW_FAILED"),
+        (java.io.FileNotFoundException("/t/offsets/1"), file_system, "FLOW_FAILED"),
+        (java.net.SocketTimeoutException("Read timed out"), ["com.example.Client"], "FLOW_FAILED"),
+    ]
+    for thrown, classes, condition in cases:
+        frames = spark.sparkContext._gateway.new_array(java.lang.StackTraceElement, len(classes))  # type: ignore[union-attr]
+        for number, name in enumerate(classes):
+            frames[number] = java.lang.StackTraceElement(name, "call", "File.java", 1)
+        thrown.setStackTrace(frames)
+        error = translate_failure(_thrown(spark, java.lang.RuntimeException("outer", thrown)), dataset="d", flow="f")
+        assert (error.condition, error.retryable) == (condition, True), thrown.toString()
+        assert error.facts["detail"] == thrown.getMessage()
+
+
 def test_a_checkpoint_that_another_run_has_written_is_not_called_incompatible(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     thrown = getattr(jvm.org.apache.spark.sql.errors, "QueryExecutionErrors$").__getattr__("MODULE$")

@@ -125,6 +125,11 @@ class Reporter:
             error=error,
         )
 
+    def set_up_again(self, error: PenstockError, pause: float) -> None:
+        """A table could not be set up, and is tried again after `pause` seconds."""
+        reason = f"tries {error.dataset} again in {pause:g} s: {error.message}"
+        self.update(UpdateState.SETTING_UP_TABLES, reason=reason)
+
     def accepted_loss(self, flow: tuple[Identifier, str], condition: str, facts: Mapping[str, str]) -> None:
         """A flow, given by its target and name, goes on without data that it reported lost: a person accepted it."""
         target, name = flow

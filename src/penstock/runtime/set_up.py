@@ -2,27 +2,60 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Final
 
 from pyspark.sql import SparkSession
 
+from penstock.config import RetrySettings
+from penstock.errors import PenstockError
 from penstock.plan.changes import TableChanges
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable, UpdatePlan
+from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.spark import tables
 from penstock.spark.translate import translate_set_up
 
+_ONE_TRY: Final = RetrySettings(max_flow_retries=0)
 
-def set_up_tables(plan: UpdatePlan, spark: SparkSession) -> None:
+
+def set_up_tables(
+    plan: UpdatePlan,
+    spark: SparkSession,
+    *,
+    retries: RetrySettings = _ONE_TRY,
+    continuous: bool = False,
+    stop: threading.Event | None = None,
+    on_retry: Callable[[PenstockError, float], None] = lambda *_: None,
+) -> None:
     """Creates, empties and alters tables side by side: a commit is mostly waiting.
 
+    What can pass, such as a storage that does not answer, is tried again as `retries` say, by default not at all;
+    `on_retry` is told the error and the pause in seconds. When `stop` is set meanwhile, it ends early: the flows see
+    that as well.
+
     Raises:
-        PenstockError: what a table does not allow, with its name and place.
+        PenstockError: what a table does not allow, with its name and place, or the last error of a table.
     """
     stages = [stage for stage in plan.stages if isinstance(stage, (CreateTable, ResetTable, AlterTable))]
     if not stages:
         return
+
+    def set_up(stage: CreateTable | ResetTable | AlterTable) -> None:
+        with suppress(Stopped):
+            run_with_retries(
+                partial(_set_up_table, stage, spark),
+                settings=retries,
+                continuous=continuous,
+                stop=stop or threading.Event(),
+                on_retry=on_retry,
+            )
+
     with ThreadPoolExecutor(max_workers=min(4, len(stages)), thread_name_prefix="table") as pool:
-        for done in [pool.submit(_set_up_table, stage, spark) for stage in stages]:
+        for done in [pool.submit(set_up, stage) for stage in stages]:
             done.result()
 
 

@@ -39,6 +39,7 @@ from penstock.storage.checkpoint import (
     DamagedFile,
     UnknownVersion,
     parse_planned_batch,
+    remove_unfinished_plan,
     repair,
     state_partitions,
 )
@@ -122,6 +123,7 @@ class StreamingFlow:
                 reason = f"computes batch {again} once more and writes nothing: its target has the rows already"
                 services.reporter.flow(self._flow, FlowStatus.STARTING, reason=reason, level=Level.WARN)
                 writer = BatchAgain(again)
+            remove_unfinished_plan(self._checkpoint)
             query = self._start(built, writer, follows=follows)
             run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)

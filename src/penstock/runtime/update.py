@@ -141,7 +141,14 @@ def _run(
     for flow, loss in accepted.items():
         reporter.accepted_loss(flow, loss.condition, loss.facts)
     reporter.update(UpdateState.SETTING_UP_TABLES)
-    set_up_tables(plan, workspace.spark)
+    set_up_tables(
+        plan,
+        workspace.spark,
+        retries=config.retries,
+        continuous=not config.trigger.stops,
+        stop=stopping.stop,
+        on_retry=reporter.set_up_again,
+    )
     flows = tuple(stage for stage in plan.stages if isinstance(stage, FlowStage))
     for stage in plan.of_type(ExcludeDataset):
         reporter.excluded(stage.dataset, stage.explanation)

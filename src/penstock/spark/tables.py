@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from delta.tables import DeltaTable, DeltaTableBuilder
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.errors import ConfigError
 from penstock.graph.elements import Table
 from penstock.graph.schema import Schema
 from penstock.graph.sql_names import literal, quoted
+from penstock.storage.delta_log import remove_unfinished_log
 
 
 def create_table(
@@ -22,6 +25,8 @@ def create_table(
     Raises:
         AnalysisException, Py4JJavaError: what Delta says of schema, properties or path.
     """
+    with suppress(ConfigError):  # Spark reaches more places than Python does
+        remove_unfinished_log(path)
     _define(DeltaTable.createIfNotExists(spark), table, path, schema, properties)
 
 

@@ -58,6 +58,15 @@ _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedExceptio
 _DATA_EXCEPTION = "22"  # the class of SQLSTATE: a cast, an overflow, a division by zero; the same at each attempt
 _TRACEBACK = "Traceback (most recent call last)"
 _LOG_FILE = re.compile(r"(?P<table>.+)/_delta_log/(?P<file>[^/]+)")
+_IO_FAILURES = (
+    "java.io.IOException",
+    "java.net.SocketTimeoutException",
+    "java.nio.file.FileSystemException",
+    "org.apache.hadoop.fs.FSError",
+    "org.apache.hadoop.fs.PathIOException",
+)
+_FILE_SYSTEMS = ("org.apache.hadoop.fs.", "org.apache.spark.sql.execution.streaming.checkpointing.")
+"""Whoever throws one of those below a call of these has met a disk or an object store that does not work."""
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _NO_ANSWER = re.compile(r"java\.net\.(Connect|NoRouteToHost|UnknownHost)Exception")
 _KAFKA_AWAY = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")
@@ -72,6 +81,8 @@ class Cause:
     message: str
     parameters: dict[str, str]
     sql_state: str | None = None
+    is_storage: bool = False
+    """Whether the storage itself has failed: no file is missing or damaged, but could not be read or written."""
 
 
 def translate_analysis(
@@ -143,6 +154,11 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
         error.dataset = error.dataset or dataset
         return error
     causes = tuple(causes_of(error))
+    # First, because Spark wraps it into what it could not do for it, such as to load a state.
+    if failed := next((cause for cause in causes if cause.is_storage), None):
+        full = _DISK_FULL.search(failed.message)
+        condition = "STORAGE_FULL" if full else "STORAGE_FAILED"
+        return ExternalError(condition, dataset=dataset, detail=_first_line(failed.message))
     for cause in causes:
         if known := _known_failure(cause, dataset, flow):
             return known
@@ -275,8 +291,14 @@ def causes_of(error: BaseException) -> Iterator[Cause]:
                 with suppress(Py4JError):  # reflection finds no method on a class that Scala made private
                     found = throwable.getMessageParameters()
                     parameters = {str(key): str(found[key]) for key in found} if found else {}
-            yield Cause(throwable.getClass().getName(), condition, str(throwable.getMessage()), parameters, state)
+            name = throwable.getClass().getName()
+            is_storage = name in _IO_FAILURES and _is_thrown_by_storage(throwable)
+            yield Cause(name, condition, str(throwable.getMessage()), parameters, state, is_storage)
             throwable = throwable.getCause()
+
+
+def _is_thrown_by_storage(throwable: Any) -> bool:
+    return any(frame.getClassName().startswith(_FILE_SYSTEMS) for frame in throwable.getStackTrace())
 
 
 def _jvm_is_gone(error: BaseException, causes: tuple[Cause, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the log of a Delta table still says what its writers have written to it."""
+"""Whether the log of a Delta table still says what its writers have written to it, if they have got to that."""
 
 from __future__ import annotations
 
@@ -80,6 +80,19 @@ def log_damage(table: DeltaTable) -> LogDamage | None:
     return LogDamage(f"tells of {len(uris)} files, and had {noted.files} {had}", changed)
 
 
+def remove_unfinished_log(table: str) -> None:
+    """Removes what the interrupted creation of a table has left: a log without a file, in a folder without one.
+
+    Delta takes such a folder for a table, which it then does not find.
+
+    Raises:
+        ConfigError: STORAGE_NOT_READABLE, STORAGE_NOT_WRITABLE.
+    """
+    storage = Storage(table)
+    if storage.exists("_delta_log") and all(_is_temporary(file.name) for file in storage.walk()):
+        storage.delete("_delta_log")
+
+
 def damaged_files(uri: str) -> Iterator[tuple[str, str]]:
     """Yields the files of a table's log that do not fit Hadoop's checksum beside them, and what is wrong, as "it …".
 
@@ -127,6 +140,11 @@ def _changed_commits(storage: Storage, newest: int) -> Iterator[int]:
             sound = False
         if not sound:
             yield version
+
+
+def _is_temporary(file: str) -> bool:
+    folder, _, name = file.partition("/")
+    return folder == "_delta_log" and name.startswith(".")
 
 
 def _file_names(paths: Iterable[str]) -> frozenset[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
 
-from penstock.errors import ConfigError, ExternalError
+from penstock.errors import ConfigError, ExternalError, PenstockError
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _PACKAGE_OF_SCHEME: Final = {"s3": "s3fs", "s3a": "s3fs"}
 _GUARD_SECONDS: Final = 0.5
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_BROKEN: Final = frozenset(
+    {errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN, errno.EHOSTUNREACH}
+)
+"""A disk or a file server that does not answer; other errors are about one path, and the user's to correct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,9 @@ class Storage:
     `memory://…` (this process only, for tests), or `s3a://…` when `s3fs` is installed. Every
     `location` parameter is a URI under it, as `StorageLayout` returns, or a path relative to it.
 
-    Reading what does not exist raises FileNotFoundError, and writing where no space is left ExternalError STORAGE_FULL,
-    wherever STORAGE_NOT_WRITABLE is named. Nothing here is retried.
+    Reading what does not exist raises FileNotFoundError. Wherever STORAGE_NOT_READABLE or STORAGE_NOT_WRITABLE is
+    named, a disk that does not answer raises ExternalError STORAGE_FAILED, and writing where no space is left
+    STORAGE_FULL. Nothing here is retried.
 
     Raises:
         ConfigError: STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
@@ -293,7 +298,7 @@ def _reading(uri: str) -> Iterator[None]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise ConfigError("STORAGE_NOT_READABLE", path=uri, reason=error.strerror or error) from error
+        raise _failure("STORAGE_NOT_READABLE", uri, error) from error
 
 
 @contextmanager
@@ -305,4 +310,10 @@ def _writing(uri: str, *, passing: type[OSError] | None = None) -> Iterator[None
             raise
         if error.errno in _FULL:
             raise ExternalError("STORAGE_FULL", detail=f"{uri}: {error.strerror}") from error
-        raise ConfigError("STORAGE_NOT_WRITABLE", path=uri, reason=error.strerror or error) from error
+        raise _failure("STORAGE_NOT_WRITABLE", uri, error) from error
+
+
+def _failure(condition: str, uri: str, error: OSError) -> PenstockError:
+    if error.errno in _BROKEN:
+        return ExternalError("STORAGE_FAILED", detail=f"{uri}: {error.strerror}")
+    return ConfigError(condition, path=uri, reason=error.strerror or error)

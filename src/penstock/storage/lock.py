@@ -123,7 +123,7 @@ def refuse_if_locked(storage: str) -> None:
     opened = Storage(storage)
     try:
         holder = read_holder(opened)
-    except ConfigError:
+    except (ConfigError, ExternalError):
         return  # whoever takes the lock is told what is wrong with the storage
     if holder is not None and holder.alive():
         raise _locked(opened, holder)

@@ -35,6 +35,16 @@ def counts_healthy():
 """
 
 
+def test_a_table_whose_creation_was_interrupted_is_created(project: PipelineProject) -> None:
+    project.write(FLOWS)
+    project.arrive("1", [{"id": 1}, {"id": 2}])
+    log = project.path("healthy") / "_delta_log"
+    (log / "_staged_commits").mkdir(parents=True)
+    (log / ".00000000000000000000.json.1b4e28ba.tmp").write_text("{")
+    assert project.run(refresh=("healthy",)).errors == ()
+    assert project.rows("healthy", "id") == [1, 2]
+
+
 def test_a_failing_flow_is_retried_then_fails_and_takes_its_readers_only(project: PipelineProject) -> None:
     project.write(FLOWS)
     project.arrive("1", [{"id": 1}, {"id": 2}])

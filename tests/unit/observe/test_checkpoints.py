@@ -35,6 +35,7 @@ from penstock.observe.checkpoints.inventory import Inventory
 from penstock.observe.checkpoints.verify import verify
 from penstock.plan.state import GENERATION
 from penstock.storage import StorageLayout
+from penstock.storage.checkpoint import snapshots
 
 
 @pytest.fixture
@@ -133,10 +134,80 @@ def test_a_snapshot_of_state_is_a_whole_archive(layout: StorageLayout, tmp_path:
     assert conditions(layout) == ["CHECKPOINT_FILE_DAMAGED"]
 
 
+SNAPSHOTS = ("zip", "an emptied zip", "a torn part", "a part that is gone")
+
+
+def _snapshot(layout: StorageLayout, version: int, part: str = "000008-a.sst") -> tuple[Path, Path]:
+    """Writes a snapshot as RocksDB's of Spark; returns the archive, and the part beside it."""
+    checkpoint = place(layout, HOURLY)
+    sst = checkpoint / "state/0/0/SSTs" / part
+    write(checkpoint, f"state/0/0/SSTs/{part}", b"rows of RocksDB")
+    archive = checkpoint / f"state/0/0/{version}.zip"
+    told = {"sstFiles": [{"localFileName": "8.sst", "dfsSstFileName": part, "sizeBytes": sst.stat().st_size}]}
+    with zipfile.ZipFile(archive, "w") as written:
+        written.writestr("metadata", f"v1\n{json.dumps(told)}")
+    return archive, sst
+
+
+def _damage_snapshot(damage: str, archive: Path, part: Path) -> Path:
+    match damage:
+        case "an emptied zip":
+            archive.write_bytes(b"")
+        case "a torn part":
+            part.write_bytes(part.read_bytes()[:7])
+            part.with_name(f".{part.name}.crc").unlink()  # nothing but its size tells
+        case "a part that is gone":
+            part.unlink()
+    return archive if "zip" in damage else part
+
+
+@pytest.mark.parametrize("damage", SNAPSHOTS)
+def test_a_damaged_snapshot_is_no_finding_where_spark_replays_the_changes(layout: StorageLayout, damage: str) -> None:
+    _snapshot(layout, 2)
+    _damage_snapshot(damage, *_snapshot(layout, 4, "000009-b.sst"))
+    assert findings(layout) == [], "from the snapshot of version 2"
+    for file in ("2.zip", "1.changelog"):
+        (place(layout, HOURLY) / "state/0/0" / file).unlink()
+    assert (findings(layout) == []) == (damage == "zip"), "nothing leads to version 2 any more"
+
+
+@pytest.mark.parametrize("damage", SNAPSHOTS[1:])
+def test_a_damaged_snapshot_is_a_finding_where_nothing_leads_around_it(layout: StorageLayout, damage: str) -> None:
+    _snapshot(layout, 2)
+    archive, part = _snapshot(layout, 4, "000009-b.sst")
+    damaged = _damage_snapshot(damage, archive, part)
+    changes = place(layout, HOURLY) / "state/0/0/3.changelog"
+    changes.write_bytes(changes.read_bytes()[:7])
+    found = [(finding.condition, finding.facts["file"]) for finding in findings(layout)]
+    name = "CHECKPOINT_FILE_MISSING" if "gone" in damage else "CHECKPOINT_FILE_DAMAGED"
+    assert sorted(found) == sorted([("CHECKPOINT_FILE_DAMAGED", str(changes)), (name, str(damaged))])
+    changes.unlink()
+    assert (name, str(damaged)) in [(finding.condition, finding.facts["file"]) for finding in findings(layout)]
+
+
+def test_a_damaged_part_of_two_snapshots_is_one_finding(layout: StorageLayout) -> None:
+    (place(layout, HOURLY) / "state/0/0/1.changelog").unlink()
+    for version in (2, 4):
+        _, part = _snapshot(layout, version)
+    part.write_bytes(b"ROWS of RocksDB")
+    assert conditions(layout) == ["CHECKPOINT_FILE_DAMAGED"]
+
+
+def test_changes_beyond_what_spark_replays_do_not_replace_a_snapshot(
+    layout: StorageLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "MOST_CHANGES_REPLAYED", 3)
+    _damage_snapshot("an emptied zip", *_snapshot(layout, 3))
+    assert conditions(layout) == ["CHECKPOINT_FILE_DAMAGED"], "four changes from an empty state to version 4"
+    _snapshot(layout, 1, "000009-b.sst")
+    assert findings(layout) == []
+
+
 @pytest.mark.parametrize("bit", [(28, 0), (29, 1), (284, 0), (290, 6), (292, 0), (294, 2), (351, 0)])
 def test_a_changed_bit_of_an_archive_is_damage(layout: StorageLayout, bit: tuple[int, int]) -> None:
     """Each of these makes `zipfile` raise an exception of another class."""
     archive = place(layout, HOURLY) / "state/0/0/4.zip"
+    (archive.parent / "3.changelog").unlink()  # so that it is needed
     with zipfile.ZipFile(archive, "w") as written:
         content = bytes(random.Random(1).choices(range(64), k=300))
         written.writestr(zipfile.ZipInfo("1.sst"), content, zipfile.ZIP_DEFLATED)

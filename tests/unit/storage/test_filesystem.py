@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, ExternalError
 from penstock.storage import Storage
 
 
@@ -97,6 +100,24 @@ def test_a_folder_read_as_a_file(tmp_path: Path) -> None:
         Storage(str(tmp_path)).read_text("")
     assert caught.value.condition == "STORAGE_NOT_READABLE"
     assert caught.value.facts["path"] == str(tmp_path)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE])
+def test_a_disk_that_does_not_answer_is_no_path_to_correct(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    storage = Storage(str(tmp_path))
+    storage.write_text_atomic("f", "1")
+    monkeypatch.setattr(os, "replace", away)
+    monkeypatch.setattr(LocalFileSystem, "_open", away)
+    for action in (lambda: storage.write_text_atomic("f", "2"), lambda: storage.read_bytes("f")):
+        with pytest.raises(ExternalError) as caught:
+            action()
+        assert (caught.value.condition, caught.value.retryable) == ("STORAGE_FAILED", True)
+        assert caught.value.facts["detail"] == f"{tmp_path}/f: {os.strerror(number)}"
 
 
 def test_a_scheme_that_nobody_knows() -> None:

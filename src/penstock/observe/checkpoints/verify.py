@@ -8,11 +8,22 @@ from dataclasses import dataclass
 from penstock.errors import PenstockError
 from penstock.events.flow_records import FlowRecord
 from penstock.observe.checkpoints.inventory import Inventory, StoredCheckpoint
-from penstock.observe.checkpoints.rules import batches, files, lost, rewinding, shared, sources, state, target
+from penstock.observe.checkpoints.rules import (
+    batches,
+    files,
+    lost,
+    rewinding,
+    shared,
+    snapshots,
+    sources,
+    state,
+    target,
+)
 
 _RULES: tuple[Callable[[StoredCheckpoint], Iterator[PenstockError]], ...] = (
     rewinding.check,
     files.check,
+    snapshots.check,
     batches.check,
     sources.check,
     state.check,

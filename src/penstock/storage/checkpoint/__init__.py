@@ -23,7 +23,14 @@ from penstock.storage.checkpoint.logs import (
     parse_source_log,
     parse_source_step,
 )
-from penstock.storage.checkpoint.newest import Finding, NewestFiles, Repair, check_newest, repair
+from penstock.storage.checkpoint.newest import (
+    Finding,
+    NewestFiles,
+    Repair,
+    check_newest,
+    remove_unfinished_plan,
+    repair,
+)
 from penstock.storage.checkpoint.one_batch import copy_before, copy_state_after, repeatable_batches
 from penstock.storage.checkpoint.partitions import (
     SHUFFLE_PARTITIONS,
@@ -37,6 +44,7 @@ from penstock.storage.checkpoint.planned_files import ChangedFiles, PlannedFile,
 from penstock.storage.checkpoint.pruning import former_checkpoints
 from penstock.storage.checkpoint.rebuild import rebuild
 from penstock.storage.checkpoint.rewind import forget_rewind, note_rewind, rewind
+from penstock.storage.checkpoint.snapshots import SnapshotDamage, damaged_snapshots, is_snapshot_file
 from penstock.storage.checkpoint.source_offsets import move_source, newest_batch, newest_offsets
 from penstock.storage.checkpoint.sources import missing_source_files
 from penstock.storage.checkpoint.state import (
@@ -68,6 +76,7 @@ __all__ = [
     "PlannedFile",
     "Repair",
     "Restoration",
+    "SnapshotDamage",
     "StateStore",
     "UnknownVersion",
     "begin_repartition",
@@ -77,9 +86,11 @@ __all__ = [
     "copy_before",
     "copy_state_after",
     "damage_of",
+    "damaged_snapshots",
     "divides_anew",
     "forget_rewind",
     "former_checkpoints",
+    "is_snapshot_file",
     "missing_source_files",
     "missing_state_files",
     "move_source",
@@ -101,6 +112,7 @@ __all__ = [
     "planned_files",
     "read_backup",
     "rebuild",
+    "remove_unfinished_plan",
     "repair",
     "repeatable_batches",
     "replace_file",

@@ -104,6 +104,19 @@ def repair(folder: CheckpointFolder, chosen: Repair) -> None:
     folder.storage.delete(chosen.file)
 
 
+def remove_unfinished_plan(checkpoint: str) -> None:
+    """Removes what an interrupted write of a query's first plan has left; Spark refuses to plan beside it.
+
+    Raises:
+        ConfigError: STORAGE_NOT_READABLE, STORAGE_NOT_WRITABLE.
+    """
+    storage = Storage(checkpoint)
+    files = [file.name for file in storage.list("offsets")]
+    if all(name.startswith(".") for name in files):
+        for name in files:
+            storage.delete(f"offsets/{name}")
+
+
 def _check_query_id(folder: CheckpointFolder, found: NewestFiles) -> None:
     if "metadata" not in folder.files:
         found.findings.append(_missing(folder, "metadata"))

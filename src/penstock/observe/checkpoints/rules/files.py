@@ -1,4 +1,4 @@
-"""Each file holds what Spark writes there, whole."""
+"""Each file but a snapshot of state holds what Spark writes there, whole."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from penstock.errors import StateError
 from penstock.observe.checkpoints.inventory import StoredCheckpoint
-from penstock.storage.checkpoint import UnknownVersion, damage_of
+from penstock.storage.checkpoint import UnknownVersion, damage_of, is_snapshot_file
 
 
 def check(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
     """Yields CHECKPOINT_FILE_DAMAGED and CHECKPOINT_VERSION_UNKNOWN."""
     for name, file in checkpoint.folder.files.items():
+        if is_snapshot_file(name):
+            continue
         try:
             reason = damage_of(checkpoint.folder, name)
         except UnknownVersion as error:

@@ -1,0 +1,128 @@
+"""Places at which the storage can fail a flow, and the means to let it fail there.
+
+Of Spark's own `FailureInjectionCheckpointFileManager` (its published `-tests` jar) nothing is used: it fails writes and
+renames of checkpoints only, by switches inside of Scala objects, and that jar wants those of Spark's whole test suite.
+A rule of Byteman, which holds threads in the crash-point sweep already, fails any call of the file system, by path:
+reads and listings as well, and what Delta writes. It stands below Hadoop's checksums and below every file manager.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+from tests.faults import byteman
+from tests.faults.six_flows import KINDS, SixFlows
+
+from penstock.config import load_project
+from penstock.errors import PenstockError, SeveralErrors
+from penstock.plan.selection import RefreshSelection
+from penstock.runtime import run_update
+from penstock.spark._jvm import jvm
+
+REASON: Final = "Input/output error"
+"""What Linux says when a disk does not answer."""
+
+_CHECKPOINT: Final = "checkpoints/shop/{table}/{table}/0"
+_STATE: Final = f"{_CHECKPOINT}/state/0/[0-9]+"
+_LOG: Final = "tables/shop/{table}/_delta_log"
+_RETRIES: Final = "retries: {max_flow_retries: 2, first_delay: 0.1 seconds, longest_delay: 0.2 seconds}\n"
+_SNAPSHOTS_ONLY: Final = {"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A call of the local file system, for files whose path below the storage matches `path`."""
+
+    name: str
+    method: str
+    path: str
+
+
+Places = Mapping[str, Place]
+"""Where each kind of flow fails."""
+
+PLAN_NAMED: Final = Place("a plan gets its name", byteman.RENAME, f"{_CHECKPOINT}/offsets/[0-9]+")
+COMMIT_NAMED: Final = Place("a commit gets its name", byteman.RENAME, f"{_CHECKPOINT}/commits/[0-9]+")
+DATA_OPENED: Final = Place("a data file is opened", byteman.CREATE, "tables/shop/{table}/part-[^/]*[.]parquet")
+TABLE_NAMED: Final = Place("a commit of Delta gets its name", byteman.RENAME, f"{_LOG}/[0-9]{{{{20}}}}[.]json")
+CHANGES_NAMED: Final = Place("changes of state get their name", byteman.RENAME, f"{_STATE}/[0-9]+[.]changelog")
+SNAPSHOT_NAMED: Final = Place("a snapshot of state gets its name", byteman.RENAME, f"{_STATE}/[0-9]+[.]zip")
+
+PLACES: Final[Places] = {
+    "append": PLAN_NAMED,
+    "quarantine": COMMIT_NAMED,
+    "SCD1": DATA_OPENED,
+    "SCD2": TABLE_NAMED,
+    "windows": CHANGES_NAMED,
+    "dedup": SNAPSHOT_NAMED,
+}
+"""Every kind of flow fails in another place; `dedup` keeps its state as snapshots only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """Lets the storage fail in a JVM that was started with its `environment`: the rules look for files in `folder`."""
+
+    folder: Path
+
+    def environment(self) -> dict[str, str]:
+        """Returns the environment for the start of that JVM."""
+        rules = {self._rule(place, kind) for kind, place in PLACES.items()}
+        return byteman.environment("".join(sorted(rules)), self.folder / "rules.btm")
+
+    @contextmanager
+    def failing(self, places: Places) -> Iterator[Callable[[], set[str]]]:
+        """Lets the storage fail once at each of these places; yields what tells the kinds of flows that have met it."""
+        for kind, place in places.items():
+            self._file(place, kind, "once").touch()
+        try:
+            yield lambda: {kind for kind, place in places.items() if self._file(place, kind, "met").exists()}
+        finally:
+            for kind, place in places.items():
+                for name in ("once", "met"):
+                    self._file(place, kind, name).unlink(missing_ok=True)
+
+    def _rule(self, place: Place, kind: str) -> str:
+        files = ((name, self._file(place, kind, name)) for name in ("once", "met"))
+        return byteman.rule(
+            f"{kind}: {place.name}",
+            place.method,
+            place.path.format(table=KINDS[kind]),
+            f'met.createNewFile(); THROW new java.io.IOException("{REASON}")',
+            condition="once.delete()",
+            bind="; ".join(f'{name} = new java.io.File("{file}")' for name, file in files),
+        )
+
+    def _file(self, place: Place, kind: str, name: str) -> Path:
+        return self.folder / f"{kind}, {place.name}.{name}"
+
+
+class FailingFlows:
+    """The six flows, run in this process on the session of the tests."""
+
+    def __init__(self, directory: Path, spark: SparkSession) -> None:
+        self.flows = SixFlows(directory)
+        self._spark = spark
+        settings, pipeline = directory / "penstock.yml", directory / "pipeline.py"
+        settings.write_text(settings.read_text() + _RETRIES)
+        text = pipeline.read_text()
+        told = rf"\1, spark_conf={_SNAPSHOTS_ONLY}\2"
+        text, count = re.subn(rf"(@dlt[.]table[(].*)([)].*\ndef {KINDS['dedup']}[(])", told, text)
+        assert count == 1
+        pipeline.write_text(text)
+
+    def run(self) -> Sequence[PenstockError]:
+        """Runs an update to its end, as if nobody had seen its tables; returns the errors with which it ended."""
+        jvm(self._spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
+        try:
+            return run_update(load_project(self.flows.directory), RefreshSelection(), spark=self._spark).errors
+        except SeveralErrors as several:
+            return several.errors
+        except PenstockError as error:
+            return (error,)
