@@ -22,6 +22,12 @@ from penstock.events import Event, EventType, read_events
 _OVERLAPS = int(os.environ.get("FAULT_OVERLAPS", "40"))
 _ROWS = 50
 _TABLES = ("bronze", "silver", "copy")
+_SETTINGS = """
+name: overlaps
+schema: shop
+trigger: 500 milliseconds  # batches without a pause would leave maintenance little of two cores
+maintenance: {interval: 1 second}
+"""
 _PIPELINE = f"""
 import dlt
 import penstock as ps
@@ -75,7 +81,7 @@ class _Seen:
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_maintenance_and_flows_never_mind_each_other(tmp_path: Path, record_property: RecordProperty) -> None:
-    (tmp_path / "penstock.yml").write_text("name: overlaps\nschema: shop\nmaintenance: {interval: 1 second}\n")
+    (tmp_path / "penstock.yml").write_text(_SETTINGS)
     (tmp_path / "pipeline.py").write_text(_PIPELINE)
     seen = _Seen()
     log = _following(tmp_path / ".penstock")
