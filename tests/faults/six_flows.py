@@ -147,9 +147,7 @@ class SixFlows:
         self.directory = directory
         self.files = 0
         self.input.mkdir(parents=True)
-        (directory / "pipeline.py").write_text(
-            PIPELINE.replace("FILES_A_BATCH = 1", f"FILES_A_BATCH = {files_a_batch}")
-        )
+        self.take(files_a_batch)
         (directory / "penstock.yml").write_text(
             # More cores than there are: a task that is held must not keep those of other flows waiting.
             "name: six\nschema: shop\nmaster: local[16]\n"
@@ -157,6 +155,11 @@ class SixFlows:
             # As in tests/spark: what runs once is not worth compiling.
             "  spark.sql.codegen.wholeStage: false\n  spark.sql.codegen.factoryMode: NO_CODEGEN\n"
         )
+
+    def take(self, files_a_batch: int) -> None:
+        """Says how many files a batch takes from now on, at most."""
+        pipeline = PIPELINE.replace("FILES_A_BATCH = 1", f"FILES_A_BATCH = {files_a_batch}")
+        (self.directory / "pipeline.py").write_text(pipeline)
 
     @property
     def input(self) -> Path:

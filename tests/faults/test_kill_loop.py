@@ -53,6 +53,7 @@ def test_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path, record_
             arriving.join()
         killed[victim] += 1
     batches = _batches(project)
+    project.take(10 * _FILES_A_BATCH)  # those that wait would take longer than the kills
     penstock("run", project.directory, timeout=_CATCHING_UP).expect(0)
     project.arrive()
     penstock("run", project.directory, timeout=_CATCHING_UP).expect(0)
