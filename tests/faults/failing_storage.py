@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from pyspark.sql import SparkSession
 from tests.faults import byteman
@@ -44,6 +44,9 @@ class Place:
     path: str
 
 
+HowOften = Literal["once", "always"]
+_FILES: Final[tuple[str, ...]] = ("once", "always", "met")  # the first two ask for a failure, the last tells of one
+
 Places = Mapping[str, Place]
 """Where each kind of flow fails."""
 
@@ -54,7 +57,7 @@ TABLE_NAMED: Final = Place("a commit of Delta gets its name", byteman.RENAME, f"
 CHANGES_NAMED: Final = Place("changes of state get their name", byteman.RENAME, f"{_STATE}/[0-9]+[.]changelog")
 SNAPSHOT_NAMED: Final = Place("a snapshot of state gets its name", byteman.RENAME, f"{_STATE}/[0-9]+[.]zip")
 
-PLACES: Final[Places] = {
+WRITES: Final[Places] = {
     "append": PLAN_NAMED,
     "quarantine": COMMIT_NAMED,
     "SCD1": DATA_OPENED,
@@ -62,7 +65,17 @@ PLACES: Final[Places] = {
     "windows": CHANGES_NAMED,
     "dedup": SNAPSHOT_NAMED,
 }
-"""Every kind of flow fails in another place; `dedup` keeps its state as snapshots only."""
+"""Every kind of flow fails to write in another place; `dedup` keeps its state as snapshots only."""
+
+READS: Final[Places] = {
+    "append": Place("the commits are listed", byteman.LIST, f"{_CHECKPOINT}/commits"),
+    "quarantine": Place("the plans are listed", byteman.LIST, f"{_CHECKPOINT}/offsets"),
+    "SCD1": Place("a commit of Delta is opened", byteman.OPEN, f"{_LOG}/[0-9]{{{{20}}}}[.]json"),
+    "SCD2": Place("the log of Delta is listed", byteman.LIST, _LOG),
+    "windows": Place("changes of state are opened", byteman.OPEN, f"{_STATE}/[0-9]+[.]changelog"),
+    "dedup": Place("a snapshot of state is opened", byteman.OPEN, f"{_STATE}/[0-9]+[.]zip"),
+}
+"""Every kind of flow fails to read in another place, some of them before their first batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +86,53 @@ class Switches:
 
     def environment(self) -> dict[str, str]:
         """Returns the environment for the start of that JVM."""
-        rules = {self._rule(place, kind) for kind, place in PLACES.items()}
+        rules = {self._rule(place, kind) for places in (WRITES, READS) for kind, place in places.items()}
+        rules |= {self._slow(method) for method in (byteman.RENAME, byteman.CREATE, byteman.OPEN, byteman.LIST)}
         return byteman.environment("".join(sorted(rules)), self.folder / "rules.btm")
 
     @contextmanager
-    def failing(self, places: Places) -> Iterator[Callable[[], set[str]]]:
-        """Lets the storage fail once at each of these places; yields what tells the kinds of flows that have met it."""
+    def failing(self, places: Places, how_often: HowOften = "once") -> Iterator[Callable[[], set[str]]]:
+        """Lets the storage fail at each of these places; yields what tells the kinds of flows that have met it."""
         for kind, place in places.items():
-            self._file(place, kind, "once").touch()
+            self._file(place, kind, how_often).touch()
         try:
             yield lambda: {kind for kind, place in places.items() if self._file(place, kind, "met").exists()}
         finally:
             for kind, place in places.items():
-                for name in ("once", "met"):
+                for name in _FILES:
                     self._file(place, kind, name).unlink(missing_ok=True)
 
+    @contextmanager
+    def slow(self) -> Iterator[None]:
+        """Lets each call for a file below a storage take a fifth of a second longer."""
+        self._slowly.touch()
+        try:
+            yield
+        finally:
+            self._slowly.unlink()
+
+    @property
+    def _slowly(self) -> Path:
+        return self.folder / "slow"
+
+    def _slow(self, method: str) -> str:
+        return byteman.rule(
+            f"slow: {method}",
+            method,
+            "[.]penstock/.*",
+            "Thread.sleep(200)",
+            condition="slow.exists()",
+            bind=f'slow = new java.io.File("{self._slowly}")',
+        )
+
     def _rule(self, place: Place, kind: str) -> str:
-        files = ((name, self._file(place, kind, name)) for name in ("once", "met"))
+        files = ((name, self._file(place, kind, name)) for name in _FILES)
         return byteman.rule(
             f"{kind}: {place.name}",
             place.method,
             place.path.format(table=KINDS[kind]),
             f'met.createNewFile(); THROW new java.io.IOException("{REASON}")',
-            condition="once.delete()",
+            condition="(once.delete() OR always.exists())",
             bind="; ".join(f'{name} = new java.io.File("{file}")' for name, file in files),
         )
 

@@ -1,16 +1,21 @@
-"""The storage fails once for each flow: all go on by themselves, and every table is right afterwards.
+"""The storage fails: for a moment, and all flows go on by themselves; or until they give up, and the next run goes on.
+
+Or it is slow, and nothing but time is lost.
 
 Six flows fail in one run, each in a call of its own; `failing_storage.py` says which, and why by Byteman.
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.faults.failing_storage import PLACES, FailingFlows, Switches
+from tests.faults.failing_storage import READS, REASON, WRITES, FailingFlows, Places, Switches
 from tests.faults.six_flows import KINDS
+
+from penstock.events import read_events
 
 
 @pytest.mark.timeout(600)
@@ -19,7 +24,63 @@ def test_a_storage_that_fails_each_flow_once_is_tried_again(
 ) -> None:
     project = FailingFlows(tmp_path / "six", spark)
     project.flows.arrive(2)
-    with switches.failing(PLACES) as met:
+    with switches.failing(WRITES) as met:
         assert project.run() == ()
         assert met() == {*KINDS}
     assert project.flows.differing() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_storage_that_cannot_be_read_once_is_tried_again(
+    spark: SparkSession, switches: Switches, tmp_path: Path
+) -> None:
+    project = _project_that_has_run(tmp_path, spark)
+    with switches.failing(READS) as met:
+        assert project.run() == ()
+        assert met() == {*KINDS}
+    assert project.flows.differing() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("places", [WRITES, READS], ids=["writes", "reads"])
+def test_a_storage_that_goes_on_failing_ends_the_flows_and_the_next_run_completes(
+    spark: SparkSession, switches: Switches, tmp_path: Path, places: Places
+) -> None:
+    project = _project_that_has_run(tmp_path, spark)
+    with switches.failing(places, "always") as met:
+        errors = project.run()
+        assert met() == {*KINDS}
+    assert {error.condition for error in errors} == {"STORAGE_FAILED"}
+    assert all(REASON in str(error) for error in errors)
+    assert project.run() == ()
+    assert project.flows.differing() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_slow_storage_costs_nothing_but_time(spark: SparkSession, switches: Switches, tmp_path: Path) -> None:
+    project = _project_that_has_run(tmp_path, spark)
+    seconds = _seconds_of_a_run(project)
+    project.flows.arrive(1)
+    with switches.slow():
+        slower = _seconds_of_a_run(project)
+    print(f"{seconds:.1f} s, on a slow storage {slower:.1f} s")
+    assert slower > seconds + 5  # so the storage was slow
+    assert [each for each in read_events(str(project.flows.storage)) if each.error is not None] == []
+    assert project.flows.differing() == {}
+
+
+def _seconds_of_a_run(project: FailingFlows) -> float:
+    started = time.monotonic()
+    assert project.run() == ()
+    return time.monotonic() - started
+
+
+def _project_that_has_run(folder: Path, spark: SparkSession) -> FailingFlows:
+    project = FailingFlows(folder / "six", spark)
+    project.flows.arrive(2)
+    assert project.run() == ()
+    project.flows.arrive(2)
+    return project
