@@ -20,8 +20,8 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from penstock.spark.sources.stream_read import StreamRead
 
-Load = Callable[[str, Mapping[str, str]], DataFrame]
-"""Spark's own streaming read under a source name, with options beside those of the author."""
+Load = Callable[[str | None, Mapping[str, str]], DataFrame]
+"""Spark's own streaming read under a source name (None: without one), with options beside those of the author."""
 
 
 class ReadHandler(Protocol):
@@ -54,7 +54,8 @@ class ReadHandler(Protocol):
         """Called before a method that would run a job or start a query; raises to refuse it."""
 
 
-_handler: ContextVar[ReadHandler | None] = ContextVar("penstock_read_handler", default=None)
+_handler: ContextVar[ReadHandler | None] = ContextVar("penstock_read_handler")
+_everywhere: ReadHandler | None = None
 
 _FILE_WRITES = ("save", "json", "csv", "parquet", "text", "orc", "xml")
 _FILE_READS = ("load", "json", "csv", "parquet", "text", "orc", "xml")
@@ -78,6 +79,21 @@ def handling_reads(handler: ReadHandler | None) -> Iterator[None]:
         yield
     finally:
         _handler.reset(token)
+
+
+@contextmanager
+def handling_reads_everywhere(handler: ReadHandler) -> Iterator[None]:
+    """Makes `handler` answer the reads of every thread that has no handler of its own."""
+    global _everywhere  # noqa: PLW0603 - a script's own threads share nothing else with the one that entered this
+    before, _everywhere = _everywhere, handler
+    try:
+        yield
+    finally:
+        _everywhere = before
+
+
+def _current() -> ReadHandler | None:
+    return _handler.get(_everywhere)
 
 
 @functools.cache
@@ -156,7 +172,7 @@ def _hook_stream_read(method: str) -> None:
 
     @functools.wraps(original)
     def hooked(self: Any, *arguments: Any, **named: Any) -> DataFrame:
-        handler = _handler.get()
+        handler = _current()
         if handler is None:
             return original(self, *arguments, **named)
         record = _recorded(self)
@@ -174,7 +190,9 @@ def _hook_stream_read(method: str) -> None:
             return handler.stream(
                 self._spark,
                 StreamRead(format="table", options=dict(record["options"]), schema=None, path=table_name),
-                lambda name, options: original(self.options(**options).name(record["name"] or name), table_name),
+                lambda name, options: original(
+                    named_source(self.options(**options), record["name"] or name), table_name
+                ),
             )
         path = arguments[0] if arguments else named.pop("path", None)
         if method == "load":
@@ -193,10 +211,15 @@ def _hook_stream_read(method: str) -> None:
         return handler.stream(
             self._spark,
             read if record["name"] is None else read.named(record["name"]),
-            lambda name, options: original(self.options(**options).name(name), *positional, **named),
+            lambda name, options: original(named_source(self.options(**options), name), *positional, **named),
         )
 
     setattr(DataStreamReader, method, hooked)
+
+
+def named_source(reader: DataStreamReader, name: str | None) -> DataStreamReader:
+    """Gives the source that is read next its name in the checkpoint; None leaves it without one."""
+    return reader if name is None else reader.name(name)
 
 
 def _apply_load_arguments(reader: DataStreamReader, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -231,7 +254,7 @@ def _hook_batch_option() -> None:
 
 
 def _mapped(key: str, value: Any, *, batch: bool) -> Any:
-    handler = _handler.get()
+    handler = _current()
     if handler is None or key.casefold() != "path" or not isinstance(value, str):
         return value
     return handler.path(value, batch=batch)
@@ -242,7 +265,7 @@ def _hook_batch_path(method: str) -> None:
 
     @functools.wraps(original)
     def hooked(self: Any, path: Any = None, *arguments: Any, **named: Any) -> DataFrame:
-        handler = _handler.get()
+        handler = _current()
         if handler is not None and isinstance(path, str):
             path = handler.path(path, batch=True)
         elif handler is not None and isinstance(path, (list, tuple)):
@@ -299,7 +322,7 @@ def _hook_batch_table() -> None:
 
     @functools.wraps(original)
     def hooked(self: Any, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's parameter name
-        handler = _handler.get()
+        handler = _current()
         options = dict(_recorded(self)["options"])
         answer = None if handler is None else handler.table(self._spark, tableName, streaming=False, options=options)
         return original(self, tableName) if answer is None else answer
@@ -312,13 +335,13 @@ def _hook_session() -> None:
 
     @functools.wraps(table)
     def hooked_table(self: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's parameter name
-        handler = _handler.get()
+        handler = _current()
         answer = None if handler is None else handler.table(self, tableName, streaming=False, options={})
         return table(self, tableName) if answer is None else answer
 
     @functools.wraps(sql)
     def hooked_sql(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:  # noqa: N803
-        handler = _handler.get()
+        handler = _current()
         if handler is None:
             return sql(self, sqlQuery, args, **kwargs)
         formatter = SQLStringFormatter(self)
@@ -338,7 +361,7 @@ def _hook_action(owner: type, method: str) -> None:
 
     @functools.wraps(original)
     def hooked(self: Any, *arguments: Any, **named: Any) -> Any:
-        handler = _handler.get()
+        handler = _current()
         if handler is not None:
             handler.action(method)
         return original(self, *arguments, **named)

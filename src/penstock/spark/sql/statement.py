@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
 from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
-from penstock.spark.read_hooks import Load, handling_reads
+from penstock.spark.read_hooks import Load, handling_reads, named_source
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.spark.sql.arguments import evaluate
 from penstock.spark.sql.column_qualifiers import qualify
@@ -197,9 +197,9 @@ class _Run:
             return self._reads.stream(
                 self._spark,
                 read,
-                lambda chosen, more: (
-                    self._spark.readStream.options(**{**read.options, **more}).name(chosen).table(name)
-                ),
+                lambda chosen, more: named_source(
+                    self._spark.readStream.options(**{**read.options, **more}), chosen
+                ).table(name),
             )
         return frame
 
