@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -19,6 +18,7 @@ from penstock.runtime.change_target import with_merged
 from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
+from penstock.runtime.stop_after_batch import stop_after_batch
 from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream
 from penstock.runtime.targets import stream_writer
 from penstock.runtime.unnamed_failure import damaged_checkpoint
@@ -47,7 +47,6 @@ from penstock.storage.checkpoint import (
 _POLL_SECONDS = 0.5
 _DRAIN_POLL_SECONDS = 0.1
 _LISTENER_SECONDS = 10.0
-_LAST_BATCH_SECONDS = 120.0
 _AS_FAST_AS_POSSIBLE = Trigger(TriggerKind.PROCESSING_TIME)
 _UNTIL_NOTHING_IS_LEFT = Trigger(TriggerKind.AVAILABLE_NOW)
 
@@ -217,20 +216,14 @@ class StreamingFlow:
                 return
 
     def _stop_after_batch(self, query: StreamingQuery) -> None:
-        """Lets the current batch commit; the next one, if it has just begun, is replayed later.
+        """Lets the current batch commit.
 
         A batch of real-time mode is minutes long: its rows are written already, and written again later.
         """
         if self._services.trigger_of(self._flow).kind is TriggerKind.REAL_TIME:
             query.stop()
             return
-        last = _batch_of(query)
-        deadline = time.monotonic() + _LAST_BATCH_SECONDS
-        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-            if _batch_of(query) != last or self._services.abandon.is_set():
-                break
-            time.sleep(_DRAIN_POLL_SECONDS)
-        query.stop()
+        stop_after_batch(query, abandon=self._services.abandon)
 
     def _on_progress(self, built: FlowQuery, accounts: StreamAccounts, progress: dict[str, Any]) -> None:
         if "addBatch" not in (progress.get("durationMs") or {}):
@@ -289,8 +282,3 @@ class StreamingFlow:
         self._services.reporter.flow(
             self._flow, FlowStatus.STARTING, reason=f"starts again: {reason}", level=Level.WARN
         )
-
-
-def _batch_of(query: StreamingQuery) -> int | None:
-    last = query.lastProgress
-    return None if last is None else int(last["batchId"])

@@ -1,0 +1,30 @@
+"""The end of a streaming query that loses no work."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+_POLL_SECONDS = 0.1
+_LAST_BATCH_SECONDS = 120.0
+
+
+def stop_after_batch(query: StreamingQuery, *, abandon: threading.Event) -> None:
+    """Lets the current batch commit, for two minutes at most; the next one, if it has just begun, is replayed later.
+
+    `abandon` set, from any thread, stops the query at once.
+    """
+    last = _batch_of(query)
+    deadline = time.monotonic() + _LAST_BATCH_SECONDS
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+        if _batch_of(query) != last or abandon.is_set():
+            break
+        time.sleep(_POLL_SECONDS)
+    query.stop()
+
+
+def _batch_of(query: StreamingQuery) -> int | None:
+    last = query.lastProgress
+    return None if last is None else int(last["batchId"])
