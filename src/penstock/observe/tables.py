@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.errors import ConfigError, StateError, did_you_mean, first_line
 from penstock.events.types import Event, EventType
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import Identifier, split_name
 from penstock.graph.protection import stored_protection
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.layout import decode_part
@@ -72,6 +72,8 @@ def list_tables(storage_uri: str, events: Iterable[Event] = ()) -> tuple[StoredT
 def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iterable[Event] = ()) -> StoredTable:
     """Returns the table called `name`, of one to three parts, compared without regard to case.
 
+    A name without a schema is of `default_schema`, else that of the only table which has it.
+
     Raises:
         DefinitionError: INVALID_DATASET_NAME.
         ConfigError: TABLE_NOT_FOUND, with the names that are close; SINK_NOT_READABLE.
@@ -84,6 +86,9 @@ def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iter
             return table
     if any(_defines_sink(event, wanted) for event in told):
         raise ConfigError("SINK_NOT_READABLE", name=wanted)
+    alike = [table for table in tables if table.identifier.name.casefold() == wanted.name.casefold()]
+    if len(alike) == 1 and len(split_name(name)) == 1:
+        return alike[0]
     same_schema = [t.identifier.name for t in tables if t.identifier.schema.casefold() == wanted.schema.casefold()]
     hint = did_you_mean(wanted.name, same_schema) or did_you_mean(str(wanted), [str(t.identifier) for t in tables])
     if not hint and tables:
