@@ -5,6 +5,7 @@ from penstock.config.library import Library, LibraryKind, find_in_folder
 from penstock.config.load import load_project
 from penstock.config.path_mapping import explain_missing_file, map_path, resolve_path
 from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
+from penstock.config.script import load_script
 from penstock.config.secret import SecretReference
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
 
@@ -21,6 +22,7 @@ __all__ = [
     "explain_missing_file",
     "find_in_folder",
     "load_project",
+    "load_script",
     "map_path",
     "parse_interval",
     "resolve_path",

@@ -83,7 +83,7 @@ def _build(
     spark_conf: Settings = values.get("spark_conf", {})
     configuration = {**_texts(values.get("configuration", {})), **overrides}
     of_session = _settings_of_spark(configuration) if read.of_session else {}
-    own_storage = _absolute(values.get("storage", read.storage), folder)
+    own_storage = absolute_location(values.get("storage", read.storage), folder)
     return PipelineConfig(
         name=values["name"],
         directory=folder,
@@ -92,12 +92,12 @@ def _build(
         libraries=tuple(_library(placed) for placed in values.get("libraries", ())),
         catalog=values.get("catalog"),
         schema=values.get("schema", "default"),
-        storage=own_storage if storage is None else _absolute(storage, Path.cwd()),
+        storage=own_storage if storage is None else absolute_location(storage, Path.cwd()),
         continuous=values.get("continuous", False),
         trigger=effective_trigger(values.get("trigger"), continuous=values.get("continuous", False)),
         configuration=configuration,
-        paths={name: _absolute(text, folder) for name, text in _texts(values.get("paths", {})).items()},
-        stand_ins=Path(_absolute(values["stand_ins"], folder)) if "stand_ins" in values else None,
+        paths={name: absolute_location(text, folder) for name, text in _texts(values.get("paths", {})).items()},
+        stand_ins=Path(absolute_location(values["stand_ins"], folder)) if "stand_ins" in values else None,
         secrets=secrets,
         spark_conf={**of_session, **_texts(spark_conf)},
         master=values.get("master") or of_session.get("spark.master", "local[*]"),
@@ -176,7 +176,7 @@ def _texts(settings: Settings) -> dict[str, str]:
     return {name: placed.value for name, placed in settings.items()}
 
 
-def _absolute(text: str, folder: Path) -> str:
+def absolute_location(text: str, folder: Path) -> str:
     """Returns a URI as it is, and a path, which a `file:` URI is too, absolute, with `~` expanded."""
     text = local_path(text)
     return text if _URI.match(text) else os.path.normpath(folder / os.path.expanduser(text))
