@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.console import note, say
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
+from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _ORDER = [level.name for level in LevelName]
 
 def events(
     *,
-    directory: Directory = Path(),
+    directory: DirectoryOrScript = Path(),
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new events until Ctrl-C.")] = False,
     level: Annotated[
         LevelName, typer.Option("--level", help="Only events at least this important.", case_sensitive=False)
@@ -58,7 +58,7 @@ def events(
     """
     from penstock.graph.identifier import Identifier
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     wanted = str(Identifier.parse(dataset, default_schema=config.schema)) if dataset else None
     chosen = _Filter(level, wanted)
     printed = False

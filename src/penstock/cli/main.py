@@ -29,6 +29,7 @@ from penstock.cli import (
     quarantine,
     replay_batch,
     run,
+    script,
     setup,
     show,
     sql,
@@ -123,6 +124,7 @@ for panel, function in (
     (START, explain.explain),
 ):
     app.command(cls=Command, rich_help_panel=panel)(function)
+app.command(cls=Command, rich_help_panel=RUN, context_settings=dict(script.CONTEXT))(script.script)
 
 quarantined = typer.Typer(
     name="quarantine", help="Look at rows that break a rule, and send them through again.", no_args_is_help=True

@@ -14,6 +14,12 @@ Directory = Annotated[
     Path,
     typer.Argument(metavar="DIR", help="The folder that holds the pipeline file.", show_default="current folder"),
 ]
+DirectoryOrScript = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIR", help="The folder that holds the pipeline file, or a script.", show_default="current folder"
+    ),
+]
 Environment = Annotated[
     str | None,
     typer.Option("--env", metavar="NAME", help="Use this entry of `environments`, or this target of a bundle."),

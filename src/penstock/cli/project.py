@@ -20,14 +20,17 @@ def open_project(
     pipeline: str | None = None,
     storage: str | None = None,
     set_: Iterable[str] | None = None,
+    scripts: bool = False,
 ) -> PipelineConfig:
-    """Reads the pipeline file of `directory`.
+    """Reads the pipeline file of `directory`; with `scripts` that may be a script's file as well.
 
     Raises:
         ConfigError: the folder, the file or one of its entries is wrong.
     """
-    from penstock.config import load_project
+    from penstock.config import load_project, load_script
 
+    if scripts and directory.suffix == ".py":
+        return load_script(directory, environment=environment, pipeline=pipeline, storage=storage)
     return load_project(
         directory, environment=environment, pipeline=pipeline, storage=storage, overrides=settings(set_)
     )

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.console import note, plural
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
+from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
 from penstock.cli.protected_rows import read_as_reader
 from penstock.cli.rows import print_rows
@@ -19,7 +19,7 @@ from penstock.errors import StateError
 def show(
     *,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Its name, with or without the schema.")],
-    directory: Directory = Path(),
+    directory: DirectoryOrScript = Path(),
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many rows.")] = 20,
     version: Annotated[
         int | None, typer.Option("--version", metavar="N", min=0, help="As of this version of the table.")
@@ -52,7 +52,7 @@ def show(
         raise typer.BadParameter("give --version or --timestamp, not both", param_hint="--timestamp")
     if timestamp is not None and timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=UTC)
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     found = find_table(config.storage, table, default_schema=config.schema, events=read_events(config.storage))
     try:
         content = read_table(found, limit=limit, version=version, timestamp=timestamp, sort=sort, descending=descending)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.cli.console import note, print_json, say, stdout
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
+from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
 
 
 def status(
-    directory: Directory = Path(),
+    directory: DirectoryOrScript = Path(),
     environment: Environment = None,
     pipeline: Pipeline = None,
     storage: StorageUri = None,
@@ -25,7 +25,7 @@ def status(
     from penstock.observe.status import project_status
     from penstock.storage import Storage, read_holder
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     holder = read_holder(Storage(config.storage))
     alive = holder is not None and holder.alive()
     current = project_status(read_events(config.storage), writer_alive=alive)

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from penstock.cli.console import say
-from penstock.cli.options import Directory, Environment, Pipeline, StorageUri
+from penstock.cli.options import DirectoryOrScript, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
 
 
 def ui(
     *,
-    directory: Directory = Path(),
+    directory: DirectoryOrScript = Path(),
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="The loopback address to listen on.")
     ] = "127.0.0.1",
@@ -32,7 +32,7 @@ def ui(
     """
     from penstock.dashboard.server import serve
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     try:
         serve(config.storage, host=host, port=port, on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"))
     except KeyboardInterrupt:

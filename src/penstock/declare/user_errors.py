@@ -20,10 +20,18 @@ Translate = Callable[[BaseException], PenstockError | None]
 """Recognises an exception of another system, e.g. Spark's; None leaves it to `user_error`."""
 
 
-def user_error(failure: BaseException, file: Path, root: Path, translate: Translate | None = None) -> PenstockError:
-    """Returns the error to show for an exception that left the pipeline file `file`.
+def user_error(
+    failure: BaseException,
+    file: Path,
+    root: Path,
+    translate: Translate | None = None,
+    *,
+    otherwise: str = "PIPELINE_FILE_FAILED",
+) -> PenstockError:
+    """Returns the error to show for an exception that left the user's file `file`.
 
-    The place is the innermost line in a user's file, which can be another file than `file`.
+    The place is the innermost line in a user's file, which can be another file than `file`. `otherwise` is the
+    condition of an exception that nothing more is known of.
     """
     if translate is not None and not isinstance(failure, PenstockError):
         failure = (translate(failure) or failure).with_traceback(failure.__traceback__)
@@ -37,7 +45,7 @@ def user_error(failure: BaseException, file: Path, root: Path, translate: Transl
         place = SourceLocation(shown_path(failure.filename or str(file), root), failure.lineno)
         return DefinitionError("SYNTAX_ERROR_IN_PIPELINE_FILE", location=place, reason=failure.msg)
     return _missing_name(failure, location) or DefinitionError(
-        "PIPELINE_FILE_FAILED", location=location, error=type(failure).__name__, reason=one_line(failure)
+        otherwise, location=location, error=type(failure).__name__, reason=one_line(failure)
     )
 
 

@@ -14,7 +14,7 @@ from penstock.errors.base import (
 )
 from penstock.errors.catalogue import Condition, Retry, condition, conditions
 from penstock.errors.location import SourceLocation, StatementPosition
-from penstock.errors.render import first_line, render
+from penstock.errors.render import first_line, render, render_told
 from penstock.errors.suggest import did_you_mean
 
 __all__ = [
@@ -37,4 +37,5 @@ __all__ = [
     "did_you_mean",
     "first_line",
     "render",
+    "render_told",
 ]

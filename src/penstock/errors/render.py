@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from penstock.errors.base import PenstockError, PipelineInvalid, SeveralErrors
 
 
@@ -24,6 +27,13 @@ def render(error: PenstockError) -> str:
         lines.append(f"  at {error.position}")
     lines.append(f"  Fix: {error.fix}")
     return "\n".join(lines)
+
+
+def render_told(told: Mapping[str, Any]) -> str:
+    """Returns the same lines for an error of the event log, `{condition, message, fix, file, line, dataset}`."""
+    place = ":".join(str(told[key]) for key in ("file", "line") if told.get(key) is not None)
+    lines = [f"[{told['condition']}] {told['message']}", f"  at {place}" if place else "", f"  Fix: {told['fix']}"]
+    return "\n".join(line for line in lines if line)
 
 
 def _render_all(several: SeveralErrors) -> str:

@@ -36,6 +36,9 @@ STATEFUL = {
 }
 
 
+_SESSION_WINDOW = "spark.sessionWindow"  # in the metadata of its column
+
+
 def empty_relation(spark: SparkSession, schema: StructType, *, streaming: bool) -> DataFrame:
     """Returns a DataFrame of `schema` with no rows, streaming or batch, that reads no storage.
 
@@ -103,6 +106,19 @@ def watermark(frame: DataFrame) -> Watermark | None:
         if node.getClass().getSimpleName() == "EventTimeWatermark":
             return Watermark(node.eventTime().sql().strip("`"), node.delay().toString())
     return None
+
+
+def groups_by_session(frame: DataFrame) -> bool:
+    """Whether a query groups by session windows, of which Spark cannot tell those that changed in a batch."""
+    return any(
+        node.getClass().getSimpleName() == "Aggregate"
+        and any(map(_is_session, _jvm.scala_seq(node.groupingExpressions())))
+        for node in _operators(frame, ("session_window",))
+    )
+
+
+def _is_session(group: Any) -> bool:
+    return group.getClass().getSimpleName() == "AttributeReference" and bool(group.metadata().contains(_SESSION_WINDOW))
 
 
 def counts_twice(frame: DataFrame) -> bool:

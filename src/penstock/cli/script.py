@@ -1,0 +1,98 @@
+"""`penstock script`: runs a plain Structured Streaming script."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.console import note
+from penstock.cli.options import Environment, Pipeline, StorageUri
+
+if TYPE_CHECKING:
+    from penstock.config import PipelineConfig
+    from penstock.events import Event
+    from penstock.observe.status import PipelineStatus
+    from penstock.runtime import UpdateOutcome
+
+CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+"""What follows the script's name is the script's own."""
+
+
+def script(
+    file: Annotated[Path, typer.Argument(metavar="APP.py", help="The script.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[ARGS]...", help="What the script finds in sys.argv.")
+    ] = None,
+    *,
+    ui: Annotated[bool, typer.Option("--ui", help="Serve the dashboard while the script runs.")] = False,
+    environment: Environment = None,
+    pipeline: Pipeline = None,
+    storage: StorageUri = None,
+) -> None:
+    """Run a plain Structured Streaming script, its queries checked before they start and followed in the event log.
+
+    The script runs as with `python APP.py`, on a session of Penstock's: Delta, Kafka and cloudFiles are there. Options
+    of this command stand before APP.py. Ctrl-C or SIGTERM stops the queries after their current batches; a second one
+    stops at once. `penstock status APP.py`, `events`, `show` and `ui` look at it.
+    """
+    from penstock.config import load_script
+    from penstock.storage import refuse_if_locked
+
+    config = load_script(file, environment=environment, pipeline=pipeline, storage=storage)
+    refuse_if_locked(config.storage)
+    if ui:
+        from penstock.dashboard.server import start_in_background
+
+        note(f"Dashboard: {start_in_background(config.storage).url}")
+    outcome, this_run = _run(config, file, arguments or [])
+
+    from penstock.cli.summary import print_summary
+    from penstock.events.reader import read_events
+    from penstock.observe.status import project_status
+
+    total = project_status(read_events(config.storage))
+    print_summary(outcome.state, outcome.errors, this_run=this_run, total=total, directory=shlex.quote(str(file)))
+    if outcome.errors:
+        codes = {error.exit_code for error in outcome.errors}
+        raise typer.Exit(codes.pop() if len(codes) == 1 else 1)
+
+
+def _run(config: PipelineConfig, file: Path, arguments: list[str]) -> tuple[UpdateOutcome, PipelineStatus]:
+    """Runs the script in this thread, as Python would: libraries may rely on that."""
+    from penstock.cli.progress_view import PlainLines
+    from penstock.cli.stopping import StopNow, StopRequests
+    from penstock.errors import render_told
+
+    view = PlainLines()
+
+    def show(event: Event) -> None:
+        if event.level.value == "WARN" and event.error is not None:
+            note(render_told(event.error))
+        else:
+            view.on_event(event)
+
+    try:
+        with StopRequests(view.announce) as requests:
+            from penstock.runtime.script import run_script
+
+            outcome = run_script(
+                config,
+                file,
+                arguments,
+                on_event=show,
+                stop=requests.stop,
+                interrupt=lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT),
+                progress=view.progress,
+            )
+            return outcome, view.status()
+    except StopNow as now:
+        note("Stopped at once. The next run continues after the last committed batch.")
+        sys.stdout.flush()
+        os._exit(now.exit_code)

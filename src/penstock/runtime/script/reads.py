@@ -1,0 +1,86 @@
+"""What the streaming reads of a script mean: Spark's own, and the formats that Spark does not have."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.errors import DefinitionError
+from penstock.graph.identifier import Identifier
+from penstock.spark.read_hooks import Load, handling_reads
+from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader
+from penstock.spark.sources.files import file_options
+from penstock.spark.sources.kafka import broker_addresses, check_brokers
+from penstock.spark.sources.stream_read import StreamRead
+from penstock.storage import StorageLayout
+
+_SCHEMAS = "_penstock_schemas"  # in a schemaLocation, which often is the checkpoint too
+_NOT_YET = {
+    "kinesis": "Kinesis comes with a later version; until then copy the stream into Kafka or files",
+    "eventhubs": "its Kafka endpoint: format('kafka') with <namespace>.servicebus.windows.net:9093",
+}
+
+
+@dataclass(slots=True)
+class ScriptReads:
+    """Answers the reads of a script; a `ReadHandler`. `auto_loader_sources` are those that it has loaded."""
+
+    script: str
+    layout: StorageLayout
+    auto_loader_sources: list[AutoLoaderSource] = field(default_factory=list)
+
+    def table(
+        self,
+        spark: SparkSession,
+        name: str,
+        *,
+        streaming: bool,
+        options: Mapping[str, str],
+        source_name: str | None = None,
+    ) -> DataFrame | None:
+        """Leaves every name to Spark's catalog, in which the tables of the storage are registered."""
+        return None
+
+    def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
+        """Serves `cloudFiles`; everything else is Spark's.
+
+        Raises:
+            DefinitionError: SOURCE_FORMAT_NOT_AVAILABLE, those of Auto Loader.
+            ExternalError: KAFKA_UNREACHABLE.
+        """
+        kind = read.format.casefold()
+        if kind in _NOT_YET:
+            raise DefinitionError("SOURCE_FORMAT_NOT_AVAILABLE", format=read.format, instead=_NOT_YET[kind])
+        with handling_reads(None):
+            if kind == "cloudfiles":
+                return self._auto_loader(spark, read)
+            if kind == "kafka":
+                check_brokers(broker_addresses(read))
+            return load(read.name, file_options(read))
+
+    def path(self, path: str, *, batch: bool) -> str:
+        """Leaves paths to Spark: a script is run in the folder in which it was called."""
+        return path
+
+    def statement(self, spark: SparkSession, statement: str, execute: Callable[[str], DataFrame]) -> DataFrame:
+        """Runs the statement as it is."""
+        return execute(statement)
+
+    def action(self, method: str) -> None:
+        """A script may do anything."""
+
+    def _auto_loader(self, spark: SparkSession, read: StreamRead) -> DataFrame:
+        path = (read.path or read.option("path") or "").rstrip("/")
+        # Two folders may end alike, and a name is a folder's too, of limited length.
+        name = f"{re.sub(r'[^A-Za-z0-9_]+', '_', path.rpartition('/')[2])[:40]}_{zlib.crc32(path.encode()):08x}"
+        given = read.option("cloudFiles.schemaLocation")
+        place = (
+            f"{given}/{_SCHEMAS}/{name}" if given else self.layout.schemas(Identifier(self.script, "script"), "", name)
+        )
+        frame, source = load_auto_loader(spark, read, schema_location=place, source_name=name, persist=True)
+        self.auto_loader_sources.append(source)
+        return frame

@@ -1,0 +1,214 @@
+"""One run of a script: from the lock to the last event."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.config import PipelineConfig
+from penstock.declare.user_frames import failure_location
+from penstock.errors import DefinitionError, PenstockError, SourceLocation, StateError
+from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
+from penstock.runtime.script.queries import ScriptQueries
+from penstock.runtime.script.reads import ScriptReads
+from penstock.runtime.script.reports import ScriptReports
+from penstock.runtime.script.session import ScriptSession
+from penstock.runtime.script.stream_write import StreamWrite
+from penstock.runtime.script.user_code import UserCode, told
+from penstock.runtime.script.watcher import Interrupt, Stopping, Watcher
+from penstock.runtime.script.writer_hooks import hooked_writers, script_location
+from penstock.runtime.update import UpdateOutcome
+from penstock.spark.read_hooks import handling_reads_everywhere, install_read_hooks
+from penstock.storage import LockOwner, StorageLayout, StorageLock
+
+_POLL_SECONDS = 0.2
+
+
+def run_script(
+    config: PipelineConfig,
+    file: Path,
+    arguments: Sequence[str] = (),
+    *,
+    on_event: Callable[[Event], None] | None = None,
+    stop: threading.Event | None = None,
+    interrupt: Interrupt | None = None,
+    progress: Callable[[str], None] = lambda _line: None,
+    spark: SparkSession | None = None,
+) -> UpdateOutcome:
+    """Runs the script at `file` in this thread, and waits for the queries that it leaves running.
+
+    `config` is what `load_script` returns. `on_event` is called with each event, from any thread, and must be quick;
+    `progress` with a line before each slow step. When `stop` is set, the queries end after their current batches; a
+    script that goes on all the same is ended by `interrupt`, which is to raise in this thread something that is no
+    Exception. `spark` is a session to run on; without one Spark is started when the script asks for it, and goes on
+    until this process ends.
+
+    Raises:
+        ConfigError, DefinitionError: the script cannot be read.
+        StateError: STORAGE_LOCKED.
+        BaseException: what the script raised that is no Exception.
+    """
+    run = _ScriptRun(config, file.absolute(), stop or threading.Event(), progress)
+    code = UserCode.read(run.file)
+    with (
+        StorageLock(config.storage, LockOwner.current(), on_lost=run.abandon_storage),
+        EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log,
+    ):
+        if on_event is not None:
+            log.subscribe(on_event)
+        version = metadata.version("penstock")
+        log.append(
+            EventType.CREATE_UPDATE,
+            *builders.create_update(pipeline=config.name, cause="USER_ACTION", version=version),
+        )
+        return run.run(code, arguments, log, interrupt, spark)
+
+
+class _ScriptRun:
+    """What one run of a script remembers."""
+
+    def __init__(
+        self, config: PipelineConfig, file: Path, stop: threading.Event, progress: Callable[[str], None]
+    ) -> None:
+        self.file = file
+        self._config = config
+        self._layout = StorageLayout(config.storage)
+        self._stopping = Stopping(stop)
+        self._progress = progress
+        self._reads = ScriptReads(config.name, self._layout)
+        self._locate = script_location(file.parent)
+        self._told: set[tuple[str, SourceLocation | None, str]] = set()
+        self._reports: ScriptReports | None = None
+        self._queries: ScriptQueries | None = None
+
+    def abandon_storage(self) -> None:
+        """Another run has taken the storage over, because this process gave no sign of life."""
+        self._stopping.abandon.set()
+        self._stopping.stop.set()
+
+    def run(
+        self, code: UserCode, arguments: Sequence[str], log: EventLog, interrupt: Interrupt | None, spark: Any
+    ) -> UpdateOutcome:
+        """Runs the script to its end, and its queries to theirs."""
+        self._reports = reports = ScriptReports(log, self._config.name, self._config.redact)
+        reports.update(UpdateState.INITIALIZING)
+        install_read_hooks()
+        try:
+            errors = self._run(code, arguments, interrupt, spark)
+        except BaseException as error:
+            reports.update(UpdateState.FAILED, reason=type(error).__name__)
+            raise
+        if self._stopping.abandon.is_set():
+            raise StateError("STORAGE_LOCK_LOST", storage=self._config.storage)
+        state = UpdateState.CANCELED if self._stopping.stop.is_set() else UpdateState.COMPLETED
+        if errors:
+            reports.update(UpdateState.FAILED, error=errors[0])
+            return UpdateOutcome(UpdateState.FAILED, log.update_id, errors)
+        reports.update(state)
+        return UpdateOutcome(state, log.update_id)
+
+    def _run(
+        self, code: UserCode, arguments: Sequence[str], interrupt: Interrupt | None, spark: Any
+    ) -> tuple[PenstockError, ...]:
+        session = ScriptSession(
+            self._config,
+            notice=self._notice,
+            locate=self._locate,
+            on_start=self._begin,
+            progress=self._progress,
+            spark=spark,
+        )
+        with (
+            session.hooked(self._stop_queries),
+            handling_reads_everywhere(self._reads),
+            hooked_writers(self._start, self._locate) as waiting,
+            Watcher(lambda: self._queries, self._stopping, interrupt) as watcher,
+        ):
+            try:
+                failure = self._execute(code, arguments, session)
+                watcher.script_ended.set()
+                if failure is None:
+                    failure = self._without_query(waiting)
+                    self._await_queries()
+                else:
+                    self._stop_queries()
+            finally:
+                if self._queries is not None:
+                    self._queries.detach()
+        failed = () if self._queries is None else self._queries.errors
+        return (*(() if failure is None else (failure,)), *failed)
+
+    def _execute(self, code: UserCode, arguments: Sequence[str], session: ScriptSession) -> PenstockError | None:
+        try:
+            code.run(arguments, session.get({}) if code.wants_session else None)
+        except SystemExit as end:
+            if end.code not in {None, 0}:
+                place = failure_location(end.__traceback__, self.file.parent)
+                return DefinitionError("SCRIPT_FAILED", location=place, error="SystemExit", reason=str(end.code))
+        except StreamingQueryException as ended:
+            if self._queries is not None:
+                self._queries.await_reports()
+                if self._queries.errors:
+                    return None  # it is told with the query's own line
+            return told(ended, self.file)
+        except Exception as error:  # noqa: BLE001 - a script can raise anything
+            return told(error, self.file)
+        except BaseException:
+            if not self._stopping.stop.is_set() or (self._queries is not None and self._queries.running):
+                raise
+        return None
+
+    def _without_query(self, waiting: Sequence[SourceLocation]) -> PenstockError | None:
+        if self._stopping.stop.is_set() or (self._queries is not None and self._queries.started):
+            return None
+        place = waiting[-1] if waiting else SourceLocation(self.file.name)
+        return DefinitionError("SCRIPT_WITHOUT_QUERY", location=place)
+
+    def _await_queries(self) -> None:
+        """Python would end here, and the queries with it."""
+        if self._queries is None:
+            return
+        self._queries.await_reports()
+        if (running := self._queries.running) and not self._stopping.stop.is_set():
+            names = ", ".join(each.write.name for each in running)
+            self._notice(DefinitionError("QUERIES_NOT_AWAITED", location=running[0].write.location, queries=names))
+        while self._queries.running:
+            time.sleep(_POLL_SECONDS)
+
+    def _begin(self, spark: SparkSession) -> None:
+        assert self._reports is not None
+        self._reports.update(UpdateState.RUNNING)
+        self._queries = ScriptQueries(
+            self._config.name,
+            self.file.parent,
+            spark=spark,
+            layout=self._layout,
+            reads=self._reads,
+            reports=self._reports,
+            notice=self._notice,
+            stop=self._stopping.stop,
+        )
+        self._queries.attach()
+
+    def _start(self, write: StreamWrite) -> StreamingQuery:
+        assert self._queries is not None, "there is no query without a session"
+        return self._queries.start(write)
+
+    def _stop_queries(self) -> None:
+        if self._queries is not None:
+            self._queries.stop_all(self._stopping.abandon)
+
+    def _notice(self, notice: PenstockError) -> None:
+        """Tells a notice once: a loop may start its queries many times."""
+        key = (notice.condition, notice.location, notice.message)
+        if key not in self._told and self._reports is not None:
+            self._told.add(key)
+            self._reports.notice(notice)
