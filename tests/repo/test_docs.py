@@ -109,3 +109,13 @@ def test_each_promise_names_a_test_that_exists() -> None:
         name for name, file in named if f"def {name}(" not in (page.parent / file).resolve().read_text(encoding="utf-8")
     ]
     assert missing == []
+
+
+def test_the_table_of_guide_snippets_names_tests_that_exist() -> None:
+    page = (ROOT / "docs/reference/guide-snippets.md").read_text(encoding="utf-8")
+    folder = ROOT / "tests/spark/script"
+    tests = "".join((folder / f"test_{name}.py").read_text(encoding="utf-8") for name in ("guides", "deep_dive_guide"))
+    named = {
+        name for row in page.splitlines() if "](" not in row for name in re.findall(r"\btest_[a-z_]+\b(?!\.py)", row)
+    }
+    assert named == set(re.findall(r"def (test_[a-z_]+)", tests))
