@@ -72,6 +72,24 @@ def test_auto_loader_takes_new_columns_as_on_databricks(app: ScriptProject) -> N
     assert app.rows("bronze", "id", "colour") == [("1", None), ("2", None), ("3", "red")]
 
 
+def test_a_script_may_begin_with_a_spark_context_but_not_make_one(app: ScriptProject) -> None:
+    app.arrive("1", ORDERS)
+    app.run(
+        """\
+        from pyspark import SparkConf, SparkContext
+        from pyspark.sql import SparkSession
+        sc = SparkContext.getOrCreate(SparkConf(loadDefaults=False).set("own.key", "x"))
+        spark = SparkSession.builder.getOrCreate()
+        assert spark.conf.get("own.key") == "x"
+        df = spark.readStream.format("json").schema("id LONG").load("DIR/in")
+        df.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
+        """
+    ).fine()
+    app.spark.conf.unset("own.key")
+    error = app.run("from pyspark import SparkContext\nSparkContext('local')\n").error("SPARK_CONTEXT_OF_SCRIPT")
+    assert str(error.location) == "app.py:2"
+
+
 @pytest.mark.parametrize("kind", ["kinesis", "eventhubs"])
 def test_formats_of_later_versions_are_refused_by_name(app: ScriptProject, kind: str) -> None:
     error = app.run(f"df = spark.readStream.format({kind!r}).load()").error("SOURCE_FORMAT_NOT_AVAILABLE")

@@ -11,7 +11,7 @@ from typing import Any
 @contextmanager
 def patched(owner: type, method: str, replacement: Callable[..., Any]) -> Iterator[None]:
     """Makes `owner.method(…)` call `replacement(original, …)` inside the block, in every thread."""
-    original = getattr(owner, method)
+    original, before = getattr(owner, method), owner.__dict__[method]  # the second keeps a class method what it is
 
     @functools.wraps(original)
     def hooked(*arguments: Any, **named: Any) -> Any:
@@ -21,4 +21,4 @@ def patched(owner: type, method: str, replacement: Callable[..., Any]) -> Iterat
     try:
         yield
     finally:
-        setattr(owner, method, original)
+        setattr(owner, method, before)

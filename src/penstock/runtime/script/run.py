@@ -106,6 +106,9 @@ class _ScriptRun:
         except BaseException as error:
             reports.update(UpdateState.FAILED, reason=type(error).__name__)
             raise
+        finally:
+            if self._queries is not None:
+                self._queries.detach()
         if self._stopping.abandon.is_set():
             raise StateError("STORAGE_LOCK_LOST", storage=self._config.storage)
         state = UpdateState.CANCELED if self._stopping.stop.is_set() else UpdateState.COMPLETED
@@ -140,9 +143,11 @@ class _ScriptRun:
                     self._await_queries()
                 else:
                     self._stop_queries()
+            except BaseException:
+                self._stopping.abandon.set()  # nobody waits for a batch any more
+                raise
             finally:
-                if self._queries is not None:
-                    self._queries.detach()
+                watcher.script_ended.set()
         failed = () if self._queries is None else self._queries.errors
         return (*(() if failure is None else (failure,)), *failed)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.conf import RuntimeConfig
@@ -84,6 +85,8 @@ class ScriptSession:
         """Serves the script's builder inside the block; `stop_queries` is what `spark.stop()` does."""
         with ExitStack() as stack:
             stack.enter_context(patched(SparkSession.Builder, "getOrCreate", self._builder))
+            stack.enter_context(patched(SparkContext, "getOrCreate", self._context))
+            stack.enter_context(patched(SparkContext, "__init__", self._own_context))
             stack.enter_context(patched(RuntimeConfig, "set", self._set))
             # The session ends with the script: until then the last batches have something to tell.
             stack.enter_context(patched(SparkSession, "stop", lambda _original, _spark: stop_queries()))
@@ -132,6 +135,21 @@ class ScriptSession:
             session: SparkSession = original(builder)
             return session
         return self.get(dict(builder._options))  # noqa: SLF001 - the only place where they are
+
+    def _context(self, original: Any, conf: SparkConf | None = None) -> SparkContext:
+        """`SparkContext.getOrCreate`, with which older scripts begin."""
+        if self._starting:
+            context: SparkContext = original(conf)
+            return context
+        if self.spark is None:
+            self.get({} if conf is None else dict(conf.getAll()))
+        return self.get({}).sparkContext
+
+    def _own_context(self, original: Any, context: SparkContext, *arguments: Any, **named: Any) -> None:
+        """`SparkContext(…)`: an object of the script's own cannot become the session's."""
+        if not self._starting:
+            raise DefinitionError("SPARK_CONTEXT_OF_SCRIPT")
+        original(context, *arguments, **named)
 
     def _set(self, original: Any, conf: RuntimeConfig, key: str, value: Any) -> None:
         """`spark.conf.set`: what Spark takes only at its start is told, and the script goes on."""
