@@ -12,6 +12,7 @@ from tests.oracle.tables import read_table
 from tests.repo.documents import ROOT, blocks
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_page_runs_a_script_twice_and_looks_at_it(tmp_path: Path) -> None:
     steps = [block.text for block in blocks(ROOT / "docs/how-to/run-a-script.md") if block.kind == "sh"]
