@@ -24,6 +24,7 @@ from penstock.cli import (
     explain,
     graph,
     init,
+    late,
     maintenance,
     plan,
     quarantine,
@@ -132,6 +133,10 @@ quarantined = typer.Typer(
 quarantined.command(cls=Command)(quarantine.show)
 quarantined.command(cls=Command)(quarantine.replay)
 app.add_typer(quarantined, rich_help_panel=LOOK)
+
+late_rows = typer.Typer(name="late", help="Look at rows that came behind the watermark.", no_args_is_help=True)
+late_rows.command(cls=Command)(late.show)
+app.add_typer(late_rows, rich_help_panel=LOOK)
 
 checkpoints = typer.Typer(
     name="checkpoint", help="Look at what flows have read; check, copy and replace it.", no_args_is_help=True

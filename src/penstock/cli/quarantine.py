@@ -91,6 +91,7 @@ def replay(
 
 def _for_people(content: TableRows) -> tuple[list[str], list[list[Any]]]:
     """Puts the rules first, then the row, then when and whence; leaves out what only programs need."""
+    from penstock.cli.rows import origin
     from penstock.graph import quarantine
 
     position = {name: index for index, name in enumerate(content.columns)}
@@ -101,17 +102,8 @@ def _for_people(content: TableRows) -> tuple[list[str], list[list[Any]]]:
             ", ".join(row[position[quarantine.RULES]] or ()),
             *(row[position[name]] for name in data),
             *(row[position[name]] for name, _ in ends),
-            _origin(row[position[quarantine.SOURCE]]),
+            origin(row[position[quarantine.SOURCE]]),
         ]
         for row in content.rows
     ]
     return ["breaks", *data, *(heading for _, heading in ends), "source"], rows
-
-
-def _origin(source: dict[str, Any] | None) -> str:
-    known = source or {}
-    if known.get("file_path"):
-        return str(known["file_path"]).rpartition("/")[2]
-    if known.get("topic") is not None:
-        return f"{known['topic']}/{known.get('partition')}/{known.get('offset')}"
-    return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -49,3 +49,13 @@ def cell(value: Any) -> str:
             return f"0x{value.hex()}"
         case _:
             return str(value)
+
+
+def origin(source: Mapping[str, Any] | None) -> str:
+    """Returns in short where a row comes from: the name of a file, or topic, partition and offset."""
+    known = source or {}
+    if known.get("file_path"):
+        return str(known["file_path"]).rpartition("/")[2]
+    if known.get("topic") is not None:
+        return f"{known['topic']}/{known.get('partition')}/{known.get('offset')}"
+    return ""

@@ -33,7 +33,9 @@ def status_table(status: PipelineStatus, *, title: str = "") -> Any:
     built.add_column("status")
     visible = _visible(status.datasets)
     aside = any(dataset.has_quarantine or dataset.quarantined for dataset in visible)
-    for heading in ("rows", "dropped", *(("quarantined",) if aside else ()), "in", "done", "batch", "passed"):
+    late = any(dataset.late for dataset in visible)
+    more = (*(("quarantined",) if aside else ()), *(("late",) if late else ()))
+    for heading in ("rows", "dropped", *more, "in", "done", "batch", "passed"):
         built.add_column(heading, justify="right")
     for dataset in visible:
         word = "" if dataset.status is None else dataset.status.value
@@ -43,6 +45,7 @@ def status_table(status: PipelineStatus, *, title: str = "") -> Any:
             count(dataset.rows),
             count(dataset.dropped),
             *((count(dataset.quarantined),) if aside else ()),
+            *((count(dataset.late),) if late else ()),
             rate(dataset.input_rows_per_second),
             rate(dataset.processed_rows_per_second),
             duration_ms(dataset.last_batch_duration_ms),

@@ -29,6 +29,7 @@ def print_summary(
     added = {dataset.name: dataset.rows for dataset in this_run.datasets}
     stored = [dataset for dataset in total.datasets if dataset.name in added and dataset.type != "VIEW"]
     aside = any(dataset.has_quarantine or dataset.quarantined for dataset in stored)
+    late = any(dataset.late for dataset in stored)
     out = stderr()
     if stored:
         rows = [
@@ -39,12 +40,15 @@ def print_summary(
                 count(dataset.rows or 0),
                 count(dataset.dropped),
                 *((count(dataset.quarantined),) if aside else ()),
+                *((count(dataset.late),) if late else ()),
             )
             for dataset in stored
         ]
         headings = [("table", False), ("type", False), ("written now", True), ("rows", True), ("dropped", True)]
         if aside:
             headings.append(("quarantined", True))
+        if late:
+            headings.append(("late", True))
         out.print(table(headings, rows))
         quality = quality_table(total)
         if quality is not None:

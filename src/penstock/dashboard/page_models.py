@@ -35,6 +35,7 @@ class DatasetRow:
     dropped: int | None
     quarantined: int | None
     has_quarantine: bool
+    late: int
     input_rows_per_second: float | None
     processed_rows_per_second: float | None
     passed: int
@@ -64,6 +65,7 @@ class DatasetRow:
             dropped=dataset.dropped,
             quarantined=dataset.quarantined,
             has_quarantine=dataset.has_quarantine or bool(dataset.quarantined),
+            late=dataset.late or 0,
             input_rows_per_second=dataset.input_rows_per_second,
             processed_rows_per_second=dataset.processed_rows_per_second,
             passed=passed,
@@ -121,6 +123,7 @@ def totals(rows: Iterable[DatasetRow]) -> dict[str, Any]:
         "dropped": sum(row.dropped or 0 for row in every),
         "quarantined": sum(row.quarantined or 0 for row in every),
         "has_quarantine": any(row.has_quarantine for row in every),
+        "late": sum(row.late for row in every),
         "passed": sum(row.passed for row in every),
         "checked": sum(row.checked for row in every),
         "last_batch_at": max((row.last_batch_at for row in every if row.last_batch_at), default=None),

@@ -3,6 +3,7 @@
 from penstock.events.accounting import BatchAccounts, Verdict, verdict_of
 from penstock.events.clock import Clock, SystemClock
 from penstock.events.codec import SQL_COLUMNS, decode, encode
+from penstock.events.late_rows import LateRows, late_rows_of_event
 from penstock.events.log import EventLog, new_update_id
 from penstock.events.progress import batch_progress_of, flow_status_of
 from penstock.events.reader import EventReader, read_events, tail_events
@@ -32,6 +33,7 @@ __all__ = [
     "EventType",
     "ExpectationCount",
     "FlowStatus",
+    "LateRows",
     "Level",
     "MaintenanceProgress",
     "Origin",
@@ -43,6 +45,7 @@ __all__ = [
     "decode",
     "encode",
     "flow_status_of",
+    "late_rows_of_event",
     "new_update_id",
     "read_events",
     "tail_events",

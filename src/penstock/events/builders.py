@@ -14,9 +14,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from penstock.events.accounting import BatchAccounts, Verdict
+from penstock.events.late_rows import LateRows
 from penstock.events.redaction import shown_option
 from penstock.events.text import clean
 from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, MaintenanceProgress, UpdateState
+from penstock.graph.late_rows import SUFFIX
 
 Built = tuple[str, dict[str, Any]]
 DatasetType = Literal["STREAMING_TABLE", "MATERIALIZED_VIEW", "VIEW"]
@@ -316,6 +318,20 @@ def accounting(name: str, accounts: BatchAccounts) -> Built:
         case Verdict.NOT_CHECKABLE:
             message = f"{batch} cannot be checked: {accounts.target_unchecked or 'a number is not known'}"
     return message, {"accounting": accounts.to_json()}
+
+
+def late_rows(name: str, late: LateRows) -> Built:
+    """What became of a batch's rows behind the watermark; append it with Level.WARN when there were any."""
+    batch = f"{_name(name)}: batch {late.batch_id}"
+    if late.kept is None:
+        counted = "late rows" if late.counted is None else f"{_count(late.counted, 'late row')} by Spark's count"
+        message = _with_reason(f"{batch} dropped {counted}, which could not be kept", late.reason)
+    elif late.kept:
+        dropped = f"{batch} dropped {_count(late.kept, 'late row')}, kept in {late.table}"
+        message = f"{_with_reason(dropped, late.reason)}: penstock late show {late.table.removesuffix(SUFFIX)}"
+    else:
+        message = _with_reason(f"{batch} dropped no late rows", late.reason)
+    return message, {"late_rows": late.to_json()}
 
 
 def maintenance(name: str, done: MaintenanceProgress) -> Built:

@@ -19,7 +19,10 @@ class Level(Enum):
 
 
 class EventType(Enum):
-    """The event types of the DLT event log that Penstock writes, and its own: `accounting`, `maintenance_progress`."""
+    """The event types of the DLT event log that Penstock writes, and its own.
+
+    Those are `accounting`, `late_rows` and `maintenance_progress`.
+    """
 
     CREATE_UPDATE = "create_update"
     USER_ACTION = "user_action"
@@ -30,6 +33,7 @@ class EventType(Enum):
     PLANNING_INFORMATION = "planning_information"
     FLOW_PROGRESS = "flow_progress"
     ACCOUNTING = "accounting"
+    LATE_ROWS = "late_rows"
     MAINTENANCE_PROGRESS = "maintenance_progress"
     HOOK_PROGRESS = "hook_progress"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from penstock.events import BatchProgress, Event, EventType, FlowStatus
+from penstock.events import BatchProgress, Event, EventType, FlowStatus, LateRows, late_rows_of_event
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.observe.accounting import AccountCounts
 
@@ -30,6 +30,7 @@ class FlowCounts:
     rows: int = 0
     dropped: int = 0
     quarantined: int = 0
+    late: int = 0
     checks: dict[tuple[str, str], CheckCounts] = field(default_factory=dict)
     last: BatchProgress | None = None
     last_at: datetime | None = None
@@ -40,16 +41,22 @@ class FlowCounts:
 
     def reset(self) -> None:
         """Forgets all batches, as a full refresh does."""
-        self.rows = self.dropped = self.quarantined = 0
+        self.rows = self.dropped = self.quarantined = self.late = 0
         self.checks.clear()
         self.accounts = AccountCounts()
         self.last = self.current = self.last_at = None
+
+    def add_late(self, late: LateRows) -> None:
+        """Puts the rows that were found in the place of those that Spark has counted."""
+        if late.kept is not None:
+            self.late += late.kept - (late.counted or 0)
 
     def add(self, progress: BatchProgress, sign: int = 1) -> None:
         """Adds a batch's numbers, or with `sign=-1` takes them back."""
         self.rows += sign * progress.num_output_rows
         self.dropped += sign * progress.dropped_records
         self.quarantined += sign * progress.quarantined_records
+        self.late += sign * (progress.late_rows or 0)
         for count in progress.expectations:
             key = flow_key(count.dataset, count.name)
             check = self.checks.setdefault(key, CheckCounts(count.name, count.action))
@@ -81,6 +88,9 @@ class DatasetCounts:
         elif event.event_type is EventType.ACCOUNTING and event.origin.dataset_name is not None:
             key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
             self._flows.setdefault(key, FlowCounts()).accounts.add(event)
+        elif (late := late_rows_of_event(event)) is not None and event.origin.dataset_name is not None:
+            key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
+            self._flows.setdefault(key, FlowCounts()).add_late(late)
         elif fact is not None:
             self._progress(event, fact)
 
@@ -151,7 +161,7 @@ class DatasetCounts:
         if fact.progress is None:
             return
         if fact.replaces:
-            flow.rows = flow.dropped = flow.quarantined = 0
+            flow.rows = flow.dropped = flow.quarantined = flow.late = 0
             flow.checks.clear()
             flow.accounts = AccountCounts()
         elif fact.repeats and flow.last is not None:

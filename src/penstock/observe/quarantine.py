@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from penstock.errors import ConfigError, StateError, first_line
 from penstock.events.types import Event
-from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import RULES, TIME, quarantine_of, quarantine_path
-from penstock.observe.tables import StoredTable, TableRows, list_tables, read_table
-from penstock.storage import Storage
+from penstock.observe.tables import StoredTable, TableRows, find_beside, read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +26,12 @@ def find_quarantine(storage_uri: str, table: str, *, default_schema: str, events
         DefinitionError: INVALID_DATASET_NAME.
         ConfigError: QUARANTINE_NOT_FOUND, with the quarantines that there are.
     """
-    wanted = Identifier.parse(table, default_schema=default_schema)
-    found: dict[Identifier, StoredTable] = {}
-    storage = Storage(storage_uri)
-    for stored in list_tables(storage_uri, events):
-        found[stored.identifier] = stored
-        aside = StoredTable(quarantine_of(stored.identifier), quarantine_path(stored.uri))
-        if storage.exists(f"{aside.uri}/_delta_log"):
-            found.setdefault(aside.identifier, aside)
-    if quarantine_of(wanted) in found:
-        return found[quarantine_of(wanted)]
-    suffix = quarantine_of(Identifier("", "")).name
-    if wanted in found and wanted.name.casefold().endswith(suffix):
-        return found[wanted]
-    known = sorted(str(each)[: -len(suffix)] for each in found if each.name.casefold().endswith(suffix))
-    hint = f"These have one: {', '.join(known)}." if known else "No table of this storage has one yet."
+    found = find_beside(
+        storage_uri, table, quarantine_of, quarantine_path, default_schema=default_schema, events=events
+    )
+    if isinstance(found, StoredTable):
+        return found
+    hint = f"These have one: {', '.join(found)}." if found else "No table of this storage has one yet."
     raise ConfigError("QUARANTINE_NOT_FOUND", name=table, hint=hint)
 
 

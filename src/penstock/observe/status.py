@@ -45,6 +45,7 @@ class DatasetStatus:
             a complete flow, those of the last refresh. None for a view.
         dropped: rows that expectations kept out, over the same batches.
         quarantined: rows that expectations put aside, over the same batches.
+        late: rows that were dropped because they came behind the watermark, over the same batches.
         input_rows_per_second: arrival rate at the last batch of this update; 0 when idle.
         processed_rows_per_second: processing rate of that batch; 0 when idle.
         watermark: the earliest watermark of its flows, ISO 8601 in UTC.
@@ -65,6 +66,7 @@ class DatasetStatus:
     rows: int | None
     dropped: int | None
     quarantined: int | None = None
+    late: int | None = None
     input_rows_per_second: float | None = None
     processed_rows_per_second: float | None = None
     watermark: str | None = None
@@ -91,6 +93,7 @@ class DatasetStatus:
             "rows": self.rows,
             "dropped": self.dropped,
             "quarantined": self.quarantined,
+            "late": self.late,
             "input_rows_per_second": self.input_rows_per_second,
             "processed_rows_per_second": self.processed_rows_per_second,
             "watermark": self.watermark,
@@ -179,6 +182,7 @@ class StatusProjection:
             rows=sum(flow.rows for flow in flows) if stored else None,
             dropped=sum(flow.dropped for flow in flows) if stored else None,
             quarantined=sum(flow.quarantined for flow in flows) if stored else None,
+            late=sum(flow.late for flow in flows) if stored else None,
             input_rows_per_second=_rate(flows, "input_rows_per_second"),
             processed_rows_per_second=_rate(flows, "processed_rows_per_second"),
             watermark=min((batch.watermark for batch in batches if batch.watermark is not None), default=None),

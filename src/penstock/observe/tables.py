@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -94,6 +94,39 @@ def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iter
     if not hint and tables:
         hint = "There are: " + ", ".join(str(table.identifier) for table in tables[:20]) + "."
     raise ConfigError("TABLE_NOT_FOUND", name=name, storage=storage_uri, hint=hint or "It holds no table yet.")
+
+
+def find_beside(
+    storage_uri: str,
+    table: str,
+    name_of: Callable[[Identifier], Identifier],
+    path_of: Callable[[str], str],
+    *,
+    default_schema: str,
+    events: Iterable[Event] = (),
+) -> StoredTable | tuple[str, ...]:
+    """Returns the table that stands beside the one called `table`; its own name is understood too.
+
+    `name_of` and `path_of` give its name and place by those of its owner; the name adds an ending. Without such a table
+    returns the names of those that have one.
+
+    Raises:
+        DefinitionError: INVALID_DATASET_NAME.
+    """
+    wanted = Identifier.parse(table, default_schema=default_schema)
+    found: dict[Identifier, StoredTable] = {}
+    storage = Storage(storage_uri)
+    for stored in list_tables(storage_uri, events):
+        found[stored.identifier] = stored
+        beside = StoredTable(name_of(stored.identifier), path_of(stored.uri))
+        if storage.exists(f"{beside.uri}/_delta_log"):
+            found.setdefault(beside.identifier, beside)
+    if name_of(wanted) in found:
+        return found[name_of(wanted)]
+    ending = name_of(Identifier("", "")).name
+    if wanted in found and wanted.name.casefold().endswith(ending):
+        return found[wanted]
+    return tuple(sorted(str(each)[: -len(ending)] for each in found if each.name.casefold().endswith(ending)))
 
 
 def _defines_sink(event: Event, wanted: Identifier) -> bool:

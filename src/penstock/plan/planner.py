@@ -16,6 +16,7 @@ from penstock.plan.change_capture import change_properties, check_changes
 from penstock.plan.changes import TableComparison
 from penstock.plan.checkpoints import GuardedStream, guard_stream
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
+from penstock.plan.late_row_stages import late_row_stages
 from penstock.plan.protection import privacy_changes, protection_changes
 from penstock.plan.quarantine_stages import quarantine_stages
 from penstock.plan.refresh import decide_refresh, recorded_inputs
@@ -90,6 +91,7 @@ class _Planner:
             yield from quarantine_stages(
                 table, self.graph, self.state, generation=generation, command=self._way_out(identifier)
             )
+            yield from late_row_stages(table, self.state, generation=generation)
             for flow in self.graph.flows_to(identifier):
                 yield from self._flow_stages(table, flow, generation, reset=anew)
         for sink in self.graph.sinks.values():

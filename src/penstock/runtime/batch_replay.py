@@ -37,7 +37,7 @@ from penstock.spark.sources.auto_loader import describe_failure
 from penstock.spark.sources.files import only_reading
 from penstock.spark.table_changes import changes_between, clone_table
 from penstock.spark.translate import translate_failure
-from penstock.spark.writes import run_batch_in_flight
+from penstock.spark.writes import start_batch_in_flight
 from penstock.storage import Storage
 from penstock.storage.checkpoint import copy_before, state_partitions
 from penstock.storage.scratch import scratch_folder
@@ -136,13 +136,14 @@ class _Replay:
             queries = self._queries()
             built = self._beside(queries.query(self.flow, checkpoint=self.checkpoint))
             with queries.configured(self.flow):
-                run_batch_in_flight(
+                query = start_batch_in_flight(
                     built.frame,
                     stream_writer(stage, queries, built),
                     query_name=f"replay of {self.batch.label}",
                     checkpoint=self.checkpoint,
                     partitions=state_partitions(Storage(self.checkpoint)),
                 )
+            query.awaitTermination()
         except PenstockError:
             raise
         except Exception as error:

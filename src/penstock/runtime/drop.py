@@ -12,6 +12,7 @@ from penstock.errors import StateError
 from penstock.events import EventLog, EventType, builders, new_update_id
 from penstock.graph.elements import Dataset
 from penstock.graph.identifier import Identifier
+from penstock.graph.late_rows import LATE_ROWS, late_rows_path
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantining
 from penstock.plan.quarantine_stages import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
@@ -22,7 +23,7 @@ from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock
 def drop_dataset(
     config: PipelineConfig, identifier: Identifier, uri: str | None, *, progress: Callable[[str], None]
 ) -> tuple[str, ...]:
-    """Deletes the table at `uri` with its quarantine, checkpoints and inferred schemas; returns the folders.
+    """Deletes the table at `uri` with its quarantine, late rows, checkpoints and inferred schemas; returns the folders.
 
     The storage is locked meanwhile. The checkpoints go last: a process that dies in between leaves no
     table without checkpoints, whose rows a later run would take in twice, and no quarantine without
@@ -38,7 +39,7 @@ def drop_dataset(
             raise StateError("DATASET_STILL_DECLARED", dataset=str(identifier), name=identifier)
         folders = [folder for folder in layout.notes(identifier) if storage.exists(folder)]
         if uri is not None:
-            folders = [*_quarantine(uri), uri, *folders]
+            folders = [*_beside(uri), uri, *folders]
         for folder in folders:
             storage.delete(f"{folder}/_delta_log")
             storage.delete(folder)
@@ -64,9 +65,8 @@ def _names(declared: Iterable[Identifier], with_quarantine: Iterable[Dataset]) -
     return frozenset(declared) | {quarantine_of(dataset.identifier) for dataset in with_quarantine}
 
 
-def _quarantine(uri: str) -> list[str]:
-    """The quarantine of the table at `uri`; a table that only has such a name is another dataset."""
-    path = quarantine_path(uri)
-    if DeltaTable.is_deltatable(path) and DeltaTable(path).metadata().configuration.get(DATASET_TYPE) == QUARANTINE:
-        return [path]
-    return []
+def _beside(uri: str) -> list[str]:
+    """The quarantine and the late rows of the table at `uri`; a table that only has such a name is another dataset."""
+    kinds = {quarantine_path(uri): QUARANTINE, late_rows_path(uri): LATE_ROWS}
+    tables = [path for path in kinds if DeltaTable.is_deltatable(path)]
+    return [path for path in tables if DeltaTable(path).metadata().configuration.get(DATASET_TYPE) == kinds[path]]

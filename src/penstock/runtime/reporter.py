@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
@@ -14,6 +15,7 @@ from penstock.events import (
     EventLog,
     EventType,
     FlowStatus,
+    LateRows,
     Level,
     MaintenanceProgress,
     UpdateState,
@@ -182,6 +184,18 @@ class Reporter:
             flow=flow.flow.name,
             batch_id=accounts.batch_id,
             error=error,
+        )
+
+    def late_rows(self, flow: ResolvedFlow, late: LateRows) -> None:
+        """What became of the rows of a batch that came behind the watermark."""
+        told = replace(late, reason=self._said(late.reason, None))
+        self._log.append(
+            EventType.LATE_ROWS,
+            *builders.late_rows(flow_label(flow), told),
+            level=Level.INFO if late.kept == 0 and late.reason is None else Level.WARN,
+            dataset=str(flow.flow.target),
+            flow=flow.flow.name,
+            batch_id=late.batch_id,
         )
 
     def maintenance(self, table: Identifier, done: MaintenanceProgress, error: PenstockError | None = None) -> None:

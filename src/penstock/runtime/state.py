@@ -12,8 +12,9 @@ from deltalake.exceptions import DeltaError
 from penstock.errors import StateError, first_line
 from penstock.events import read_events
 from penstock.events.flow_records import FlowRecords
-from penstock.graph.elements import MaterializedView
+from penstock.graph.elements import MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
+from penstock.graph.late_rows import late_rows_of, late_rows_path
 from penstock.graph.protection import MASKS, ROW_FILTER
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
 from penstock.graph.resolved import ResolvedGraph
@@ -101,7 +102,7 @@ def _rows_read(layout: StorageLayout) -> Callable[[Identifier, str | None], int]
 
 
 def stored_tables(graph: ResolvedGraph, paths: Mapping[Identifier, str]) -> dict[Identifier, TableState]:
-    """Returns the tables of the pipeline that exist, and their quarantines; reads only logs.
+    """Returns the tables of the pipeline that exist, their quarantines and late rows; reads only logs.
 
     Raises:
         StateError: TABLE_NOT_READABLE.
@@ -112,6 +113,9 @@ def stored_tables(graph: ResolvedGraph, paths: Mapping[Identifier, str]) -> dict
 def _stored(graph: ResolvedGraph, paths: Mapping[Identifier, str]) -> Iterator[tuple[Identifier, str, DeltaTable]]:
     for identifier, path in paths.items():
         aside = [(quarantine_of(identifier), quarantine_path(path))] if has_quarantine(graph.tables[identifier]) else []
+        late = (late_rows_of(identifier), late_rows_path(path))
+        if isinstance(graph.tables[identifier], StreamingTable) and late[0] not in graph.tables:
+            aside.append(late)
         for name, place in [*aside, (identifier, path)]:
             if DeltaTable.is_deltatable(place):
                 yield name, place, open_table(name, place)

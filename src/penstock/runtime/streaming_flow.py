@@ -15,6 +15,7 @@ from penstock.runtime.accepted_loss import was_asked_to_correct_data
 from penstock.runtime.accounting import StreamAccounts, report_accounts
 from penstock.runtime.board import TableProgress
 from penstock.runtime.change_target import with_merged
+from penstock.runtime.late_rows import KeptLateRows
 from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
@@ -72,6 +73,7 @@ class StreamingFlow:
         self._batches = 0  # of this run; Spark's listener thread counts
         self._query_name = f"{services.pipeline}/{stage.dataset}/{stage.flow.flow.name}"
         self._checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.flow.name, stage.generation)
+        self._late = KeptLateRows(stage, services, self._checkpoint)
 
     def run(self) -> None:
         """Blocks until the flow has ended.
@@ -96,6 +98,9 @@ class StreamingFlow:
                 self._run_query()
             except _Restart:
                 continue
+            except Stopped:
+                self._late.keep()
+                raise
             return
 
     def _run_query(self) -> None:
@@ -123,6 +128,7 @@ class StreamingFlow:
                 services.reporter.flow(self._flow, FlowStatus.STARTING, reason=reason, level=Level.WARN)
                 writer = BatchAgain(again)
             remove_unfinished_plan(self._checkpoint)
+            self._late.catch_up()
             query = self._start(built, writer, follows=follows)
             run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
@@ -140,6 +146,7 @@ class StreamingFlow:
         finally:
             if run_id is not None:
                 services.listener.await_end(run_id, _LISTENER_SECONDS)
+        self._late.keep()
         if self._has_run_again(writer):
             raise _Restart
         if recovery is not None and (batch := recovery.plan()) is not None:
@@ -207,6 +214,7 @@ class StreamingFlow:
             if self._services.stop.is_set():
                 self._stop_after_batch(query)
                 raise Stopped
+            self._late.keep()
             if recovery is not None and recovery.waits(query):
                 query.stop()
                 return
@@ -230,6 +238,7 @@ class StreamingFlow:
             return
         self._services.board.table(self._stage.dataset).committed()
         self._batches += 1
+        self._late.notice(progress)
         self._remember_transactions(built)
         if built.checking is not None:
             counters = built.checking.take_counters(int(progress["batchId"]))

@@ -46,6 +46,17 @@ def local_relation(spark: SparkSession, schema: StructType, *, streaming: bool) 
     return DataFrame(java.org.apache.spark.sql.classic.Dataset.ofRows(java_session(spark), relation), spark)
 
 
+def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
+    """Returns a DataFrame of an analysed `LogicalPlan`."""
+    return DataFrame(jvm(spark).org.apache.spark.sql.classic.Dataset.ofRows(java_session(spark), plan), spark)
+
+
+def without_ctes(frame: DataFrame) -> Any:
+    """Returns the analysed plan of `frame` with each common table expression in the places that refer to it."""
+    inline = jvm(frame.sparkSession).org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False)
+    return inline.apply(analyzed_plan(frame))
+
+
 def check_streaming(frame: DataFrame, mode: str) -> None:
     """Runs Spark's own check of a streaming plan against an output mode (`Append`, …)."""
     java = jvm(frame.sparkSession)

@@ -88,16 +88,18 @@ def stateful_operators(frame: DataFrame) -> tuple[str, ...]:
     """Returns the names of the stateful operators of a streaming query, outermost first."""
     if not frame.isStreaming:
         return ()
-    found: list[str] = []
-    for node in _operators(frame, (*STATEFUL, "Join")):
-        if not node.isStreaming():
-            continue
-        name = node.getClass().getSimpleName()
-        if name in STATEFUL:
-            found.append(STATEFUL[name])
-        elif name == "Join" and node.left().isStreaming() and node.right().isStreaming():
-            found.append("stream-stream join")
-    return tuple(found)
+    nodes = _operators(frame, (*STATEFUL, "Join"))
+    return tuple(name for node in nodes if (name := stateful_name(node)) is not None)
+
+
+def stateful_name(node: Any) -> str | None:
+    """Returns the name of an operator of a logical plan when it keeps state in a stream, else None."""
+    name = node.getClass().getSimpleName()
+    if name in STATEFUL and node.isStreaming():
+        return STATEFUL[name]
+    if name == "Join" and node.left().isStreaming() and node.right().isStreaming():
+        return "stream-stream join"
+    return None
 
 
 def watermark(frame: DataFrame) -> Watermark | None:

@@ -96,16 +96,15 @@ def start_stream(
         return writer.start(_triggered(_stream(frame, query_name, checkpoint), trigger))
 
 
-def run_batch_in_flight(
+def start_batch_in_flight(
     frame: DataFrame, writer: StreamWriter, *, query_name: str, checkpoint: str, partitions: int | None = None
-) -> None:
-    """Runs the batch that a checkpoint has planned and not finished, and no other; blocks until that is done.
+) -> StreamingQuery:
+    """Starts a query for the batch that a checkpoint has planned and not finished, and no other; see `start_stream`.
 
-    Spark calls this trigger deprecated, because it knows no limits for a batch that it has to plan. See `start_stream`.
+    Spark calls this trigger deprecated, because it knows no limits for a batch that it has to plan.
     """
     with _for_state_of(checkpoint, frame, partitions):
-        query = writer.start(_stream(frame, query_name, checkpoint).trigger(once=True))
-    query.awaitTermination()
+        return writer.start(_stream(frame, query_name, checkpoint).trigger(once=True))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from penstock.errors import StateError
 from penstock.events import BatchProgress, EventLog, EventType, builders, read_events
 from penstock.events.flow_records import FlowRecords
 from penstock.graph.identifier import Identifier
+from penstock.graph.late_rows import late_rows_of
 from penstock.graph.quarantine import quarantine_of
 from penstock.observe.checkpoints.target import Target
 from penstock.storage import StorageLayout, StorageLock
@@ -113,8 +115,11 @@ def test_state_of_later_batches_goes_as_well(layout: StorageLayout) -> None:
     assert answer("verify")["findings"] == []
 
 
-def test_the_quarantine_goes_back_with_its_table(layout: StorageLayout) -> None:
-    aside = quarantine_of(TOPIC)
+@pytest.mark.parametrize("beside", [quarantine_of, late_rows_of])
+def test_quarantine_and_late_rows_go_back_with_their_table(
+    layout: StorageLayout, beside: Callable[[Identifier], Identifier]
+) -> None:
+    aside = beside(TOPIC)
     for batch in (1, 2):
         write_rows(layout, aside, f"{query_id(layout, TOPIC)}/{aside}", batch)
     answer("rewind", "topic", "--to-batch", "1", "--yes")

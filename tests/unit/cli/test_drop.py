@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 from penstock.events import read_events
 from penstock.graph.identifier import Identifier
+from penstock.graph.late_rows import LATE_ROWS, late_rows_of, late_rows_path
 from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.plan.quarantine_stages import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
@@ -80,6 +81,19 @@ def test_a_table_that_is_only_called_like_a_quarantine_stays(project: Path) -> N
     write_deltalake(path, pa.table({"id": [1]}))
     assert runner.invoke(app, ["drop", "old orders", str(project), "--yes"]).exit_code == 0
     assert Path(path, "_delta_log").exists()
+
+
+def test_late_rows_go_with_their_table_or_alone(project: Path) -> None:
+    layout = StorageLayout(str(project / ".penstock"))
+    for table in (OLD, Identifier("shop", "orders")):
+        path = layout.table(late_rows_of(table))
+        assert path == late_rows_path(layout.table(table))
+        write_deltalake(path, pa.table({"id": [1]}))
+        DeltaTable(path).alter.set_table_properties({DATASET_TYPE: LATE_ROWS}, raise_if_not_exists=False)
+    assert runner.invoke(app, ["drop", "old orders", str(project), "--yes"]).exit_code == 0
+    assert {name for name in _left(project) if "tables" in name} == {"tables/orders", "tables/orders__late"}
+    assert runner.invoke(app, ["drop", "orders__late", str(project), "--yes"]).exit_code == 0
+    assert {name for name in _left(project) if "tables" in name} == {"tables/orders"}
 
 
 def test_an_interrupted_drop_is_finished_by_the_next_one(project: Path) -> None:

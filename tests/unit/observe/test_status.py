@@ -53,6 +53,7 @@ def test_the_document_has_the_agreed_keys() -> None:
             "rows",
             "dropped",
             "quarantined",
+            "late",
             "input_rows_per_second",
             "processed_rows_per_second",
             "watermark",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from penstock.errors import StateError
 from penstock.events.flow_records import FlowRecords
 from penstock.graph.identifier import Identifier
+from penstock.graph.late_rows import late_rows_of, late_rows_path
 from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.graph.resolved import FlowType
 from penstock.observe.checkpoints.inventory import Inventory, StoredCheckpoint
@@ -105,7 +106,10 @@ def _tables(inventory: Inventory, checkpoint: StoredCheckpoint, batch: int) -> I
         raise _impossible(checkpoint, batch, "its table is gone")
     aside = quarantine_of(checkpoint.dataset)
     quarantine = Target.open(str(aside), quarantine_path(target.uri))
-    for table, app_id in ((target, query_id), (quarantine, f"{query_id}/{aside}")):
+    late = late_rows_of(checkpoint.dataset)
+    late_rows = Target.open(str(late), late_rows_path(target.uri))
+    written = ((target, query_id), (quarantine, f"{query_id}/{aside}"), (late_rows, f"{query_id}/{late}"))
+    for table, app_id in written:
         if table is None:
             continue
         undone = undo_batches(table.uri, table.version, app_id, batch)

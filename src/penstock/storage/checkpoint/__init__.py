@@ -31,7 +31,7 @@ from penstock.storage.checkpoint.newest import (
     remove_unfinished_plan,
     repair,
 )
-from penstock.storage.checkpoint.one_batch import copy_before, copy_state_after, repeatable_batches
+from penstock.storage.checkpoint.one_batch import copy_before, copy_reads_of, copy_state_after, repeatable_batches
 from penstock.storage.checkpoint.partitions import (
     SHUFFLE_PARTITIONS,
     begin_repartition,
@@ -84,6 +84,7 @@ __all__ = [
     "check_newest",
     "complete_repartition",
     "copy_before",
+    "copy_reads_of",
     "copy_state_after",
     "damage_of",
     "damaged_snapshots",

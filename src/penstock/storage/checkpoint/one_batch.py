@@ -37,6 +37,16 @@ def copy_before(folder: CheckpointFolder, batch: int, storage: Storage, uri: str
     begin_new_query(storage, uri, batch - 1 if batch else None)
 
 
+def copy_reads_of(folder: CheckpointFolder, batch: int, storage: Storage, uri: str) -> None:
+    """As `copy_before`, without the state: for a query that reads what the batch read, and keeps none.
+
+    Raises:
+        FileNotFoundError, ConfigError: as `copy_before`.
+    """
+    copy_files(folder, _plan_and_sources(folder, batch), storage, uri)
+    begin_new_query(storage, uri, batch - 1 if batch else None)
+
+
 def copy_state_after(folder: CheckpointFolder, batch: int, partitions: int, storage: Storage, uri: str) -> None:
     """Copies to `uri` in `storage` what tells the state, of so many `partitions`, as a finished batch has left it.
 
@@ -51,9 +61,13 @@ def copy_state_after(folder: CheckpointFolder, batch: int, partitions: int, stor
 
 
 def _needed(folder: CheckpointFolder, batch: int) -> Iterator[str]:
+    yield from _plan_and_sources(folder, batch)
+    yield from _state(folder, batch)
+
+
+def _plan_and_sources(folder: CheckpointFolder, batch: int) -> Iterator[str]:
     logs = {f"offsets/{batch}", f"offsets/{batch - 1}", f"commits/{batch - 1}"}
     yield from (name for name in folder.files if name in logs or name.startswith("sources/"))
-    yield from _state(folder, batch)
 
 
 def _state(folder: CheckpointFolder, newest: int) -> Iterator[str]:

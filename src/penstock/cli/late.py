@@ -1,0 +1,70 @@
+"""`penstock late`: rows that came behind the watermark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.cli.console import note, plural
+from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
+from penstock.cli.project import open_project
+
+if TYPE_CHECKING:
+    from penstock.observe.tables import TableRows
+
+
+def show(
+    *,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, with or without the schema.")],
+    directory: Directory = Path(),
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many rows.")] = 20,
+    environment: Environment = None,
+    pipeline: Pipeline = None,
+    storage: StorageUri = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the rows that a table's flows dropped because they came behind the watermark, the newest first.
+
+    Each with its event time, the watermark, how far it was behind, the operator that dropped it, and where it comes
+    from. `--json` prints them with all columns.
+    """
+    from penstock.cli.rows import print_rows
+    from penstock.events.reader import read_events
+    from penstock.observe.late_rows import find_late_rows, newest_late_rows, summarize_late_rows
+
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
+    found = find_late_rows(config.storage, table, default_schema=config.schema, events=read_events(config.storage))
+    content = newest_late_rows(found, limit=limit)
+    if as_json:
+        print_rows(content.columns, content.rows, as_json=True)
+        return
+    columns, rows = _for_people(content)
+    print_rows(columns, rows, as_json=False, title=str(found.identifier))
+    summary = summarize_late_rows(found)
+    most = "" if summary.most_seconds is None else f", up to {summary.most_seconds:,.0f} s behind the watermark"
+    note(f"{plural(summary.rows, 'late row')}{most}")
+    note(f"Stored at {found.uri}")
+
+
+def _for_people(content: TableRows) -> tuple[list[str], list[list[Any]]]:
+    """Puts how late the row is first, then the row, then where it comes from."""
+    from penstock.cli.rows import origin
+    from penstock.graph import late_rows as names
+
+    position = {name: index for index, name in enumerate(content.columns)}
+    data = [name for name in content.columns if not name.startswith(names.RESERVED_PREFIX)]
+    before = [(names.SECONDS, "seconds late"), (names.WATERMARK, "watermark")]
+    behind = [(names.OPERATOR, "dropped by"), (names.FLOW, "flow"), (names.BATCH, "batch")]
+    rows = [
+        [
+            *(row[position[name]] for name, _ in before),
+            *(row[position[name]] for name in data),
+            *(row[position[name]] for name, _ in behind),
+            origin(row[position[names.SOURCE]]),
+        ]
+        for row in content.rows
+    ]
+    headings = [*(heading for _, heading in before), *data, *(heading for _, heading in behind), "source"]
+    return headings, rows
