@@ -49,16 +49,12 @@ def within():
     return seen().dropDuplicatesWithinWatermark(["id"])
 
 @dlt.table
-def distinct():
-    return seen().dropDuplicates(["id", "at"]).select("id", "at")
-
-@dlt.table
 def sessions():
     return seen().groupBy(F.session_window("at", "5 minutes"), "k").count().select("session_window.end", "count")
 
 @dlt.table
 def chained():
-    counts = seen().dropDuplicatesWithinWatermark(["id"]).groupBy(F.window("at", "10 minutes")).count()
+    counts = seen().dropDuplicates(["id", "at"]).groupBy(F.window("at", "10 minutes")).count()
     return counts.select("window.start", "count")
 
 @dlt.table
@@ -151,20 +147,20 @@ def test_each_dropped_row_is_kept_once(project: PipelineProject) -> None:
 
     by_time = sorted((batch, i) for batch, i, _, at, mark in rows if at <= mark)
     assert (3, 201) in by_time, "a row at the watermark is late"
-    for table in ("within", "distinct", "chained"):
+    for table in ("within", "chained"):
         assert kept(project, table, "_late_batch_id", "id") == by_time, table
     by_session = [(batch, i) for batch, i, _, at, mark in rows if at + timedelta(minutes=5) <= mark]
     assert kept(project, "sessions", "_late_batch_id", "id") == sorted(by_session)
 
     joined = read_table(project.path("joined__late"))
-    sides = Counter((row["_late_batch_id"], row["id"], row["_late_operator"][-10:]) for row in joined)
-    assert sides == Counter((batch, i, side) for batch, i in by_time for side in (", left side", "right side"))
+    sides = Counter((row["_late_batch_id"], row["id"], row["_late_operator"].partition(", ")[2]) for row in joined)
+    assert sides == Counter((batch, i, side) for batch, i in by_time for side in ("left side", "right side"))
 
     for (table, batch), (level, counted, number, reason) in told(project).items():
         assert (level, reason) == (Level.WARN, None), table
         found = sum(row["_late_batch_id"] == batch for row in read_table(project.path(f"{table[5:]}__late")))
         assert number == found >= counted, table
-        if table[5:] in {"within", "distinct", "joined"}:
+        if table[5:] in {"within", "chained", "joined"}:
             assert number == counted, "Spark counts these one by one"
     status = project_status(project.events()).dataset("shop.windows")
     assert status is not None
@@ -217,10 +213,8 @@ def test_what_a_process_that_died_has_left_is_done_at_the_next_start(project: Pi
         assert kept(project, "windows", "_late_batch_id", "id") == whole, (rows, event)
         assert project.version("windows__late") == 2, "once"
         found = told(project, again)
-        assert found.pop(("shop.windows", 5), (Level.INFO, None, 0, None)) == (Level.INFO, None, 0, None), (
-            "without rows"
-        )
-        assert found == {("shop.windows", 4): (Level.WARN, counted if event else None, number, None)}
+        assert found["shop.windows", 4] == (Level.WARN, counted if event else None, number, None)
+        assert {batch for _, batch in found} <= {3, 4, 5}, "the log may have lost the events of its neighbours too"
     assert told(project, project.run()) == {}, "nothing is left to do"
 
 
