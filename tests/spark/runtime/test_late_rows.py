@@ -298,12 +298,12 @@ def test_the_pipeline_of_the_page(project: PipelineProject) -> None:
     assert shown.exit_code == 0, shown.output
     assert "1 late row, up to 6,600 s behind the watermark" in shown.stderr
     assert "2.json" in shown.stdout
-    future = [{"shop": "a", "amount": 1.0, "ordered_at": time} for time in ("2999-01-01T00:00:00Z", None)]
+    future = [{"shop": "a", "amount": 1.0, "ordered_at": time} for time in ("2200-01-01T00:00:00Z", None)]
     project.arrive("3", [*future, {"shop": "a", "amount": 1.0, "ordered_at": "2026-01-01T14:56:00Z"}], folder="orders")
     assert project.run(full_refresh=("revenue",)).errors == ()
     assert kept(project, "revenue", "shop") == [], "emptied, and read in one batch, which has no watermark before it"
     project.arrive("4", [{"shop": "a", "amount": 1.0, "ordered_at": "2026-01-01T15:10:00Z"}], folder="orders")
     assert project.run().errors == ()
     assert len(read_table(project.path("timed_orders__quarantine"))) == 2
-    assert kept(project, "revenue", "shop") == [("a",)], "the year 2999 has moved its watermark"
+    assert kept(project, "revenue", "shop") == [("a",)], "the year 2200 has moved its watermark"
     assert kept(project, "hourly_orders", "ordered_at") == [(datetime(2026, 1, 1, 12, 40, tzinfo=UTC),)]
