@@ -28,6 +28,7 @@ from penstock.spark.batch_again import BatchAgain
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.known_transactions import remember_transactions
+from penstock.spark.plans import wakes_by_the_clock
 from penstock.spark.progress import batch_progress
 from penstock.spark.source_loss import FILES, check_planned_files, go_on_elsewhere, source_loss
 from penstock.spark.sources.auto_loader import describe_failure
@@ -48,6 +49,7 @@ from penstock.storage.checkpoint import (
 _POLL_SECONDS = 0.5
 _DRAIN_POLL_SECONDS = 0.1
 _LISTENER_SECONDS = 10.0
+_IDLE_BATCHES = 2  # the first may have begun before the last rows came
 _AS_FAST_AS_POSSIBLE = Trigger(TriggerKind.PROCESSING_TIME)
 _UNTIL_NOTHING_IS_LEFT = Trigger(TriggerKind.AVAILABLE_NOW)
 
@@ -71,6 +73,7 @@ class StreamingFlow:
         self._services = services
         self._upstream = upstream
         self._batches = 0  # of this run; Spark's listener thread counts
+        self._idle_batches = 0  # since the last one that read something
         self._query_name = f"{services.pipeline}/{stage.dataset}/{stage.flow.flow.name}"
         self._checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.flow.name, stage.generation)
         self._late = KeptLateRows(stage, services, self._checkpoint)
@@ -132,7 +135,7 @@ class StreamingFlow:
             query = self._start(built, writer, follows=follows)
             run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
-            self._await_end(query, recovery, follows=follows)
+            self._await_end(query, built, recovery, follows=follows)
         except Exception as error:
             if self._has_run_again(writer):
                 raise _Restart from error
@@ -208,7 +211,12 @@ class StreamingFlow:
         """Whether the query shall wait for rows that other flows are still writing."""
         return self._services.trigger.stops and not all(table.ended.is_set() for table in self._upstream)
 
-    def _await_end(self, query: StreamingQuery, recovery: WatermarkRecovery | None, *, follows: bool) -> None:
+    def _await_end(
+        self, query: StreamingQuery, built: FlowQuery, recovery: WatermarkRecovery | None, *, follows: bool
+    ) -> None:
+        if self._services.trigger.stops and wakes_by_the_clock(built.frame):
+            self._await_idle_batches(query, follows=follows)
+            return
         pause = _DRAIN_POLL_SECONDS if follows else _POLL_SECONDS
         while not query.awaitTermination(pause):  # type: ignore[arg-type]  # PySpark takes fractions
             if self._services.stop.is_set():
@@ -220,6 +228,18 @@ class StreamingFlow:
                 return
             if follows and all(table.ended.is_set() for table in self._upstream):
                 query.processAllAvailable()
+                query.stop()
+                return
+
+    def _await_idle_batches(self, query: StreamingQuery, *, follows: bool) -> None:
+        """Ends a query that runs batches without end: after one that began when everything there is had been read."""
+        while not query.awaitTermination(_DRAIN_POLL_SECONDS):  # type: ignore[arg-type]  # PySpark takes fractions
+            if self._services.stop.is_set():
+                self._stop_after_batch(query)
+                raise Stopped
+            if follows and all(table.ended.is_set() for table in self._upstream):
+                follows, self._idle_batches = False, 0
+            if not follows and self._idle_batches >= _IDLE_BATCHES:
                 query.stop()
                 return
 
@@ -239,6 +259,7 @@ class StreamingFlow:
         self._services.board.table(self._stage.dataset).committed()
         self._batches += 1
         self._late.notice(progress)
+        self._idle_batches = self._idle_batches + 1 if _read_nothing(progress) else 0
         self._remember_transactions(built)
         if built.checking is not None:
             counters = built.checking.take_counters(int(progress["batchId"]))
@@ -291,3 +312,7 @@ class StreamingFlow:
         self._services.reporter.flow(
             self._flow, FlowStatus.STARTING, reason=f"starts again: {reason}", level=Level.WARN
         )
+
+
+def _read_nothing(progress: dict[str, Any]) -> bool:
+    return all(source["startOffset"] == source["endOffset"] for source in progress["sources"])

@@ -102,6 +102,24 @@ def stateful_name(node: Any) -> str | None:
     return None
 
 
+def wakes_by_the_clock(frame: DataFrame) -> bool:
+    """Whether a streaming query has timers or values that go by the machine's clock.
+
+    Spark then runs batches without rows for ever, with every trigger, because a timer might be due.
+    """
+    modes = (getattr(node, name)() for node in _operators(frame, ("WithState",)) for name in _modes(node))
+    return any(mode.getClass().getSimpleName().startswith("ProcessingTime") for mode in modes)
+
+
+def _modes(node: Any) -> Iterator[str]:
+    """Yields what an operator with state of the user's own calls its time mode: none for other operators."""
+    name = node.getClass().getSimpleName()
+    if name.startswith("TransformWithState"):
+        yield "timeMode"
+    elif name.startswith("FlatMapGroups"):
+        yield "timeout"
+
+
 def watermark(frame: DataFrame) -> Watermark | None:
     """Returns the outermost watermark of a streaming query, or None."""
     for node in _operators(frame, ("EventTimeWatermark",)):
