@@ -287,6 +287,7 @@ def test_what_cannot_be_kept_is_counted_and_said(project: PipelineProject) -> No
     assert status.late == 4
 
 
+@pytest.mark.slow  # as the pages are
 def test_the_pipeline_of_the_page(project: PipelineProject) -> None:
     page = ROOT / "docs/how-to/late-rows.md"
     project.write("\n".join(block.text for block in blocks(page) if "pipeline" in block.marks))

@@ -195,6 +195,7 @@ def test_keys_that_the_query_does_not_tell(project: PipelineProject) -> None:
     assert len(project.rows("newest", "shop", "amount")) == 9
 
 
+@pytest.mark.slow  # as the pages are
 def test_the_pipeline_of_the_page(project: PipelineProject) -> None:
     page: Path = ROOT / "docs/how-to/output-modes.md"
     project.write("\n".join(block.text for block in blocks(page) if "pipeline" in block.marks))
