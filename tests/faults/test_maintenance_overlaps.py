@@ -25,7 +25,7 @@ _TABLES = ("bronze", "silver", "copy")
 _SETTINGS = """
 name: overlaps
 schema: shop
-trigger: 500 milliseconds  # batches without a pause would leave maintenance little of two cores
+trigger: 3 seconds  # batches without a pause would leave maintenance little of two cores
 maintenance: {interval: 1 second}
 """
 _PIPELINE = f"""
