@@ -214,32 +214,24 @@ class StreamingFlow:
     def _await_end(
         self, query: StreamingQuery, built: FlowQuery, recovery: WatermarkRecovery | None, *, follows: bool
     ) -> None:
-        if self._services.trigger.stops and wakes_by_the_clock(built.frame):
-            self._await_idle_batches(query, follows=follows)
-            return
-        pause = _DRAIN_POLL_SECONDS if follows else _POLL_SECONDS
+        # Such a query runs batches without end: it is over after one that began when everything had been read.
+        until_idle = self._services.trigger.stops and bool(self._flow.stateful) and wakes_by_the_clock(built.frame)
+        pause = _DRAIN_POLL_SECONDS if follows or until_idle else _POLL_SECONDS
         while not query.awaitTermination(pause):  # type: ignore[arg-type]  # PySpark takes fractions
             if self._services.stop.is_set():
                 self._stop_after_batch(query)
                 raise Stopped
             self._late.keep()
-            if recovery is not None and recovery.waits(query):
+            if not until_idle and recovery is not None and recovery.waits(query):
                 query.stop()
                 return
             if follows and all(table.ended.is_set() for table in self._upstream):
-                query.processAllAvailable()
-                query.stop()
-                return
-
-    def _await_idle_batches(self, query: StreamingQuery, *, follows: bool) -> None:
-        """Ends a query that runs batches without end: after one that began when everything there is had been read."""
-        while not query.awaitTermination(_DRAIN_POLL_SECONDS):  # type: ignore[arg-type]  # PySpark takes fractions
-            if self._services.stop.is_set():
-                self._stop_after_batch(query)
-                raise Stopped
-            if follows and all(table.ended.is_set() for table in self._upstream):
+                if not until_idle:
+                    query.processAllAvailable()
+                    query.stop()
+                    return
                 follows, self._idle_batches = False, 0
-            if not follows and self._idle_batches >= _IDLE_BATCHES:
+            if until_idle and not follows and self._idle_batches >= _IDLE_BATCHES:
                 query.stop()
                 return
 
