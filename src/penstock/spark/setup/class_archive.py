@@ -21,6 +21,7 @@ SWITCH = "PENSTOCK_CLASS_ARCHIVE"  # "off" neither makes nor uses one
 _TRAINING = "penstock.spark.class_archive_training"
 _KEPT = 2
 _SECONDS = 600
+_started: list[subprocess.Popen[bytes]] = []  # kept, or Python would warn that nobody has waited for it
 
 
 def archive_path(java: Java, class_path: Sequence[Path], environ: Mapping[str, str] = os.environ) -> Path:
@@ -76,13 +77,15 @@ def make_in_background(archive: Path, environ: Mapping[str, str] = os.environ) -
         return
     program = "import os; os.nice(19); from penstock.spark.setup import prefetch; prefetch()"
     with suppress(OSError):
-        subprocess.Popen(
-            [sys.executable, "-c", program],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=dict(environ),
-            start_new_session=True,
+        _started.append(
+            subprocess.Popen(
+                [sys.executable, "-c", program],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=dict(environ),
+                start_new_session=True,
+            )
         )
 
 
