@@ -15,7 +15,7 @@ from penstock.spark.launch import SessionConfig
 from penstock.spark.session import start_session, stop_session
 
 # None lives long enough for the second compiler to earn back what it takes.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 
 @pytest.fixture(scope="session")

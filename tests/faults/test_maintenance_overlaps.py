@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from tests.cli_runner import running
 from tests.faults.evidence import write_evidence
 from tests.faults.table import RecordProperty
 
-from penstock.events import Event, EventType, read_events
+from penstock.events import Event, EventReader, EventType
 
 _OVERLAPS = int(os.environ.get("FAULT_OVERLAPS", "40"))
 _ROWS = 50
@@ -84,12 +83,12 @@ def test_maintenance_and_flows_never_mind_each_other(tmp_path: Path, record_prop
     (tmp_path / "penstock.yml").write_text(_SETTINGS)
     (tmp_path / "pipeline.py").write_text(_PIPELINE)
     seen = _Seen()
-    log = _following(tmp_path / ".penstock")
+    log = EventReader(str(tmp_path / ".penstock"))
 
     def enough() -> bool:
-        for event in next(log):
+        for event in log.poll():
             seen.add(event)
-        return bool(seen.wrong) or seen.overlaps() >= _OVERLAPS
+        return bool(seen.wrong) or (len(seen.tasks) >= _OVERLAPS and seen.overlaps() >= _OVERLAPS)
 
     with running("run", tmp_path, "--continuous") as command:
         command.wait_for(enough, what=f"{_OVERLAPS} overlaps", timeout=7000)
@@ -111,15 +110,6 @@ def test_maintenance_and_flows_never_mind_each_other(tmp_path: Path, record_prop
         {"overlaps": seen.overlaps(), "tasks": len(seen.tasks), "rewrites": seen.rewrites, "batches": batches,
          "rows": len(bronze), "conflicts": len(seen.wrong)},
     )  # fmt: skip
-
-
-def _following(storage: Path) -> Iterator[list[Event]]:
-    """Yields, each time it is asked, the events that are new."""
-    told = 0
-    while True:
-        events = list(read_events(str(storage))) if (storage / "events").exists() else []
-        yield events[told:]
-        told = len(events)
 
 
 def _values(project: Path, table: str) -> list[int]:

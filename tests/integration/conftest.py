@@ -9,7 +9,7 @@ import pytest
 from tests.integration.kafka_broker import KafkaBroker
 
 # Every JVM here is short-lived: the second compiler would take a sixth of the time and never earn it back.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 
 @pytest.fixture(scope="session")

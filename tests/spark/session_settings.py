@@ -9,5 +9,9 @@ CHOSEN = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # The second compiler would take an eighth of the tests' time and never earn it back.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # With it alone Java reserves 48 MB for what it has compiled: full after a minute, and then it compiles no more.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+    # Stopping the maintenance of state holds a lock that a maintenance thread may want, for 300 seconds by default.
+    "spark.sql.streaming.stateStore.maintenanceShutdownTimeout": "1s",
+    "spark.sql.streaming.stateStore.maintenanceForceShutdownTimeout": "1s",
 }
