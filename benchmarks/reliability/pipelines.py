@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -77,7 +77,8 @@ def continuous(project: Path, *, ends: signal.Signals) -> Iterator[psutil.Proces
     finally:
         family = [process, *process.children(recursive=True)] if ends is signal.SIGKILL else [process]
         for member in family:
-            member.send_signal(ends)
+            with suppress(psutil.NoSuchProcess):  # a JVM ends by itself when its Python is gone
+                member.send_signal(ends)
         started.wait(timeout=120)
 
 
