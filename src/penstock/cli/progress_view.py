@@ -5,11 +5,13 @@ Both are driven by the run's events alone, the same that go to the event log.
 
 from __future__ import annotations
 
+import queue
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -73,44 +75,62 @@ class _Following:
 
 
 class PlainLines:
-    """One line for each transition and each batch, for logs and pipes."""
+    """One line for each transition and each batch, for logs and pipes.
 
-    def __init__(self, write: Callable[[str], None] | None = None) -> None:
+    A thread writes them: a pipe that nobody reads, or a terminal that is held, holds up neither the flows nor the
+    event log. What waits is written when the block is left; when the run is to end at once, it is not.
+    """
+
+    def __init__(self, write: Callable[[str], None] = note) -> None:
         self._following = _Following()
-        self._write = write or (lambda line: note(line, multiline=False))
+        self._write = write
         self._last_progress = ""
+        self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # a signal handler may put
+        self._writer = threading.Thread(target=self._write_all, name="progress lines", daemon=True)
 
     def on_event(self, event: Event) -> None:
-        """Prints the event's line, if it has one."""
+        """Shows the event's line, if it has one."""
         self._following.apply(event)
         line = event_line(event)
         if line is not None:
-            self._write(line)
+            self._waiting.put(line)
 
     def progress(self, message: str) -> None:
-        """Prints the message once."""
+        """Shows the message once."""
         if message != self._last_progress:
             self._last_progress = message
-            self._write(_timed(datetime.now(UTC), message))
+            self.announce(message)
 
     def announce(self, message: str) -> None:
-        """Prints the message."""
-        self._write(_timed(datetime.now(UTC), message))
+        """Shows the message."""
+        self._waiting.put(_timed(datetime.now(UTC), message))
+
+    def explain(self, text: str) -> None:
+        """Shows a text of several lines as it is."""
+        self._waiting.put(text)
 
     def refresh(self) -> None:
-        """Does nothing: lines are printed as they come."""
+        """Does nothing: lines are written as they come."""
 
     def status(self) -> PipelineStatus:
         """Returns the status that this run's events tell."""
         return self._following.status()
 
     def __enter__(self) -> Self:
+        self._writer.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        return None
+        self._waiting.put(None)
+        if kind is None or issubclass(kind, Exception):
+            self._writer.join()
+
+    def _write_all(self) -> None:
+        with suppress(OSError):  # nobody reads any more
+            while (text := self._waiting.get()) is not None:
+                self._write(text)
 
 
 class LiveTable:

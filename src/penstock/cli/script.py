@@ -74,12 +74,12 @@ def _run(config: PipelineConfig, file: Path, arguments: list[str]) -> tuple[Upda
 
     def show(event: Event) -> None:
         if event.level.value == "WARN" and event.error is not None:
-            note(render_told(event.error))
+            view.explain(render_told(event.error))
         else:
             view.on_event(event)
 
     try:
-        with StopRequests(view.announce) as requests:
+        with StopRequests(view.announce) as requests, view:
             from penstock.runtime.script import run_script
 
             outcome = run_script(

@@ -15,6 +15,7 @@ from tests.unit.observe.story import Story
 from penstock.cli import progress_view, summary
 from penstock.cli.progress_view import LiveTable, PlainLines, event_line
 from penstock.cli.status_view import error_lines, quality_table, status_table, update_line
+from penstock.cli.stopping import StopNow
 from penstock.cli.summary import print_summary
 from penstock.errors import DataError
 from penstock.events import Event, EventType, Level, MaintenanceProgress, UpdateState, builders, read_events
@@ -43,9 +44,9 @@ def drawn(renderable: object) -> str:
 
 def test_plain_lines_tell_transitions_and_batches(recorded: list[Event]) -> None:
     lines: list[str] = []
-    view = PlainLines(lines.append)
-    for event in recorded:
-        view.on_event(event)
+    with PlainLines(lines.append) as view:
+        for event in recorded:
+            view.on_event(event)
     text = "\n".join(lines)
     assert "update running" in text
     assert "shop.silver_orders completed" in text
@@ -102,11 +103,38 @@ def test_plain_lines_hold_no_control_characters(recorded: list[Event]) -> None:
 
 def test_progress_is_said_once(recorded: list[Event]) -> None:
     lines: list[str] = []
-    view = PlainLines(lines.append)
-    view.progress("Starting Spark")
-    view.progress("Starting Spark")
-    view.announce("Stopping")
+    with PlainLines(lines.append) as view:
+        view.progress("Starting Spark")
+        view.progress("Starting Spark")
+        view.announce("Stopping")
     assert [line[9:] for line in lines] == ["Starting Spark", "Stopping"]
+
+
+def test_a_display_that_hangs_holds_nothing_up(recorded: list[Event]) -> None:
+    reads = threading.Event()
+    lines: list[str] = []
+
+    def write(line: str) -> None:
+        assert reads.wait(30)
+        lines.append(line)
+
+    with PlainLines(write) as view:
+        for event in recorded:
+            view.on_event(event)
+        assert lines == []
+        assert view.status().datasets
+        reads.set()
+    assert "update running" in "\n".join(lines)
+
+
+@pytest.mark.timeout(10)
+def test_a_run_that_ends_at_once_does_not_wait_for_its_display() -> None:
+    reads = threading.Event()
+    view = PlainLines(lambda _line: print(reads.wait(30)))
+    view.__enter__()
+    view.announce("Stopping")
+    view.__exit__(StopNow, StopNow(2), None)
+    reads.set()
 
 
 def test_the_live_table_shows_datasets_rates_and_what_went_wrong(
