@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.config import Trigger, TriggerKind
@@ -112,7 +114,7 @@ class StreamingFlow:
             raise Stopped
         built: FlowQuery | None = None
         writer: StreamWriter | None = None
-        run_id: str | None = None
+        query: StreamingQuery | None = None
         recovery = WatermarkRecovery.of(self._flow, services, self._checkpoint)
         try:
             services.reporter.flow(self._flow, FlowStatus.STARTING)
@@ -133,7 +135,6 @@ class StreamingFlow:
             remove_unfinished_plan(self._checkpoint)
             self._late.catch_up()
             query = self._start(built, writer, follows=follows)
-            run_id = str(query.runId)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             self._await_end(query, built, recovery, follows=follows)
         except Exception as error:
@@ -147,8 +148,8 @@ class StreamingFlow:
                 raise sink_failure(failure, self._flow, services.settings.directory) from error
             raise self._translated(cause) from error
         finally:
-            if run_id is not None:
-                services.listener.await_end(run_id, _LISTENER_SECONDS)
+            if query is not None:
+                self._end(query)
         self._late.keep()
         if self._has_run_again(writer):
             raise _Restart
@@ -173,6 +174,12 @@ class StreamingFlow:
                 trigger=trigger,
                 partitions=self._state_partitions(),
             )
+
+    def _end(self, query: StreamingQuery) -> None:
+        """Stops the query, which goes on when something else has failed, and waits until Spark has told all of it."""
+        with suppress(Py4JError, OSError):  # the JVM may be what has failed
+            query.stop()
+            self._services.listener.await_end(str(query.runId), _LISTENER_SECONDS)
 
     def _has_run_again(self, writer: StreamWriter | None) -> bool:
         """Whether this start was for a batch that the target holds, and the checkpoint knows now that it is done."""

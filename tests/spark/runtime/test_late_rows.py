@@ -17,6 +17,7 @@ from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
+from penstock.errors import ExternalError
 from penstock.events import Level, UpdateState, late_rows_of_event
 from penstock.observe.status import project_status
 from penstock.runtime import UpdateOutcome, late_rows
@@ -240,6 +241,27 @@ def test_a_write_that_fails_is_tried_again_and_never_fails_the_flow(
     assert events["shop.windows", 4][2] is None
     assert "the disk is away" in events["shop.windows", 4][3]
     assert told(project, project.run()) == {}, "it is not tried for ever"
+
+
+def test_a_storage_that_does_not_answer_has_the_flow_tried_again(
+    project: PipelineProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep, failed = late_rows.KeptLateRows.keep, list[bool]()
+
+    def failing(of_flow: late_rows.KeptLateRows) -> None:
+        if not failed and project.spark.streams.active:
+            failed.append(True)
+            raise ExternalError("STORAGE_FAILED", detail="it does not answer")
+        keep(of_flow)
+
+    monkeypatch.setattr(late_rows.KeptLateRows, "keep", failing)
+    project.write(HOURS)
+    arrive(project, 0, 1, 2, 3)
+    outcome = project.run()
+    assert outcome.errors == ()
+    assert failed, "while the query was running"
+    assert "RETRYING" in project.statuses(outcome, "windows")
+    assert project.spark.streams.active == []
 
 
 def test_what_cannot_be_kept_is_counted_and_said(project: PipelineProject) -> None:
