@@ -26,7 +26,14 @@ from penstock.spark.changes.snapshots import snapshot_target
 from penstock.spark.definition import query_definition
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import observe_expectations
-from penstock.spark.plans import possible_output_modes, stateful_operators, supported_output_mode, watermark
+from penstock.spark.plans import (
+    possible_output_modes,
+    stateful_operators,
+    streaming_only_operators,
+    supported_output_mode,
+    watermark,
+)
+from penstock.spark.sources.whole_read import not_possible
 from penstock.spark.stream_definition import stream_definition
 from penstock.spark.translate import reason_of, translate_analysis
 
@@ -84,6 +91,8 @@ class QueryAnalyser:
         evaluation = Evaluation(self.spark, self.catalog, self.settings, schemas, name)
         try:
             frame, applied, written = self._source(evaluation, flow)
+            if self.settings.batch:
+                _check_batch(frame)
             if isinstance(target, Dataset):
                 frame = self._expect(evaluation, _judged(flow, target, frame), frame)
             mode = _output_mode(flow, target, frame, modes) if frame.isStreaming and modes else OutputMode.APPEND
@@ -142,6 +151,17 @@ class QueryAnalyser:
             if not errors:
                 raise
             raise PipelineInvalid(errors) from None
+
+
+def _check_batch(frame: DataFrame) -> None:
+    """Makes sure that a query gives as one batch what it gives as a stream.
+
+    Raises:
+        DefinitionError: BATCH_NOT_POSSIBLE.
+    """
+    if operators := streaming_only_operators(frame):
+        used = ", ".join(dict.fromkeys(operators))
+        raise not_possible(f"what {used} returns depends on the batches of a stream", "Take it out of the pipeline")
 
 
 def _output_mode(

@@ -35,6 +35,12 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Set one entry of `configuration`; may be given several times."),
 ]
+Batch = Annotated[
+    bool,
+    typer.Option(
+        "--batch", help="Compute every table as one batch over all the data, in the storage's folder 'batch'."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
 
 

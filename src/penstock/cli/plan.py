@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from penstock.cli.console import note, print_json, progress_lines, say
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
+from penstock.cli.options import AsJson, Batch, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.quiet_stdout import only_results_on_stdout
 from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
@@ -20,6 +20,7 @@ def plan(
     refresh: Refresh = None,
     full_refresh: FullRefresh = None,
     full_refresh_all: FullRefreshAll = False,
+    batch: Batch = False,
     environment: Environment = None,
     pipeline: Pipeline = None,
     storage: StorageUri = None,
@@ -31,6 +32,8 @@ def plan(
 
     chosen = selection(refresh, full_refresh, full_refresh_all)
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
+    if batch:
+        config = config.as_batch()
     enter(config)
     from penstock.runtime import plan_update
 

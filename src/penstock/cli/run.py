@@ -7,6 +7,7 @@ import queue
 import shlex
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +15,10 @@ import typer
 
 from penstock.cli.console import note, print_json
 from penstock.cli.failures import errors_json, errors_of
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
+from penstock.cli.options import AsJson, Batch, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
+from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
     from penstock.cli.progress_view import ProgressView
@@ -50,6 +52,7 @@ def run(
             help="Let this flow go on without the data whose loss it has reported; may be given several times.",
         ),
     ] = None,
+    batch: Batch = False,
     ui: Annotated[bool, typer.Option("--ui", help="Serve the dashboard while the run lasts.")] = False,
     environment: Environment = None,
     pipeline: Pipeline = None,
@@ -64,6 +67,15 @@ def run(
     chosen = selection(refresh, full_refresh, full_refresh_all)
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     config = config.with_run_options(continuous=continuous, trigger=trigger)
+    if batch:
+        _refuse_with_batch({"--continuous": continuous, "--trigger": trigger, "--accept-data-loss": accept_data_loss})
+        config = config.as_batch()
+    where = shlex.join(
+        [
+            *([] if directory == Path() else [str(directory)]),
+            *(["--storage", _as_typed(config.storage)] if batch or storage is not None else []),
+        ]
+    )
     if ui:
         from penstock.dashboard.server import start_in_background
 
@@ -80,11 +92,21 @@ def run(
     if as_json:
         errors = errors_json(tuple(one for error in outcome.errors for one in errors_of(error)))
         print_json({**total.to_json(), "errors": errors})
-    where = "" if directory == Path() else shlex.quote(str(directory))
     print_summary(outcome.state, outcome.errors, this_run=view.status(), total=total, directory=where)
     if failed:
         codes = {error.exit_code for error in outcome.errors}
         raise typer.Exit(codes.pop() if len(codes) == 1 else 1)
+
+
+def _as_typed(storage: str) -> str:
+    """Returns a path below the current folder relative to it."""
+    return storage.removeprefix(f"{os.getcwd()}/")
+
+
+def _refuse_with_batch(options: Mapping[str, object]) -> None:
+    given = [option for option, value in options.items() if value]
+    if given:
+        raise ConfigError("BATCH_OPTION_CONFLICT", option=given[0])
 
 
 def _run(

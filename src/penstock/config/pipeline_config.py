@@ -8,8 +8,10 @@ from pathlib import Path
 
 from penstock.config.library import Library, find_source_files
 from penstock.config.secret import REFERENCE, SecretReference
-from penstock.config.trigger import Trigger, effective_trigger
+from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
 from penstock.errors import ConfigError, SourceLocation
+
+_BATCH = "batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class PipelineConfig:
     maintenance: MaintenanceSettings = field(default_factory=MaintenanceSettings)
     references: Mapping[str, SecretReference] = field(default_factory=dict, repr=False)
     """The references in the values of `spark_conf`, by their text, e.g. `${env:TOKEN}`."""
+    batch_of: str | None = None
+    """Of a run as one batch, the storage of the pipeline's other runs; `storage` is a folder in it."""
     notices: tuple[ConfigError, ...] = ()
     """What a file that was written for another system says without effect here."""
 
@@ -70,6 +74,17 @@ class PipelineConfig:
     def keeps_running(self) -> bool:
         """Whether a run goes on until it is stopped."""
         return not self.trigger.stops
+
+    @property
+    def shared_storage(self) -> str:
+        """Where tables that the pipeline does not declare are found by name."""
+        return self.batch_of or self.storage
+
+    def as_batch(self) -> PipelineConfig:
+        """Returns the settings of a run as one batch over all the data: it stores in a folder of its own."""
+        trigger = Trigger(TriggerKind.AVAILABLE_NOW)
+        storage = f"{self.storage.rstrip('/')}/{_BATCH}"
+        return replace(self, storage=storage, batch_of=self.storage, continuous=False, trigger=trigger)
 
     def source_files(self) -> list[Path]:
         """Returns the files that declare the pipeline, absolute, sorted, each once, `stand_ins` not; looks at the disk.

@@ -232,6 +232,9 @@ TOMBSTONE_SECONDS = "pipelines.cdc.tombstoneGCThresholdInSeconds"
 COLUMN_MAPPING = "delta.columnMapping.mode"
 """The table property with which Delta stores columns under any name."""
 
+RESET_ALLOWED = "pipelines.reset.allowed"
+"""The table property that says whether a full refresh may empty the table."""
+
 ALL_COLUMNS = ColumnSelection(excluded=True)
 
 ScdType = Literal[1, 2]

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from penstock.errors import StateError
-from penstock.graph.elements import StreamingTable
+from penstock.graph.elements import RESET_ALLOWED, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
-
-RESET_ALLOWED = "pipelines.reset.allowed"
 
 
 def reset_allowed(graph: ResolvedGraph, identifier: Identifier) -> bool:

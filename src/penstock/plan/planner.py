@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from penstock.errors import DefinitionError, PenstockError, StateError
+from penstock.graph.batch import OF_A_BATCH_RUN
 from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
@@ -85,6 +86,7 @@ class _Planner:
             if existing is not None:
                 self._check_type(table, existing)
                 if not anew:
+                    _check_streamed(table, existing)
                     check_changes(self.graph, table, existing)
             generation = self._generation(identifier, existing, reset=anew)
             yield from self._table_stages(table, existing, generation, reset=anew)
@@ -355,6 +357,18 @@ class _Planner:
             else:
                 found[upstream] = None
         return tuple(found)
+
+
+def _check_streamed(table: StreamingTable | MaterializedView, existing: TableState) -> None:
+    """Keeps streams, which would begin anew, out of a table that has all rows already."""
+    if OF_A_BATCH_RUN in existing.properties and OF_A_BATCH_RUN not in table.table_properties:
+        raise StateError(
+            "TABLE_OF_BATCH_RUN",
+            location=table.location,
+            dataset=str(table.identifier),
+            name=table.identifier,
+            path=existing.path,
+        )
 
 
 def _explanation(flow: ResolvedFlow, guarded: GuardedStream | None = None) -> str:

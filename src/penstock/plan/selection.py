@@ -29,6 +29,11 @@ class RefreshSelection:
         if self.full_refresh_all and (self.refresh or self.full_refresh):
             raise ConfigError("CONFLICTING_PIPELINE_REFRESH_OPTIONS")
 
+    def anew(self) -> RefreshSelection:
+        """Returns the same choice as a full refresh."""
+        chosen = (*self.refresh, *self.full_refresh)
+        return RefreshSelection(full_refresh=chosen, full_refresh_all=not chosen)
+
     def resolve(self, graph: ResolvedGraph, *, default_schema: str) -> ResolvedSelection:
         """Matches the names with the tables and sinks of `graph`.
 

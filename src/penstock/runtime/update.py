@@ -159,7 +159,7 @@ def _run(
         spark=workspace.spark,
         graph=graph,
         paths=paths,
-        catalog=StoredCatalog(graph, paths, workspace.layout, config.schema),
+        catalog=StoredCatalog(graph, paths, workspace.shared, config.schema),
         settings=workspace.settings(persist=True),
         layout=workspace.layout,
         listener=listener,

@@ -16,6 +16,7 @@ from penstock.config import PipelineConfig
 from penstock.declare import load_pipeline
 from penstock.declare.registry import PipelineRegistry
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
+from penstock.graph.batch import as_batch
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import owner_of
 from penstock.graph.resolved import ResolvedGraph
@@ -111,7 +112,12 @@ class Workspace:
 
     def settings(self, *, persist: bool) -> EvaluationSettings:
         """Returns what all evaluations share; without `persist` nothing is written."""
-        return EvaluationSettings(self.data, self.config.paths, persist)
+        return EvaluationSettings(self.data, self.config.paths, persist, batch=self.config.batch_of is not None)
+
+    @property
+    def shared(self) -> StorageLayout:
+        """The storage whose tables can be read by name although the pipeline does not declare them."""
+        return StorageLayout(self.config.shared_storage)
 
     def resolve(self, progress: Progress, *, persist: bool) -> ResolvedGraph:
         """Loads the pipeline's files and analyses every query; runs nothing.
@@ -131,13 +137,14 @@ class Workspace:
         registry = self._load(progress)
         graph = registry.graph()
         errors = [*registry.errors, *check(graph)]
+        whole = with_view_quarantines(graph)
         resolver = Resolver(
             spark=self.spark,
-            graph=with_view_quarantines(graph),
+            graph=whole if config.batch_of is None else as_batch(whole),
             layout=self.layout,
             settings=self.settings(persist=persist),
             default_schema=config.schema,
-            stored_table=lambda identifier: published_table(self.layout, identifier),
+            stored_table=lambda identifier: published_table(self.shared, identifier),
         )
         progress(f"Analysing {len(graph.datasets)} dataset{'s' if len(graph.datasets) != 1 else ''}")
         try:
@@ -164,7 +171,7 @@ class Workspace:
         progress(f"Reading {len(files)} file{'s' if len(files) != 1 else ''}")
         reads = Evaluation(
             self.spark,
-            ModuleCatalog(self.layout, config.schema),
+            ModuleCatalog(self.shared, config.schema),
             self.settings(persist=False),
             lambda source: self.layout.schemas(Identifier("", ""), "module", source),
             dataset=None,
@@ -178,6 +185,8 @@ class Workspace:
         Raises:
             ConfigError, StateError: the selection or the storage does not allow it.
         """
+        if self.config.batch_of is not None:
+            selection = selection.anew()
         chosen = selection.resolve(graph, default_schema=self.config.schema)
         state = snapshot(graph, self.layout, self.paths(graph), pipeline=self.config.name)
         overlap = self.spark.sparkContext.defaultParallelism >= _CORES_TO_OVERLAP

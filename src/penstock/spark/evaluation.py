@@ -24,6 +24,7 @@ from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loade
 from penstock.spark.sources.files import file_options
 from penstock.spark.sources.kafka import broker_addresses
 from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.sources.whole_read import delta_options, read_whole
 from penstock.spark.sql.statement import run_statement
 from penstock.storage import StorageLayout
 
@@ -48,12 +49,13 @@ class EvaluationSettings:
     """What all evaluations of one run share.
 
     `persist` False promises that nothing is written (validate); `schemas` gives the place where
-    Auto Loader keeps the schema of a source.
+    Auto Loader keeps the schema of a source. With `batch`, streaming reads are answered with all that there is.
     """
 
     directory: Path
     paths: Mapping[str, str] = field(default_factory=dict)
     persist: bool = False
+    batch: bool = False
 
 
 def _none(source_format: str) -> Mapping[str, str]:
@@ -169,7 +171,10 @@ class Evaluation:
         """Answers a read by name: the pipeline's datasets first, then the storage's tables."""
         self._chosen_name = source_name
         try:
-            if streaming:
+            if streaming and self.settings.batch:
+                computed = self.catalog.find(self._qualified(name)) is not None
+                options, streaming = delta_options(options, name, computed=computed), False
+            elif streaming:
                 options = {**options, **self.more_options("delta")}
             return self._table(spark, name, streaming=streaming, options=options)
         finally:
@@ -202,6 +207,12 @@ class Evaluation:
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Answers a streaming read of something outside the pipeline."""
         description = shown_path(describe_source(read), self.settings.directory)
+        if read.format.casefold() == "kafka":
+            self.brokers.extend(broker_addresses(read))
+        if self.settings.batch:
+            self.note(Input(read.format, description, streaming=False))
+            with handling_reads(None):
+                return read_whole(spark, read, description)
         name = self.source_name(read.name or f"{read.format}_{description.rstrip('/').rpartition('/')[2]}")
         self.note(Input(read.format, description, streaming=True, name=name))
         with handling_reads(None):
@@ -216,8 +227,6 @@ class Evaluation:
                 )
                 self.auto_loader_sources.append(source)
                 return frame
-            if read.format.casefold() == "kafka":
-                self.brokers.extend(broker_addresses(read))
             return load(name, {**file_options(read), **more})
 
     def path(self, path: str, *, batch: bool) -> str:

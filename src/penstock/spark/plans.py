@@ -35,6 +35,7 @@ STATEFUL = {
     "TransformWithStateInPySpark": "transformWithState",
 }
 
+_STREAMING_ONLY = STATEFUL.keys() - {"Aggregate", "Distinct", "Deduplicate"}
 
 _SESSION_WINDOW = "spark.sessionWindow"  # in the metadata of its column
 
@@ -90,6 +91,12 @@ def stateful_operators(frame: DataFrame) -> tuple[str, ...]:
         return ()
     nodes = _operators(frame, (*STATEFUL, "Join"))
     return tuple(name for node in nodes if (name := stateful_name(node)) is not None)
+
+
+def streaming_only_operators(frame: DataFrame) -> tuple[str, ...]:
+    """Returns the names of the operators of a batch query whose result depends on how a stream is cut into batches."""
+    nodes = (node.getClass().getSimpleName() for node in _operators(frame, _STREAMING_ONLY))
+    return tuple(STATEFUL[name] for name in nodes if name in _STREAMING_ONLY)
 
 
 def stateful_name(node: Any) -> str | None:

@@ -7,6 +7,7 @@ current context what a read means; without a handler they do exactly what PySpar
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -201,8 +202,7 @@ def _hook_stream_read(method: str) -> None:
             named = {}
         elif record["format"] == "":
             record["format"] = method
-            for key in set(named) & {"schema"}:
-                record["schema"] = named[key]
+            _record_arguments(self, inspect.signature(original).bind_partial(self, *arguments, **named).arguments)
         where = None if path is None else handler.path(path, batch=False)
         read = StreamRead(
             format=record["format"] or "parquet", options=dict(record["options"]), schema=record["schema"], path=where
@@ -215,6 +215,15 @@ def _hook_stream_read(method: str) -> None:
         )
 
     setattr(DataStreamReader, method, hooked)
+
+
+def _record_arguments(reader: DataStreamReader, arguments: Mapping[str, Any]) -> None:
+    """Records with what a method such as `json(path, multiLine=True)` was called: a schema, and options."""
+    for name, value in arguments.items():
+        if name == "schema":
+            _recorded(reader)["schema"] = value
+        elif name not in {"self", "path"}:
+            _remember_option(reader, name, value)
 
 
 def named_source(reader: DataStreamReader, name: str | None) -> DataStreamReader:
