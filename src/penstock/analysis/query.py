@@ -10,14 +10,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, NotYetResolved, UpstreamFailed, plain_schema
+from penstock.analysis.endless_state import endless_state
 from penstock.analysis.snapshots import first_snapshot
 from penstock.analysis.update_keys import update_keys
-from penstock.declare.user_frames import failure_location
-from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, did_you_mean
+from penstock.declare.user_frames import caller_location, failure_location
+from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, SourceLocation, did_you_mean
 from penstock.graph.elements import ChangeFlow, Dataset, OutputMode, Sink, SnapshotChangeFlow, Table, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.output_modes import declared_mode
-from penstock.graph.resolved import AppliedChanges, Input, QueryDefinition, UpdateKeys
+from penstock.graph.resolved import AppliedChanges, EndlessState, Input, QueryDefinition, UpdateKeys
 from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
 from penstock.graph.stream_definition import StreamDefinition
@@ -26,6 +27,7 @@ from penstock.spark.changes.snapshots import snapshot_target
 from penstock.spark.definition import query_definition
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import observe_expectations
+from penstock.spark.operator_calls import hearing_operator_calls
 from penstock.spark.plans import (
     possible_output_modes,
     stateful_operators,
@@ -36,6 +38,7 @@ from penstock.spark.plans import (
 from penstock.spark.sources.whole_read import not_possible
 from penstock.spark.stream_definition import stream_definition
 from penstock.spark.translate import reason_of, translate_analysis
+from penstock.spark.unbounded_state import kept_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class AnalysedQuery:
     stream: StreamDefinition | None
     judged: Schema | None
     keys: UpdateKeys | None
+    endless: tuple[EndlessState, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +93,11 @@ class QueryAnalyser:
         """
         name = str(target.identifier)
         evaluation = Evaluation(self.spark, self.catalog, self.settings, schemas, name)
+        calls: list[tuple[str, SourceLocation]] = []
+        root = self.settings.directory
         try:
-            frame, applied, written = self._source(evaluation, flow)
+            with hearing_operator_calls(lambda operator: calls.append((operator, caller_location(root)))):
+                frame, applied, written = self._source(evaluation, flow)
             if self.settings.batch:
                 _check_batch(frame)
             if isinstance(target, Dataset):
@@ -123,6 +130,7 @@ class QueryAnalyser:
             else None,
             judged=None if written is None else plain_schema(frame.schema),
             keys=keys,
+            endless=endless_state(kept_state(frame, mode), calls) if modes else (),
         )
 
     def _source(

@@ -326,6 +326,7 @@ def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
         query.stream,
         query.judged,
         query.keys,
+        query.endless,
     )
 
 

@@ -17,6 +17,7 @@ from penstock.events.types import (
     FlowStatus,
     Level,
     MaintenanceProgress,
+    OperatorState,
     Origin,
     UpdateState,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "LateRows",
     "Level",
     "MaintenanceProgress",
+    "OperatorState",
     "Origin",
     "SystemClock",
     "UpdateState",

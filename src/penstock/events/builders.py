@@ -277,6 +277,10 @@ def flow_batch(
         if metrics[name_of_changes] is None:
             del metrics[name_of_changes]  # of flows that apply changes only, as in the DLT event log
     metrics["phases_ms"] = dict(progress.phases_ms)
+    if progress.state_operators:
+        metrics["state_operators"] = [asdict(operator) for operator in progress.state_operators]
+    else:
+        del metrics["state_operators"]
     return message, {
         "flow_progress": {
             "status": status.value,

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType, ExpectationCount, FlowStatus
+from penstock.events.types import (
+    BatchProgress,
+    CheckpointedBatch,
+    Event,
+    EventType,
+    ExpectationCount,
+    FlowStatus,
+    OperatorState,
+)
 
 
 def flow_status_of(event: Event) -> FlowStatus | None:
@@ -55,6 +63,7 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
         watermark=watermark if isinstance(watermark, str) else None,
         state_rows=_integer(metrics.get("state_rows")),
         state_bytes=_integer(metrics.get("state_bytes")),
+        state_operators=tuple(_operators(metrics.get("state_operators"))),
         late_rows=_integer(metrics.get("late_rows")),
         num_upserted_rows=_integer(metrics.get("num_upserted_rows")),
         num_deleted_rows=_integer(metrics.get("num_deleted_rows")),
@@ -84,6 +93,19 @@ def checkpointed_batch_of(event: Event) -> CheckpointedBatch | None:
             return CheckpointedBatch(query_id, offsets, settings)
         case _:
             return None
+
+
+def _operators(told: object) -> Iterator[OperatorState]:
+    for operator in told if isinstance(told, list) else ():
+        if isinstance(operator, Mapping):
+            yield OperatorState(
+                name=str(operator.get("name")),
+                rows=_integer(operator.get("rows")) or 0,
+                bytes=_integer(operator.get("bytes")) or 0,
+                updated_rows=_integer(operator.get("updated_rows")) or 0,
+                removed_rows=_integer(operator.get("removed_rows")) or 0,
+                growth=_integer(operator.get("growth")),
+            )
 
 
 def _progress(event: Event) -> Mapping[str, Any]:

@@ -145,13 +145,30 @@ class CheckpointedBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorState:
+    """What a stateful operator keeps when a batch has ended, in memory `bytes`, and how many rows the batch changed.
+
+    `name` is Spark's (`stateStoreSave`, `dedupe`, `symmetricHashJoin`, …). `growth` is how many rows more these are than
+    after the batch before, None for the first batch of a run.
+    """
+
+    name: str
+    rows: int
+    bytes: int
+    updated_rows: int
+    removed_rows: int
+    growth: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BatchProgress:
     """What one micro-batch (or one batch refresh) did; the `metrics` of a `flow_progress` event.
 
     Rates are rows per second, durations milliseconds. `num_output_rows` is what was handed to the
     target, without the rows that were dropped or quarantined; of a flow that applies changes by key,
     `num_upserted_rows` is what it added to the target or changed in it, and `num_deleted_rows` what it
-    removed. `backlog_*` is what the source still has, None where it cannot tell.
+    removed. `backlog_*` is what the source still has, None where it cannot tell. `state_operators` are the parts of
+    `state_rows` and `state_bytes`, in Spark's order.
     """
 
     batch_id: int
@@ -166,6 +183,7 @@ class BatchProgress:
     watermark: str | None = None
     state_rows: int | None = None
     state_bytes: int | None = None
+    state_operators: tuple[OperatorState, ...] = ()
     late_rows: int | None = None
     num_upserted_rows: int | None = None
     num_deleted_rows: int | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, SourceLocation
 from penstock.graph.elements import (
     AnySink,
     Dataset,
@@ -117,6 +117,14 @@ class UpdateKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class EndlessState:
+    """A stateful operator that keeps the state of each of its keys for ever; `location` is the call that made it."""
+
+    operator: str
+    location: SourceLocation | None
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedFlow:
     """A flow whose query was analysed.
 
@@ -127,6 +135,7 @@ class ResolvedFlow:
     by key. `judged` are the columns of the rows that expectations see and a quarantine keeps, where they are
     not those of `schema`: of such a flow they are the columns of its events.
     `stream` is what the checkpoint of a streaming flow depends on. `keys` are of a flow that updates a table.
+    `endless` are those of its stateful operators whose state only grows.
     """
 
     flow: UnresolvedFlow
@@ -141,6 +150,7 @@ class ResolvedFlow:
     stream: StreamDefinition | None = None
     judged: Schema | None = None
     keys: UpdateKeys | None = None
+    endless: tuple[EndlessState, ...] = ()
 
     @property
     def rows(self) -> Schema:

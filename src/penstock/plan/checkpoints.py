@@ -9,22 +9,27 @@ from penstock.errors import PenstockError, StateError
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.full_refresh import reset_allowed
 from penstock.plan.stages import flow_label
-from penstock.plan.state import CheckpointCheck, StateSnapshot
+from penstock.plan.state import CheckpointCheck, StateSize, StateSnapshot
 from penstock.plan.stream_changes import StreamChanges, Verdict, compare_streams
 from penstock.storage.checkpoint import Repair
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedStream:
-    """How a flow differs from its checkpoint, what is repaired in that before it starts, and why it must not."""
+    """How a flow differs from its checkpoint, what is repaired in that before it starts, and why it must not.
+
+    `size` is that of the state with which it goes on, if it is known.
+    """
 
     changes: StreamChanges
     repairs: tuple[Repair, ...] = ()
     refusals: tuple[PenstockError, ...] = ()
+    size: StateSize | None = None
 
     def describe(self) -> str:
         """Returns what a plan adds about the checkpoint; nothing for a new one."""
         compared = "" if self.changes.verdict is Verdict.NEW else f"; checkpoint {self.changes.describe()}"
+        compared += "" if self.size is None else f"; {self.size.describe()}"
         return compared + "".join(f"; repairs its checkpoint: {each.reason}" for each in self.repairs)
 
 
@@ -54,4 +59,5 @@ def guard_stream(
             command=way_out(),
         )
         return GuardedStream(changes, refusals=(different,))
-    return GuardedStream(changes, check.repairs)
+    goes_on = flow.stateful and changes.verdict is not Verdict.NEW
+    return GuardedStream(changes, check.repairs, size=state.state_size(*key) if goes_on else None)

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from penstock.errors import StateError, first_line
-from penstock.events import read_events
+from penstock.events import read_events, tail_events
 from penstock.events.flow_records import FlowRecords
 from penstock.graph.elements import MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
@@ -21,9 +21,10 @@ from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.refresh import recorded_inputs
-from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSnapshot, TableState
+from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSize, StateSnapshot, TableState
 from penstock.runtime.checkpoint_checks import CheckpointChecks
 from penstock.runtime.refresh_notes import last_refresh, versions_of
+from penstock.runtime.state_sizes import state_sizes
 from penstock.runtime.stream_notes import is_started, noted_definition
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.storage import Storage, StorageLayout
@@ -87,7 +88,13 @@ def snapshot(
         dict(_streams(graph, layout, tables, highest)),
         dict(CheckpointChecks(pipeline, graph, layout, opened, highest).found()),
         _rows_read(layout),
+        _state_size(layout),
     )
+
+
+def _state_size(layout: StorageLayout) -> Callable[[Identifier, str], StateSize | None]:
+    sizes = cache(lambda: state_sizes(tail_events(layout.uri)))
+    return lambda target, flow: sizes().get((str(target).casefold(), flow.casefold()))
 
 
 def _rows_read(layout: StorageLayout) -> Callable[[Identifier, str | None], int]:

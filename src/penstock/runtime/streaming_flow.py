@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.config import Trigger, TriggerKind
 from penstock.errors import PenstockError
-from penstock.events import CheckpointedBatch, FlowStatus, Level, tail_events
+from penstock.events import CheckpointedBatch, FlowStatus, Level, OperatorState, tail_events
 from penstock.graph.quarantine import has_quarantine, quarantine_path
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.accepted_loss import was_asked_to_correct_data
@@ -75,6 +75,7 @@ class StreamingFlow:
         self._services = services
         self._upstream = upstream
         self._batches = 0  # of this run; Spark's listener thread counts
+        self._state: tuple[OperatorState, ...] = ()  # after the newest batch of this run
         self._idle_batches = 0  # since the last one that read something
         self._query_name = f"{services.pipeline}/{stage.dataset}/{stage.flow.flow.name}"
         self._checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.flow.name, stage.generation)
@@ -263,7 +264,8 @@ class StreamingFlow:
         if built.checking is not None:
             counters = built.checking.take_counters(int(progress["batchId"]))
             progress["observedMetrics"] = {**(progress.get("observedMetrics") or {}), **counters}
-        numbers = batch_progress(progress, built.counted)
+        numbers = batch_progress(progress, built.counted, self._state)
+        self._state = numbers.state_operators
         numbers = with_merged(numbers, built.checking, numbers.batch_id)
         self._services.reporter.batch(self._flow, numbers, self._checkpointed(str(progress["id"]), numbers.batch_id))
         report_accounts(accounts.draw_up(progress), self._flow, self._services)

@@ -13,6 +13,8 @@ from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+_A_TIME = 10**15  # any; py4j makes a Long of it, of smaller ones an Integer
+
 
 def jvm(spark: SparkSession) -> Any:
     """Returns py4j's view of the JVM, on which `jvm.java.lang.System` and the like resolve."""
@@ -70,6 +72,20 @@ def physical_aggregation(plan: Any) -> tuple[list[Any], list[Any]] | None:
     spark = SparkSession.active()
     found = jvm(spark).org.apache.spark.sql.catalyst.planning.PhysicalAggregation.unapply(plan)
     return None if found.isEmpty() else (scala_seq(found.get()._1()), scala_seq(found.get()._2()))
+
+
+def frees_join_state(join: Any) -> bool:
+    """Whether a `Join` of two streams can forget rows of both sides: by the watermark in its keys or its condition."""
+    java = jvm(SparkSession.active())
+    helper = java.org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
+    if helper.isWatermarkInJoinKeys(join):
+        return True
+    left, right = join.left().outputSet(), join.right().outputSet()
+    some_time = java.scala.Option.apply(_A_TIME)
+    return all(
+        helper.getStateValueWatermark(mine, other, join.condition(), some_time).isDefined()
+        for mine, other in ((left, right), (right, left))
+    )
 
 
 def parse_plan(spark: SparkSession, statement: str) -> Any:

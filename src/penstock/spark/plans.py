@@ -87,10 +87,13 @@ def supported_output_mode(frame: DataFrame, modes: Sequence[OutputMode]) -> Outp
 
 def stateful_operators(frame: DataFrame) -> tuple[str, ...]:
     """Returns the names of the stateful operators of a streaming query, outermost first."""
-    if not frame.isStreaming:
-        return ()
-    nodes = _operators(frame, (*STATEFUL, "Join"))
-    return tuple(name for node in nodes if (name := stateful_name(node)) is not None)
+    return tuple(name for node in operators_with_state(frame) if (name := stateful_name(node)) is not None)
+
+
+def operators_with_state(frame: DataFrame) -> Iterator[Any]:
+    """Yields the operators of a streaming query that may keep state, and others, outermost first."""
+    if frame.isStreaming:
+        yield from _operators(frame, (*STATEFUL, "Join"))
 
 
 def streaming_only_operators(frame: DataFrame) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.events.types import BatchProgress, ExpectationCount
+from penstock.events.types import BatchProgress, ExpectationCount, OperatorState
 from penstock.spark.expectations import ObservedExpectations
 from penstock.storage import local_path
 
@@ -25,10 +25,15 @@ class CountedRows:
     dropped_in_views: int
 
 
-def batch_progress(progress: Mapping[str, Any], observed: Sequence[ObservedExpectations]) -> BatchProgress:
+def batch_progress(
+    progress: Mapping[str, Any],
+    observed: Sequence[ObservedExpectations],
+    before: Sequence[OperatorState] = (),
+) -> BatchProgress:
     """Returns what a micro-batch did.
 
-    `observed` lists the flow's counters, the target's own last: it gives the rows written.
+    `observed` lists the flow's counters, the target's own last: it gives the rows written. `before` is the state after
+    the batch before, empty when that is not known.
     """
     counters = progress.get("observedMetrics") or {}
     written, dropped, quarantined, expectations = summed(counters, observed)
@@ -48,6 +53,7 @@ def batch_progress(progress: Mapping[str, Any], observed: Sequence[ObservedExpec
         watermark=_watermark(progress),
         state_rows=sum(int(state["numRowsTotal"]) for state in states) if states else None,
         state_bytes=sum(int(state["memoryUsedBytes"]) for state in states) if states else None,
+        state_operators=_operator_states(states, before),
         late_rows=sum(int(state["numRowsDroppedByWatermark"]) for state in states) if states else None,
         backlog_bytes=_backlog(sources, "numBytesOutstanding"),
         backlog_files=_backlog(sources, "numFilesOutstanding"),
@@ -120,6 +126,21 @@ def delta_path(description: str, kind: str) -> str | None:
     if not description.startswith(f"{kind}["):
         return None
     return local_path(description.removeprefix(f"{kind}[").removesuffix("]"))
+
+
+def _operator_states(states: Sequence[Mapping[str, Any]], before: Sequence[OperatorState]) -> tuple[OperatorState, ...]:
+    earlier = [state.rows for state in before] if len(before) == len(states) else [None] * len(states)
+    return tuple(
+        OperatorState(
+            name=str(state.get("operatorName")),
+            rows=int(state["numRowsTotal"]),
+            bytes=int(state["memoryUsedBytes"]),
+            updated_rows=int(state.get("numRowsUpdated") or 0),
+            removed_rows=int(state.get("numRowsRemoved") or 0),
+            growth=None if rows is None else int(state["numRowsTotal"]) - rows,
+        )
+        for state, rows in zip(states, earlier, strict=True)
+    )
 
 
 def _watermark(progress: Mapping[str, Any]) -> str | None:

@@ -22,7 +22,7 @@ from penstock.analysis.rules.output_mode_of_batch_query import output_mode_of_ba
 from penstock.analysis.rules.quarantine_column_reserved import quarantine_column_reserved
 from penstock.analysis.rules.query_type import query_type
 from penstock.analysis.rules.real_time_mode import real_time_mode
-from penstock.analysis.rules.streaming_aggregation_without_watermark import streaming_aggregation_without_watermark
+from penstock.analysis.rules.state_never_freed import state_never_freed
 from penstock.analysis.rules.trigger_interval import trigger_interval
 from penstock.analysis.rules.update_keys_differ import update_keys_differ
 from penstock.errors import PenstockError
@@ -46,7 +46,7 @@ RULES: tuple[Rule, ...] = (
     trigger_interval,
     quarantine_column_reserved,
 )
-WARNINGS: tuple[Rule, ...] = (streaming_aggregation_without_watermark, key_not_enforced)
+WARNINGS: tuple[Rule, ...] = (state_never_freed, key_not_enforced)
 
 
 def check(graph: ResolvedGraph) -> tuple[tuple[PenstockError, ...], tuple[PenstockError, ...]]:

@@ -1,0 +1,61 @@
+"""Which stateful operators of a streaming query never free the state of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.graph.elements import OutputMode
+from penstock.spark import _jvm
+from penstock.spark.plans import operators_with_state, stateful_name
+
+_WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column of event time
+
+
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """A stateful operator, and whether it keeps the state of each key for ever, as far as its plan tells."""
+
+    name: str
+    for_ever: bool
+
+
+def kept_state(frame: DataFrame, mode: OutputMode) -> tuple[KeptState, ...]:
+    """Returns the stateful operators of a streaming query, outermost first.
+
+    What state of the user's own becomes, and what a time to live does to it, only its code tells.
+    """
+    return tuple(
+        KeptState(name, _for_ever(node, mode))
+        for node in operators_with_state(frame)
+        if (name := stateful_name(node)) is not None
+    )
+
+
+def _for_ever(node: Any, mode: OutputMode) -> bool:
+    match node.getClass().getSimpleName():
+        case "Aggregate":
+            keys = _jvm.scala_seq(node.groupingExpressions())
+            return bool(keys) and (mode is OutputMode.COMPLETE or not _has_event_time(keys))
+        case "Deduplicate":
+            return not _has_event_time(_jvm.scala_seq(node.keys()))
+        case "Distinct":
+            return not _has_event_time(_jvm.scala_seq(node.output()))
+        case "Join":
+            return not _jvm.frees_join_state(node)
+        case _:
+            return False
+
+
+def _has_event_time(expressions: Iterable[Any]) -> bool:
+    """Whether one of the keys passes the watermark some time, after which nobody asks for its state any more."""
+    return any(column.metadata().contains(_WATERMARK) for column in _columns(expressions))
+
+
+def _columns(expressions: Iterable[Any]) -> Iterator[Any]:
+    for expression in expressions:
+        if expression.getClass().getSimpleName() in {"AttributeReference", "Alias"}:
+            yield expression

@@ -1,0 +1,37 @@
+"""How much state flows keep, from the events of their batches."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from penstock.events import BatchProgress, Event, EventType, Level, Origin, builders
+from penstock.plan.state import StateSize
+from penstock.runtime.state_sizes import state_sizes
+
+
+def _batch(number: int, rows: int | None, flow: str = "Hourly") -> Event:
+    progress = BatchProgress(number, 1, 1, state_rows=rows, state_bytes=None if rows is None else rows * 100)
+    message, details = builders.flow_batch(flow, progress)
+    origin = Origin("shop", "u", dataset_name="shop.Hourly", flow_name=flow)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return Event(f"{flow}{number}", number, at, origin, Level.METRICS, EventType.FLOW_PROGRESS, message, details)
+
+
+def test_what_the_newest_batch_kept_and_how_it_grew() -> None:
+    events = [_batch(0, 10), _batch(1, 30), _batch(2, None), _batch(3, 16), _batch(7, 5, "other"), _batch(8, None, "n")]
+    assert state_sizes(events) == {
+        ("shop.hourly", "hourly"): StateSize(16, 1600, 2, 3.0),
+        ("shop.hourly", "other"): StateSize(5, 500),
+    }
+
+
+def test_a_flow_that_began_anew_forgets_what_was_before() -> None:
+    assert state_sizes([_batch(4, 90), _batch(5, 99), _batch(0, 1), _batch(1, 3)]) == {
+        ("shop.hourly", "hourly"): StateSize(3, 300, 1, 2.0)
+    }
+
+
+def test_a_plan_says_so() -> None:
+    assert StateSize(12_345, 5_600_000).describe() == "12,345 rows of state, 5.6 MB in memory"
+    assert StateSize(5, 0, 8, -2.4).describe().endswith("0.0 MB in memory, 2 fewer with each of the last 8 batches")
+    assert ", 20 more with each" in StateSize(5, 0, 8, 20.0).describe()
