@@ -7,7 +7,7 @@ from penstock.config.path_mapping import explain_missing_file, map_path, resolve
 from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
 from penstock.config.script import load_script
 from penstock.config.secret import SecretReference
-from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
+from penstock.config.trigger import Trigger, TriggerKind, effective_trigger, trigger_kind
 
 __all__ = [
     "Library",
@@ -26,4 +26,5 @@ __all__ = [
     "map_path",
     "parse_interval",
     "resolve_path",
+    "trigger_kind",
 ]

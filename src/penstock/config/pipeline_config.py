@@ -76,6 +76,13 @@ class PipelineConfig:
         return not self.trigger.stops
 
     @property
+    def warnings(self) -> tuple[ConfigError, ...]:
+        """What a run says and does all the same: the notices, and that its trigger stands for another."""
+        if self.trigger.kind is not TriggerKind.ONCE:
+            return self.notices
+        return (*self.notices, ConfigError("CONFIG_TRIGGER_ONCE_REPLACED", location=self.file))
+
+    @property
     def shared_storage(self) -> str:
         """Where tables that the pipeline does not declare are found by name."""
         return self.batch_of or self.storage

@@ -52,7 +52,7 @@ class Trigger:
         if len(value) != 1:
             raise _refused(", ".join(value), "Give exactly one of: processing_time, continuous, real_time.")
         [(name, interval)] = value.items()
-        kind = _kind(name)
+        kind = trigger_kind(name)
         if kind not in _WITH_INTERVAL:
             names = [kind.value for kind in _WITH_INTERVAL]
             raise _refused(name, did_you_mean(name, names, also=f"Known with an interval: {', '.join(names)}."))
@@ -60,7 +60,7 @@ class Trigger:
 
     @classmethod
     def _of_text(cls, text: str) -> Trigger:
-        kind = _kind(text)
+        kind = trigger_kind(text)
         if kind is TriggerKind.CONTINUOUS:
             raise _refused(text, "Write {continuous: 1 second}, the time between two checkpoints.")
         if kind is not None:
@@ -95,7 +95,8 @@ def effective_trigger(trigger: Trigger | None, *, continuous: bool) -> Trigger:
     return trigger or Trigger(TriggerKind.AVAILABLE_NOW)
 
 
-def _kind(name: str) -> TriggerKind | None:
+def trigger_kind(name: str) -> TriggerKind | None:
+    """Returns the kind of trigger of that name, in the spelling of any documentation, or None."""
     return _BY_NAME.get(name.strip().casefold().replace("_", "").replace("-", "").replace(" ", ""))
 
 

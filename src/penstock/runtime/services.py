@@ -10,7 +10,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.config import RetrySettings, Trigger, TriggerKind
+from penstock.config import RetrySettings, Trigger, TriggerKind, trigger_kind
 from penstock.graph.elements import ChangeFlow, FlowFunction, OutputMode, SnapshotChangeFlow, Table, has_uniqueness
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import has_quarantine
@@ -37,7 +37,6 @@ from penstock.storage import StorageLayout
 
 _INTERVAL = "pipelines.trigger.interval"
 _MODE = "pipelines.trigger"
-_AS_FAST_AS_POSSIBLE = Trigger(TriggerKind.PROCESSING_TIME)
 _OUTPUT_MODES = {FlowType.COMPLETE: OutputMode.COMPLETE, FlowType.UPDATE: OutputMode.UPDATE}
 
 
@@ -202,18 +201,18 @@ class FlowServices(FlowQueries):
         )
 
     def trigger_of(self, flow: ResolvedFlow) -> Trigger:
-        """Returns the flow's trigger: its own mode or interval in a continuous run, else the pipeline's."""
+        """Returns the flow's trigger: in a run that keeps running its own mode and interval, else the pipeline's."""
+        if self.trigger.stops:
+            return self.trigger
         table = self.graph.tables.get(flow.flow.target)
         properties = table.table_properties if table is not None else {}
         settings = self.graph.flow_settings(flow)
         interval = settings.get(_INTERVAL) or properties.get(_INTERVAL)
-        if self.trigger.stops:
-            return self.trigger
-        if settings.get(_MODE) is not None:  # analysis accepts no other value than RealTime
-            return Trigger(TriggerKind.REAL_TIME, interval)
-        if interval is None:
-            return self.trigger if self.trigger.kind is not TriggerKind.REAL_TIME else _AS_FAST_AS_POSSIBLE
-        return Trigger.parse(str(interval))
+        kind = trigger_kind(settings.get(_MODE, self.trigger.kind.value))
+        assert kind is not None, "analysis refuses unknown ones"
+        if interval is None or kind is TriggerKind.AVAILABLE_NOW:
+            return self.trigger if kind is self.trigger.kind else Trigger(kind)
+        return Trigger(kind, interval)
 
 
 def _needs_checking(table: Table, declared: Schema | None) -> bool:

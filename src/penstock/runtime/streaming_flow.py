@@ -223,7 +223,8 @@ class StreamingFlow:
         self, query: StreamingQuery, built: FlowQuery, recovery: WatermarkRecovery | None, *, follows: bool
     ) -> None:
         # Such a query runs batches without end: it is over after one that began when everything had been read.
-        until_idle = self._services.trigger.stops and bool(self._flow.stateful) and wakes_by_the_clock(built.frame)
+        ends = self._services.trigger_of(self._flow).stops
+        until_idle = ends and bool(self._flow.stateful) and wakes_by_the_clock(built.frame)
         pause = _DRAIN_POLL_SECONDS if follows or until_idle else _POLL_SECONDS
         while not query.awaitTermination(pause):  # type: ignore[arg-type]  # PySpark takes fractions
             if self._services.stop.is_set():

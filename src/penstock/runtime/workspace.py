@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from penstock.analysis import Resolver, with_view_quarantines
+from penstock.analysis import Resolver, pipeline_trigger, with_view_quarantines
 from penstock.config import PipelineConfig
 from penstock.declare import load_pipeline
 from penstock.declare.registry import PipelineRegistry
@@ -151,13 +151,14 @@ class Workspace:
             resolved = resolver.resolve()
         except PipelineInvalid as invalid:
             raise PipelineInvalid([*errors, *invalid.errors], invalid.downstream) from None
+        errors += pipeline_trigger(resolved, config.trigger)
         if errors:
             raise PipelineInvalid(errors)
         try:
             self.paths(resolved)  # a path that is nowhere is told before anything is created
         except DefinitionError as error:
             raise PipelineInvalid([error]) from None
-        return replace(resolved, warnings=(*config.notices, *registry.notices, *resolved.warnings))
+        return replace(resolved, warnings=(*config.warnings, *registry.notices, *resolved.warnings))
 
     def define_functions(self, progress: Progress) -> None:
         """Runs the pipeline's files for the functions that they define on the session; other mistakes do not matter."""

@@ -33,6 +33,7 @@ def test_defaults(project: Project) -> None:
         "retries": {"max_flow_retries": None, "first_delay": 5.0, "longest_delay": 60.0},
         "maintenance": {"automatic": True, "interval": 86_400.0},
         "references": {},
+        "batch_of": None,
         "notices": (),
     }
 
@@ -241,3 +242,12 @@ def test_run_options(project: Project) -> None:
     assert (timed.continuous, timed.trigger.seconds) == (True, 5.0)
     once = continuous.with_run_options(continuous=True, trigger="once")
     assert (once.continuous, once.trigger.kind) == (False, TriggerKind.ONCE)
+    assert [each.condition for each in once.warnings] == ["CONFIG_TRIGGER_ONCE_REPLACED"]
+    assert timed.warnings == ()
+
+
+def test_a_trigger_that_another_outweighs_is_not_told(project: Project) -> None:
+    config = load_project(project("name: orders\ntrigger: once\n"))
+    assert [each.condition for each in config.warnings] == ["CONFIG_TRIGGER_ONCE_REPLACED"]
+    assert config.with_run_options(trigger="available_now").warnings == ()
+    assert load_project(project("name: orders\ntrigger: once\ncontinuous: true\n")).warnings == ()

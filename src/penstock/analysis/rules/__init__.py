@@ -21,9 +21,9 @@ from penstock.analysis.rules.not_null_column_not_filled import not_null_column_n
 from penstock.analysis.rules.output_mode_of_batch_query import output_mode_of_batch_query
 from penstock.analysis.rules.quarantine_column_reserved import quarantine_column_reserved
 from penstock.analysis.rules.query_type import query_type
-from penstock.analysis.rules.real_time_mode import real_time_mode
 from penstock.analysis.rules.state_never_freed import state_never_freed
 from penstock.analysis.rules.trigger_interval import trigger_interval
+from penstock.analysis.rules.trigger_mode import trigger_mode
 from penstock.analysis.rules.update_keys_differ import update_keys_differ
 from penstock.errors import PenstockError
 from penstock.graph.resolved import ResolvedGraph
@@ -42,7 +42,7 @@ RULES: tuple[Rule, ...] = (
     column_name_not_storable,
     layout_column_unknown,
     kafka_sink_columns,
-    real_time_mode,
+    trigger_mode,
     trigger_interval,
     quarantine_column_reserved,
 )

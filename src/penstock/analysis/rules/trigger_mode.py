@@ -1,0 +1,74 @@
+"""A trigger is one that the flow can run with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.config import Trigger, TriggerKind, trigger_kind
+from penstock.errors import DefinitionError, PenstockError, did_you_mean
+from penstock.graph.elements import FormatSink
+from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+
+_MODE = "pipelines.trigger"
+_OF_FLOWS = {
+    TriggerKind.PROCESSING_TIME: "ProcessingTime",
+    TriggerKind.AVAILABLE_NOW: "AvailableNow",
+    TriggerKind.REAL_TIME: "RealTime",
+}
+# Those that Spark 4.2 can run without batches.
+_SINKS = ("kafka", "console")
+
+
+def trigger_mode(graph: ResolvedGraph) -> Iterator[PenstockError]:
+    """Refuses a `pipelines.trigger` that is unknown, or that Spark would refuse, with everything that is in the way."""
+    for flow in graph.flows:
+        mode = graph.flow_settings(flow).get(_MODE)
+        if mode is None:
+            continue
+        kind = trigger_kind(str(mode))
+        if kind not in _OF_FLOWS:
+            yield DefinitionError(
+                "FLOW_TRIGGER_INVALID",
+                location=flow.flow.location,
+                dataset=str(flow.flow.target),
+                flow=flow.flow.name,
+                trigger=mode,
+                suggestion=did_you_mean(str(mode), _OF_FLOWS.values(), also=f"Known: {', '.join(_OF_FLOWS.values())}."),
+            )
+        elif kind is TriggerKind.REAL_TIME and (reasons := "; ".join(_in_the_way(graph, flow))):
+            yield DefinitionError(
+                "REAL_TIME_MODE_REFUSED",
+                location=flow.flow.location,
+                dataset=str(flow.flow.target),
+                flow=flow.flow.name,
+                reasons=reasons,
+            )
+
+
+def pipeline_trigger(graph: ResolvedGraph, trigger: Trigger) -> Iterator[PenstockError]:
+    """Refuses real-time mode of the whole pipeline, flow by flow, where a flow without a trigger of its own cannot."""
+    for flow in graph.flows if trigger.kind is TriggerKind.REAL_TIME else ():
+        if not flow.streaming or _MODE in graph.flow_settings(flow):
+            continue
+        if reasons := "; ".join(_in_the_way(graph, flow)):
+            yield DefinitionError(
+                "PIPELINE_TRIGGER_REFUSED",
+                location=flow.flow.location,
+                dataset=str(flow.flow.target),
+                flow=flow.flow.name,
+                reasons=reasons,
+            )
+
+
+def _in_the_way(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
+    """Why Spark would not start the flow in real-time mode."""
+    sink = graph.sinks.get(flow.flow.target)
+    if flow.type is not FlowType.UPDATE:
+        yield "it is not an update_flow"
+    if not isinstance(sink, FormatSink) or sink.kind not in _SINKS:
+        yield f"its target '{flow.flow.target}' is not a kafka sink"
+    if flow.stateful:
+        yield f"it keeps state ({', '.join(flow.stateful)})"
+    for read in graph.stored_inputs(flow.inputs):
+        if not read.streaming or read.format.casefold() != "kafka":
+            yield f"it reads {read.format} {read.description}, not a Kafka topic as a stream"
