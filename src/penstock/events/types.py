@@ -148,7 +148,7 @@ class CheckpointedBatch:
 class OperatorState:
     """What a stateful operator keeps when a batch has ended, in memory `bytes`, and how many rows the batch changed.
 
-    `name` is Spark's (`stateStoreSave`, `dedupe`, `symmetricHashJoin`, …). `growth` is how many rows came to it since the
+    `name` is Spark's (`stateStoreSave`, `dedupe`, `symmetricHashJoin`, …). `growth` is what came to it since the
     batch before, None for the first batch of a run.
     """
 

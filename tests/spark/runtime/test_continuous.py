@@ -28,17 +28,26 @@ def silver():
 def total():
     return spark.sql("SELECT count(*) AS orders FROM silver")
 """
+AT_THE_START = """
+@dlt.table(spark_conf={"pipelines.trigger": "AvailableNow"})
+def at_the_start():
+    return spark.readStream.schema("id LONG").json("in")
+"""
 _PATIENCE = 90.0
 
 
 def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(project: PipelineProject) -> None:
-    project.write(PIPELINE)
+    project.write(PIPELINE + AT_THE_START)
     project.arrive("1", [{"id": 1}, {"id": 2}])
+    ended: list[Event] = []
     stop = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(project.run, trigger="200 milliseconds", stop=stop)
+        running = pool.submit(
+            project.run, trigger="200 milliseconds", stop=stop, on_event=lambda event: _note_end(event, ended)
+        )
         try:
             _wait(lambda: _count(project) == 1, running.done)
+            _wait(lambda: bool(ended), running.done)
             project.arrive("2", [{"id": 3}, {"id": 4}])
             _wait(lambda: _count(project) == 2, running.done)
             seen = _read_while(project, lambda: _count(project) == 4, running.done)
@@ -50,12 +59,13 @@ def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(p
     assert seen <= {1}, "a reader saw a materialized view without its row"
     assert project.statuses(outcome, "bronze")[-1] == "STOPPED"
     assert project.statuses(outcome, "total")[-1] == "STOPPED"
+    assert project.rows("at_the_start", "id") == [1, 2], "this flow ended while the others went on"
     states = [event.details.get("update_progress", {}).get("state") for event in project.events(outcome)]
     assert states[-1] == "CANCELED"
 
     after = project.run()
     assert after.state is UpdateState.COMPLETED
-    assert project.rows("bronze", "id") == list(range(1, 9))
+    assert project.rows("bronze", "id") == project.rows("at_the_start", "id") == list(range(1, 9))
     assert project.rows("silver", "id") == [2, 4, 6, 8]
     assert project.rows("total", "orders") == [4]
 
@@ -73,6 +83,20 @@ def test_a_new_materialized_view_does_not_wait_for_new_data(project: PipelinePro
         finally:
             stop.set()
     assert running.result(_PATIENCE).errors == ()
+
+
+def test_real_time_mode_of_the_whole_pipeline_is_refused_flow_by_flow(project: PipelineProject) -> None:
+    project.write(PIPELINE + AT_THE_START)
+    project.settings["trigger"] = "real_time"
+    report = project.validate()
+    assert [(error.condition, error.facts["flow"]) for error in report.errors] == [
+        ("PIPELINE_TRIGGER_REFUSED", "bronze"),
+        ("PIPELINE_TRIGGER_REFUSED", "silver"),
+    ]
+    assert "it is not an update_flow; its target 'shop.bronze' is not a kafka sink" in report.errors[0].facts["reasons"]
+    project.settings["trigger"] = "once"
+    report = project.validate()
+    assert [error.condition for error in (*report.errors, *report.warnings)] == ["CONFIG_TRIGGER_ONCE_REPLACED"]
 
 
 class _Interrupted(BaseException):
@@ -164,3 +188,9 @@ def _wait(condition: Callable[[], bool], ended: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline, "nothing happened"
         assert not ended(), "the run ended by itself"
         time.sleep(0.3)
+
+
+def _note_end(event: Event, ended: list[Event]) -> None:
+    progress = event.details.get("flow_progress") or {}
+    if event.origin.dataset_name == "shop.at_the_start" and progress.get("status") == "COMPLETED":
+        ended.append(event)
