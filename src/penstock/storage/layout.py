@@ -33,6 +33,7 @@ class StorageLayout:
     <uri>/schemas/<schema>/<name>/<flow>/<source>
     <uri>/events/<update ordinal>-<n>.jsonl
     <uri>/scratch/<name of the work>
+    <uri>/batch: the storage of `run --batch`, with the same parts
     <uri>/maintenance.json
     <uri>/lock.json
 
