@@ -35,7 +35,7 @@ from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import UpdatePlan
-from penstock.plan.state import DATASET_TYPE, GENERATION, RefreshRecord, StateSnapshot, TableState
+from penstock.plan.state import DATASET_TYPE, GENERATION, RefreshRecord, StateSize, StateSnapshot, TableState
 
 _SCHEMA = Schema('{"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": true, "metadata": {}}]}')
 _PLACE = SourceLocation("orders.py", 3)
@@ -69,6 +69,7 @@ class Pipeline:
     undeclared: tuple[Identifier, ...] = ()
     schemas: dict[Identifier, Schema] = field(default_factory=dict)
     streams: dict[tuple[Identifier, str], StreamDefinition | None] = field(default_factory=dict)
+    sizes: dict[tuple[Identifier, str], StateSize] = field(default_factory=dict)
 
     def stream(
         self,
@@ -238,6 +239,7 @@ class Pipeline:
             refreshed=self.last,
             versions=self.versions,
             streams=self.streams,
+            state_size=lambda *flow: self.sizes.get(flow),
         )
         return plan_update(graph, state, chosen, overlap=overlap)
 

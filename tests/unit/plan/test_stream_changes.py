@@ -7,6 +7,7 @@ import pytest
 
 from penstock.graph.stream_definition import StateOperator, StreamDefinition
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
+from penstock.plan.state import StateSize
 from penstock.plan.stream_changes import Verdict, compare_streams
 
 from .conftest import Pipeline
@@ -163,6 +164,16 @@ def test_the_plan_says_how_a_checkpoint_compares(pipeline: Pipeline) -> None:
     assert flow.to_json()["checkpoint"]["verdict"] == "compatible"
     assert sink.to_json()["checkpoint"] == {"verdict": "unchanged", "reasons": [], "repairs": []}
     assert plan.refusals == ()
+
+
+def test_the_plan_says_how_much_state_there_is(pipeline: Pipeline) -> None:
+    pipeline.stream("gold", stateful=("aggregate",)).existing().runs("gold", WINDOWS, noted=WINDOWS)
+    [(target, flow)] = pipeline.streams
+    pipeline.sizes[target, flow] = StateSize(1200, 3_400_000, 8, 20.0)
+    words = "; 1,200 rows of state, 3.4 MB in memory, 20 more with each of the last 8 batches"
+
+    assert pipeline.plan().of_type(RunStreamingFlow)[0].explanation.endswith(words)
+    assert words not in pipeline.plan(full_refresh=("gold",)).of_type(RunStreamingFlow)[0].explanation
 
 
 def test_what_breaks_is_refused_together(pipeline: Pipeline) -> None:
