@@ -81,7 +81,7 @@ _TRIGGER: dict[str, Any] = {
         {"type": "string", "examples": ["available_now", "once", "real_time", "10 seconds"]},
         {
             "type": "object",
-            "properties": {name: {"type": "string"} for name in ("processing_time", "continuous", "real_time")},
+            "properties": {name: {"type": "string"} for name in ("processing_time", "real_time")},
             "additionalProperties": False,
             "minProperties": 1,
             "maxProperties": 1,

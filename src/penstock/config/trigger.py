@@ -15,12 +15,12 @@ class TriggerKind(Enum):
 
     AVAILABLE_NOW = "available_now"
     PROCESSING_TIME = "processing_time"
-    CONTINUOUS = "continuous"
     ONCE = "once"
     REAL_TIME = "real_time"
 
 
-_WITH_INTERVAL = (TriggerKind.PROCESSING_TIME, TriggerKind.CONTINUOUS, TriggerKind.REAL_TIME)
+_WITH_INTERVAL = (TriggerKind.PROCESSING_TIME, TriggerKind.REAL_TIME)
+_CONTINUOUS = "continuous"  # docs/decisions/no-continuous-processing.md
 _BY_NAME = {kind.value.replace("_", ""): kind for kind in TriggerKind}
 
 
@@ -29,9 +29,8 @@ class Trigger:
     """When a flow starts its next batch.
 
     `interval` is a length of time as `parse_interval` reads it: the shortest time between two
-    batches (PROCESSING_TIME; None means at once), between two checkpoints (CONTINUOUS), or the
-    longest duration of a batch (REAL_TIME; None means Spark's default). AVAILABLE_NOW and ONCE
-    process what is there, then stop, and have no interval.
+    batches (PROCESSING_TIME; None means at once), or between two checkpoints (REAL_TIME; None means
+    five minutes). AVAILABLE_NOW and ONCE process what is there, then stop, and have no interval.
     """
 
     kind: TriggerKind
@@ -42,15 +41,17 @@ class Trigger:
         """Reads a trigger as a pipeline file or `--trigger` spells it.
 
         Accepts a name (`available_now`, `AvailableNow`), an interval (`10 seconds`) or a mapping
-        of one name to an interval (`{continuous: 1 second}`).
+        of one name to an interval (`{real_time: 1 minute}`).
 
         Raises:
-            ConfigError: CONFIG_INVALID_TRIGGER.
+            ConfigError: CONFIG_INVALID_TRIGGER, CONFIG_TRIGGER_CONTINUOUS.
         """
+        if _plain(value if isinstance(value, str) else next(iter(value), "")) == _CONTINUOUS:
+            raise ConfigError("CONFIG_TRIGGER_CONTINUOUS")
         if isinstance(value, str):
             return cls._of_text(value)
         if len(value) != 1:
-            raise _refused(", ".join(value), "Give exactly one of: processing_time, continuous, real_time.")
+            raise _refused(", ".join(value), "Give exactly one of: processing_time, real_time.")
         [(name, interval)] = value.items()
         kind = trigger_kind(name)
         if kind not in _WITH_INTERVAL:
@@ -61,8 +62,6 @@ class Trigger:
     @classmethod
     def _of_text(cls, text: str) -> Trigger:
         kind = trigger_kind(text)
-        if kind is TriggerKind.CONTINUOUS:
-            raise _refused(text, "Write {continuous: 1 second}, the time between two checkpoints.")
         if kind is not None:
             return cls(kind)
         if not any(character.isdigit() for character in text):
@@ -97,7 +96,11 @@ def effective_trigger(trigger: Trigger | None, *, continuous: bool) -> Trigger:
 
 def trigger_kind(name: str) -> TriggerKind | None:
     """Returns the kind of trigger of that name, in the spelling of any documentation, or None."""
-    return _BY_NAME.get(name.strip().casefold().replace("_", "").replace("-", "").replace(" ", ""))
+    return _BY_NAME.get(_plain(name))
+
+
+def _plain(name: str) -> str:
+    return name.strip().casefold().replace("_", "").replace("-", "").replace(" ", "")
 
 
 def _checked(interval: str) -> str:

@@ -18,7 +18,6 @@ from penstock.errors import ConfigError
         ("processing_time", TriggerKind.PROCESSING_TIME, None),
         ("10 seconds", TriggerKind.PROCESSING_TIME, "10 seconds"),
         ({"processing_time": "1 minute"}, TriggerKind.PROCESSING_TIME, "1 minute"),
-        ({"continuous": "1 second"}, TriggerKind.CONTINUOUS, "1 second"),
         ({"real_time": "5 minutes"}, TriggerKind.REAL_TIME, "5 minutes"),
     ],
 )
@@ -38,13 +37,12 @@ def test_seconds() -> None:
     ("written", "trigger"),
     [
         ("", ""),
-        ("continuous", "continuous"),
         ("sometimes", "sometimes"),
         ("10 parsecs", "10 parsecs"),
         ({}, ""),
         ({"once": "1 second"}, "once"),
-        ({"continuous": "now"}, "now"),
-        ({"continuous": "1 second", "real_time": "1 second"}, "continuous, real_time"),
+        ({"real_time": "now"}, "now"),
+        ({"processing_time": "1 second", "real_time": "1 second"}, "processing_time, real_time"),
     ],
 )
 def test_refused(written: str | Mapping[str, str], trigger: str) -> None:
@@ -52,6 +50,13 @@ def test_refused(written: str | Mapping[str, str], trigger: str) -> None:
         Trigger.parse(written)
     assert raised.value.condition == "CONFIG_INVALID_TRIGGER"
     assert raised.value.facts["trigger"] == trigger
+
+
+@pytest.mark.parametrize("written", ["continuous", "Continuous", {"continuous": "1 second"}])
+def test_continuous_processing_is_refused_by_name(written: str | Mapping[str, str]) -> None:
+    with pytest.raises(ConfigError) as raised:
+        Trigger.parse(written)
+    assert raised.value.condition == "CONFIG_TRIGGER_CONTINUOUS"
 
 
 def test_continuous_outweighs_a_trigger_that_stops() -> None:

@@ -26,8 +26,8 @@ def _named(name: str) -> Identifier:
     return Identifier("shop", name)
 
 
-def _flow(name: str, target: str, **more: bool) -> UnresolvedFlow:
-    return UnresolvedFlow(name=name, target=_named(target), function=lambda: None, location=_PLACE, **more)
+def _flow(name: str, target: str, *, updates: bool = False) -> UnresolvedFlow:
+    return UnresolvedFlow(name=name, target=_named(target), function=lambda: None, location=_PLACE, updates=updates)
 
 
 def _graph() -> DataflowGraph:

@@ -26,6 +26,7 @@ def read_whole(spark: SparkSession, read: StreamRead, description: str) -> DataF
         DefinitionError: BATCH_NOT_POSSIBLE; those of Auto Loader.
         AnalysisException: Spark's own.
     """
+    options: Mapping[str, str] = read.options
     match read.format.casefold():
         case "cloudfiles":
             if (read.option("cloudFiles.includeExistingFiles") or "true").casefold() == "false":
@@ -38,7 +39,7 @@ def read_whole(spark: SparkSession, read: StreamRead, description: str) -> DataF
         case "kafka":
             options = _kafka_options(read.options)
         case known if known in _FILES:
-            options = read.options
+            pass
         case _:
             raise not_possible(f"{description} is a '{read.format}' source, which only streams", _OTHER_SOURCE)
     reader = spark.read.format(read.format).options(**options)
