@@ -30,7 +30,6 @@ from penstock.spark.expectations import observe_expectations
 from penstock.spark.operator_calls import hearing_operator_calls
 from penstock.spark.plans import (
     possible_output_modes,
-    stateful_operators,
     streaming_only_operators,
     supported_output_mode,
     watermark,
@@ -116,12 +115,13 @@ class QueryAnalyser:
                 translated.at(None).location = flow.function.text.location(offset)
             raise translated from error
         mark = watermark(frame) if frame.isStreaming else None
+        kept = kept_state(frame, mode)
         return AnalysedQuery(
             schema=plain_schema(frame.schema if written is None else written),
             streaming=frame.isStreaming,
             inputs=tuple(dict.fromkeys(evaluation.inputs)),
             output_mode=mode,
-            stateful=stateful_operators(frame),
+            stateful=tuple(state.name for state in kept),
             watermark=None if mark is None else (mark.column, mark.delay),
             definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
             changes=applied,
@@ -130,7 +130,7 @@ class QueryAnalyser:
             else None,
             judged=None if written is None else plain_schema(frame.schema),
             keys=keys,
-            endless=endless_state(kept_state(frame, mode), calls) if modes else (),
+            endless=endless_state(kept, calls),
         )
 
     def _source(
