@@ -87,6 +87,7 @@ def test_a_new_materialized_view_does_not_wait_for_new_data(project: PipelinePro
 
 def test_real_time_mode_of_the_whole_pipeline_is_refused_flow_by_flow(project: PipelineProject) -> None:
     project.write(PIPELINE + AT_THE_START)
+    project.arrive("1", [{"id": 1}])
     project.settings["trigger"] = "real_time"
     report = project.validate()
     assert [(error.condition, error.facts["flow"]) for error in report.errors] == [
