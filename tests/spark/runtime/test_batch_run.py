@@ -35,7 +35,7 @@ ps.create_streaming_table("ids", table_properties={"pipelines.reset.allowed": "f
 
 @ps.append_flow(target="ids")
 def distinct():
-    return spark.sql("SELECT DISTINCT id FROM STREAM(orders)")
+    return spark.sql("SELECT id FROM STREAM(orders)").dropDuplicates(["id"])
 
 ps.create_sink("copies", "delta", {"path": "copies"})
 
