@@ -81,11 +81,11 @@ class StateSize:
 
     def describe(self) -> str:
         """Returns it in words."""
-        text = f"{self.rows:,} rows of state, {self.bytes / 1e6:,.1f} MB in memory"
+        text = f"{self.rows:,} row{'' if self.rows == 1 else 's'} of state, {self.bytes / 1e6:,.1f} MB in memory"
         if self.growth is None:
             return text
         more = f"{abs(self.growth):,.0f} {'fewer' if self.growth < 0 else 'more'}"
-        return f"{text}, {more} with each of the last {self.batches} batches"
+        return f"{text}, {more} with {'the last batch' if self.batches == 1 else f'each of the last {self.batches} batches'}"
 
 
 @dataclass(frozen=True, slots=True)

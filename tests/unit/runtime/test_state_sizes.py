@@ -34,4 +34,4 @@ def test_a_flow_that_began_anew_forgets_what_was_before() -> None:
 def test_a_plan_says_so() -> None:
     assert StateSize(12_345, 5_600_000).describe() == "12,345 rows of state, 5.6 MB in memory"
     assert StateSize(5, 0, 8, -2.4).describe().endswith("0.0 MB in memory, 2 fewer with each of the last 8 batches")
-    assert ", 20 more with each" in StateSize(5, 0, 8, 20.0).describe()
+    assert StateSize(1, 0, 1, 20.0).describe() == "1 row of state, 0.0 MB in memory, 20 more with the last batch"
