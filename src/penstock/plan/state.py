@@ -85,7 +85,8 @@ class StateSize:
         if self.growth is None:
             return text
         more = f"{abs(self.growth):,.0f} {'fewer' if self.growth < 0 else 'more'}"
-        return f"{text}, {more} with {'the last batch' if self.batches == 1 else f'each of the last {self.batches} batches'}"
+        batches = "the last batch" if self.batches == 1 else f"each of the last {self.batches} batches"
+        return f"{text}, {more} with {batches}"
 
 
 @dataclass(frozen=True, slots=True)
