@@ -20,6 +20,7 @@ from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.watermark_errors import REFUSALS, watermark_error
 
 Load = Callable[[str | None, Mapping[str, str]], DataFrame]
 """Spark's own streaming read under a source name (None: without one), with options beside those of the author."""
@@ -113,6 +114,7 @@ def install_read_hooks() -> None:
     _hook_write_option()
     _hook_batch_table()
     _hook_session()
+    _hook_watermark()
     for owner, methods in _ACTIONS:
         for method in methods.split():
             _hook_action(owner, method)
@@ -376,3 +378,21 @@ def _hook_action(owner: type, method: str) -> None:
         return original(self, *arguments, **named)
 
     setattr(owner, method, hooked)
+
+
+def _hook_watermark() -> None:
+    original = ClassicDataFrame.withWatermark
+
+    @functools.wraps(original)
+    def hooked(self: ClassicDataFrame, eventTime: str, delayThreshold: str) -> Any:  # noqa: N803 - Spark's names
+        try:
+            return original(self, eventTime, delayThreshold)
+        except REFUSALS as refusal:
+            if _handler.get() is None:
+                raise
+            error = watermark_error(self, eventTime, delayThreshold, refusal)
+            if error is None:
+                raise
+            raise error from refusal
+
+    ClassicDataFrame.withWatermark = hooked  # type: ignore[method-assign]
