@@ -42,6 +42,7 @@ __all__ = [
     "expect_all_or_drop",
     "expect_all_or_fail",
     "expect_all_or_quarantine",
+    "expect_event_time",
     "expect_or_drop",
     "expect_or_fail",
     "expect_or_quarantine",

@@ -8,6 +8,7 @@ from penstock.declare.expectations import expect_all as expect_all
 from penstock.declare.expectations import expect_all_or_drop as expect_all_or_drop
 from penstock.declare.expectations import expect_all_or_fail as expect_all_or_fail
 from penstock.declare.expectations import expect_all_or_quarantine as expect_all_or_quarantine
+from penstock.declare.expectations import expect_event_time as expect_event_time
 from penstock.declare.expectations import expect_or_drop as expect_or_drop
 from penstock.declare.expectations import expect_or_fail as expect_or_fail
 from penstock.declare.expectations import expect_or_quarantine as expect_or_quarantine

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from penstock.config import parse_interval
 from penstock.declare.dataset_function import (
     DatasetFunction,
     DeclaredDataset,
@@ -15,14 +16,19 @@ from penstock.declare.dataset_function import (
     innermost,
     known_about,
 )
-from penstock.declare.declaration import Declaration, declaring
+from penstock.declare.declaration import Declaration, declaring, undecorated
 from penstock.declare.parameters import ParameterType, describe
-from penstock.graph.elements import Expectation, OnViolation, UniqueKey
+from penstock.errors import ConfigError
+from penstock.graph.elements import EventTime, Expectation, OnViolation, UniqueKey
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_ACTION = ParameterType(
+    "'warn', 'drop', 'quarantine' or 'fail'", lambda value: value in [each.value for each in OnViolation]
+)
 
 
 @declaring
@@ -115,9 +121,44 @@ expect_unique = declaring(
     name="expect_unique",
     types={
         "keys": ParameterType("a column name (str) or a list of them", _is_key),
-        "action": ParameterType(
-            "'warn', 'drop', 'quarantine' or 'fail'", lambda value: value in [each.value for each in OnViolation]
-        ),
+        "action": _ACTION,
+    },
+)
+
+
+def _expect_event_time(
+    call: Declaration,
+    /,
+    column: str,
+    max_future: str = "1 hour",
+    name: str | None = None,
+    action: str = OnViolation.QUARANTINE.value,
+) -> Callable[[F], F]:
+    """Keeps rows without an event time, and those from the future, off the watermarks of flows that read the dataset.
+
+    A row is kept when the timestamp in `column` is at most `max_future` (a length of time, such as `10 minutes`) ahead
+    of when its batch was planned. That time stands in the checkpoint: a batch that runs again, after a crash or by
+    `penstock replay`, is judged as before. `name` names the counts and defaults to
+    `<column> at most <max_future> ahead`. `action` says what happens to another row: `quarantine` puts it into
+    `<table>__quarantine`, `drop` leaves it out, `fail` stops the flow before the batch is committed, `warn` keeps it.
+    A view stores nothing, so it cannot quarantine by the time at which it is read.
+    """
+    try:
+        seconds = parse_interval(max_future)
+    except ConfigError as error:
+        call.error(error.condition, **error.facts)
+        return undecorated
+    rule = EventTime(column, seconds)
+    return _expecting(call, {name or f"{column} at most {max_future.strip()} ahead": rule}, OnViolation(action))
+
+
+expect_event_time = declaring(
+    _expect_event_time,
+    name="expect_event_time",
+    types={
+        "column": ParameterType("a column name (str)", lambda value: isinstance(value, str) and bool(value.strip())),
+        "max_future": ParameterType("a length of time such as '1 hour' (str)", lambda value: isinstance(value, str)),
+        "action": _ACTION,
     },
 )
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from penstock.errors import SourceLocation
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import ColumnMask, FunctionCall
+from penstock.graph.sql_names import quoted
 
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
@@ -55,6 +56,22 @@ class UniqueKey:
         return f"UNIQUE ({', '.join(self.columns)})"
 
 
+@dataclass(frozen=True, slots=True)
+class EventTime:
+    """The constraint that a time is at most `max_future_seconds` ahead of when its batch was planned.
+
+    Its text is the condition in SQL. In a stream, `current_timestamp()` is the time that the checkpoint holds for the
+    batch, so a batch that runs again is judged as before.
+    """
+
+    column: str
+    max_future_seconds: float
+
+    def __str__(self) -> str:
+        seconds = f"{self.max_future_seconds:.6f}".rstrip("0").rstrip(".")
+        return f"{quoted(self.column)} <= current_timestamp() + INTERVAL {seconds} SECONDS"
+
+
 class EventPart(Enum):
     """The constraint that a change event, or a row of a snapshot, has what a change flow needs of it."""
 
@@ -71,7 +88,7 @@ class Expectation:
     """A named constraint on each row of a dataset.
 
     `constraint` is a SQL boolean expression (str) or a Spark Column over the dataset's columns, or,
-    for a table, a `UniqueKey`, or, for a table of change flows, an `EventPart`.
+    an `EventTime`, or, for a table, a `UniqueKey`, or, for a table of change flows, an `EventPart`.
     """
 
     name: str

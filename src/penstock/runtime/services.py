@@ -25,7 +25,7 @@ from penstock.spark.changes.resolve import judged_expectations
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.conform import conform
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
-from penstock.spark.expectations import ObservedExpectations, count_output
+from penstock.spark.expectations import ObservedExpectations, count_output, with_judgements
 from penstock.spark.listener import ProgressListener
 from penstock.spark.plans import counts_twice
 from penstock.spark.quarantine import with_source
@@ -106,7 +106,7 @@ class FlowQueries:
                 table = replace(table, expectations=judged_expectations(flow.flow, frame, table.expectations))
             declared = self._declared(flow, table)
             if table is not None and (flow.keys is not None or _needs_checking(table, declared)):
-                frame = with_source(frame)
+                frame = with_judgements(with_source(frame), table.expectations)
                 checking = self._checking_writer(flow, table, declared)
             else:
                 if table is not None and table.expectations:

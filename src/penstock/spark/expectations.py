@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -28,6 +29,12 @@ _LONGEST_ROW = 500
 
 REPEATS = "_penstock_repeats_"
 """Begins the names of the columns that say of a row whether it repeats a key; its place in the list follows."""
+
+_MEETS = "_penstock_meets_"
+"""Begins the names of the columns that say of a row whether it meets a rule; its place in the list follows."""
+
+_CLOCKS = ("current_timestamp(", "current_date(", "current_time(", "localtimestamp(", "now(")
+"""How Spark writes the functions that tell the time of the query; a text that looks so costs a column."""
 
 _TOTAL, _TRUSTED, _KEPT = "total", "trusted", "kept"
 """Counters: all rows, those that are not quarantined, those of them that are not dropped; a missing one says all."""
@@ -86,7 +93,7 @@ def condition(expectation: Expectation) -> Column:
 
 def _rule(expectation: Expectation) -> Column:
     constraint = expectation.constraint
-    column = constraint if isinstance(constraint, Column) else sf.expr(constraint)
+    column = constraint if isinstance(constraint, Column) else sf.expr(str(constraint))
     return column.cast("boolean")
 
 
@@ -127,6 +134,38 @@ def observe_expectations(
     return frame, observed
 
 
+def with_judgements(frame: DataFrame, expectations: Sequence[Expectation]) -> DataFrame:
+    """Adds a column for each rule that may say something else when it is computed again, for `broken_rules`.
+
+    These are rules that look at the clock or draw. As a part of the query a rule is computed once, and its
+    `current_timestamp()` is what the checkpoint holds for the batch: a batch that runs again is judged as before.
+    `is_judgement` tells the columns.
+    """
+    rules = {
+        f"{_MEETS}{position}": condition(each)
+        for position, each in enumerate(expectations)
+        if not isinstance(each.constraint, UniqueKey)
+    }
+    judged = _jvm.analyzed_plan(frame.select(*(rule.alias(name) for name, rule in rules.items())))
+    moving = {str(each.name()) for each in _jvm.scala_seq(judged.projectList()) if _moves(each)}
+    return frame.withColumns({name: rule for name, rule in rules.items() if name in moving}) if moving else frame
+
+
+def _moves(expression: Any) -> bool:
+    return not expression.deterministic() or any(clock in str(expression.sql()) for clock in _CLOCKS)
+
+
+def is_judgement(column: str) -> bool:
+    """Whether a column was added to judge a row by."""
+    return column.startswith((_MEETS, REPEATS))
+
+
+def meets(frame: DataFrame, expectations: Sequence[Expectation], position: int) -> Column:
+    """Returns whether a row of `frame` meets the rule at `position`, as `with_judgements` has found or computed now."""
+    judged = f"{_MEETS}{position}"
+    return sf.col(judged) if judged in frame.columns else condition(expectations[position])
+
+
 def broken_rules(frame: DataFrame, expectations: Sequence[Expectation], *, dataset: Identifier) -> Column:
     """Returns what keeps a row of `frame` out of its table: NULL for a row that goes in, else an array of rules' names.
 
@@ -134,7 +173,7 @@ def broken_rules(frame: DataFrame, expectations: Sequence[Expectation], *, datas
     quarantining and dropping rules that the row breaks. A row that breaks a rule of kind FAIL raises.
     For rules of uniqueness `frame` has the columns of `penstock.spark.uniqueness.mark_repeats`.
     """
-    conditions = _conditions(expectations)
+    conditions = _conditions(frame, expectations)
     trusted = _all(conditions, expectations, OnViolation.QUARANTINE)
     kept = trusted & _all(conditions, expectations, OnViolation.DROP)
     names = [
@@ -150,7 +189,7 @@ def broken_rules(frame: DataFrame, expectations: Sequence[Expectation], *, datas
 
 def count_broken(frame: DataFrame, expectations: Sequence[Expectation], outcome: str) -> dict[str, int]:
     """Counts in one job over a batch frame whose column `outcome` holds `broken_rules`; see `ObservedExpectations`."""
-    conditions = _conditions(expectations)
+    conditions = _conditions(frame, expectations)
     counters = [
         sf.count(sf.lit(1)).alias(_TOTAL),
         _count(sf.col(outcome).isNull() | (sf.size(outcome) == 0), _TRUSTED),
@@ -166,9 +205,11 @@ def count_output(frame: DataFrame, target: Identifier) -> tuple[DataFrame, Obser
     return frame.observe(observed.metric, sf.count(sf.lit(1)).alias(_TOTAL)), observed
 
 
-def _conditions(expectations: Sequence[Expectation]) -> list[Column]:
+def _conditions(frame: DataFrame, expectations: Sequence[Expectation]) -> list[Column]:
     return [
-        ~sf.col(f"{REPEATS}{position}") if isinstance(each.constraint, UniqueKey) else condition(each)
+        ~sf.col(f"{REPEATS}{position}")
+        if isinstance(each.constraint, UniqueKey)
+        else meets(frame, expectations, position)
         for position, each in enumerate(expectations)
     ]
 
@@ -227,7 +268,7 @@ def failure_message(frame: DataFrame, rules: Column, dataset: Identifier) -> Col
 
 def _as_text(frame: DataFrame) -> Column:
     """Returns a row's values as JSON, or as Spark prints them when a type has no JSON."""
-    names = [name for name in frame.columns if name != SOURCE and not name.startswith(REPEATS)]
+    names = [name for name in frame.columns if name != SOURCE and not is_judgement(name)]
     row = sf.struct(*(sf.col(quoted(name)) for name in names))
     text = sf.to_json(row, {"ignoreNullFields": "false"})
     try:

@@ -18,7 +18,7 @@ from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
 from penstock.graph.sql_names import quoted
-from penstock.spark.expectations import REPEATS, broken_rules
+from penstock.spark.expectations import broken_rules, is_judgement
 from penstock.spark.quick_append import append, can_append, few_rows
 from penstock.spark.row_origin import ORIGIN_TYPE, row_origin
 
@@ -51,7 +51,7 @@ def data_columns(rows: DataFrame) -> list[Column]:
 
 def _data_fields(rows: DataFrame) -> list[StructField]:
     own = (quarantine.RULES, quarantine.SOURCE)
-    return [field for field in rows.schema if field.name not in own and not field.name.startswith(REPEATS)]
+    return [field for field in rows.schema if field.name not in own and not is_judgement(field.name)]
 
 
 def append_few(rows: DataFrame, path: str, transaction: tuple[str, int], *, flow: str, count: int) -> bool:

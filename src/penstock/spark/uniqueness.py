@@ -15,7 +15,7 @@ from penstock.graph import quarantine
 from penstock.graph.elements import Expectation, OnViolation, UniqueKey
 from penstock.graph.sql_names import quoted
 from penstock.spark.comparable import as_comparable
-from penstock.spark.expectations import REPEATS, condition
+from penstock.spark.expectations import REPEATS, is_judgement, meets
 from penstock.storage import Storage
 from penstock.storage.checkpoint.backup import COMPARED_WITH
 
@@ -77,9 +77,9 @@ def mark_repeats(rows: DataFrame, expectations: Sequence[Expectation], stored: D
     executed several times.
     """
     kept = sf.lit(True)
-    for expectation in expectations:
+    for position, expectation in enumerate(expectations):
         if expectation.on_violation in _KEEPING_OUT and not isinstance(expectation.constraint, UniqueKey):
-            kept = kept & condition(expectation)
+            kept = kept & meets(rows, expectations, position)
     few = stored is not None and rows.count() <= _BROADCAST_ROWS
     marked = rows
     for position, expectation in enumerate(expectations):
@@ -128,7 +128,7 @@ def _fingerprints(rows: DataFrame) -> list[Column]:
     """The rows' own values decide; where a row comes from, only between rows that are equal."""
     origin = [quarantine.SOURCE] if quarantine.SOURCE in rows.columns else []
     return [
-        _fingerprint(rows, [name for name in rows.columns if name not in origin]),
+        _fingerprint(rows, [name for name in rows.columns if name not in origin and not is_judgement(name)]),
         *(_fingerprint(rows, [name]) for name in origin),
     ]
 

@@ -327,6 +327,6 @@ def test_the_pipeline_of_the_page(project: PipelineProject) -> None:
     assert kept(project, "revenue", "shop") == [], "emptied, and read in one batch, which has no watermark before it"
     project.arrive("4", [{"shop": "a", "amount": 1.0, "ordered_at": "2026-01-01T15:10:00Z"}], folder="orders")
     assert project.run().errors == ()
-    assert len(read_table(project.path("timed_orders__quarantine"))) == 2
+    assert len(read_table(project.path("orders__quarantine"))) == 2
     assert kept(project, "revenue", "shop") == [("a",)], "the year 2200 has moved its watermark"
     assert kept(project, "hourly_orders", "ordered_at") == [(datetime(2026, 1, 1, 12, 40, tzinfo=UTC),)]

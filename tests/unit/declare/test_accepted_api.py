@@ -74,7 +74,8 @@ def test_the_tables_below_cover_every_name() -> None:
     covered = {name for _, name in TABLE_KINDS} | {*VIEWS, *TARGETS, *EXPECTATIONS}
     covered |= {"apply_changes", "create_auto_cdc_flow"}
     covered |= {"apply_changes_from_snapshot", "create_auto_cdc_from_snapshot_flow"}
-    covered |= {"append_flow", "update_flow", "create_sink", "foreach_batch_sink", "on_event_hook", "expect_unique"}
+    covered |= {"append_flow", "update_flow", "create_sink", "foreach_batch_sink", "on_event_hook"}
+    covered |= {"expect_unique", "expect_event_time"}
     covered |= {"read", "read_stream", "readStream", "enable_local_execution"}
     for names in SPELLINGS.values():
         assert set(names) == covered
@@ -186,6 +187,38 @@ def test_uniqueness(
 
 
 @pytest.mark.parametrize("spelling", IMPORTS)
+@pytest.mark.parametrize(
+    ("written", "name", "seconds", "action"),
+    [
+        ("'at'", "at at most 1 hour ahead", "3600", OnViolation.QUARANTINE),
+        ("'at', max_future='1 day 2 hours'", "at at most 1 day 2 hours ahead", "93600", OnViolation.QUARANTINE),
+        ("column='at', max_future='0.5 seconds', name='n', action='drop'", "n", "0.5", OnViolation.DROP),
+        ("'at', '0 minutes', 'n', 'fail'", "n", "0", OnViolation.FAIL),
+    ],
+)
+def test_event_time(load: Load, spelling: str, written: str, name: str, seconds: str, action: OnViolation) -> None:
+    registry = load(f"{IMPORTS[spelling]}\n@api.expect_event_time({written})\n@api.table\ndef f(): ...\n")
+    assert registry.errors == ()
+    (expectation,) = registry.datasets[0].expectations
+    assert (expectation.name, expectation.on_violation) == (name, action)
+    assert str(expectation.constraint) == f"`at` <= current_timestamp() + INTERVAL {seconds} SECONDS"
+
+
+@pytest.mark.parametrize(
+    ("max_future", "suggestion"),
+    [("-1 hour", ""), ("soon", ""), ("", ""), ("1 h", "Did you mean '1 hours'?"), ("1 month", "")],
+)
+def test_event_time_without_a_length(load: Load, max_future: str, suggestion: str) -> None:
+    registry = load(f"import dlt\n@dlt.table\n@dlt.expect_event_time('at', {max_future!r})\ndef f(): ...\n")
+    (error,) = registry.errors
+    assert (error.condition, dict(error.facts)) == (
+        "INVALID_INTERVAL",
+        {"interval": max_future, "suggestion": suggestion},
+    )
+    assert str(error.location) == "pipeline.py:3"
+
+
+@pytest.mark.parametrize("spelling", IMPORTS)
 @pytest.mark.parametrize("name", EXPECTATIONS)
 @pytest.mark.parametrize("above", [True, False])
 @pytest.mark.parametrize("dataset", ["@api.table", "@api.table(comment='c')", "@api.view", "@api.temporary_view()"])
@@ -275,6 +308,9 @@ def test_wrong_types_of_table_parameters(load: Load, name: str, parameter: str) 
         ("expect_unique(3)", "keys", "int"),
         ("expect_unique('id', action='keep')", "action", "str"),
         ("expect_unique('id', action=['warn'])", "action", "list of str"),
+        ("expect_event_time('')", "column", "an empty str"),
+        ("expect_event_time('at', 3600)", "max_future", "int"),
+        ("expect_event_time('at', action='keep')", "action", "str"),
         ("expect_all_or_quarantine({'a': None})", "expectations", "dict of str to NoneType"),
         (
             "table(None, 't', *[None] * 6, False, None, None, False, False, *[None] * 4, 1)",

@@ -11,7 +11,7 @@ from penstock.declare import SPELLINGS, load_pipeline
 from penstock.declare.sql.refused_statements import PLAIN_TABLE, REFUSED_CREATIONS, REFUSED_STATEMENTS
 
 GIVEN = {"target": "'t'", "source": "'s'", "keys": "['id']", "sequence_by": "'at'", "name": "'n'", "inv": "'a > 0'"}
-GIVEN |= {"expectations": "{'n': 'a > 0'}", "format": "'delta'"}
+GIVEN |= {"expectations": "{'n': 'a > 0'}", "format": "'delta'", "column": "'at'"}
 IN_A_FUNCTION = {"read", "read_stream", "readStream", "enable_local_execution"}
 
 

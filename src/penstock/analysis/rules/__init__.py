@@ -14,6 +14,8 @@ from penstock.analysis.rules.applied_changes_differ import applied_changes_diffe
 from penstock.analysis.rules.column_name_not_storable import column_name_not_storable
 from penstock.analysis.rules.complete_flow_shares_table import complete_flow_shares_table
 from penstock.analysis.rules.declared_schema_misses_column import declared_schema_misses_column
+from penstock.analysis.rules.event_time_behind_watermark import event_time_behind_watermark
+from penstock.analysis.rules.event_time_type import event_time_type
 from penstock.analysis.rules.kafka_sink_columns import kafka_sink_columns
 from penstock.analysis.rules.key_not_enforced import key_not_enforced
 from penstock.analysis.rules.layout_column_unknown import layout_column_unknown
@@ -45,6 +47,8 @@ RULES: tuple[Rule, ...] = (
     trigger_mode,
     trigger_interval,
     quarantine_column_reserved,
+    event_time_type,
+    event_time_behind_watermark,
 )
 WARNINGS: tuple[Rule, ...] = (state_never_freed, key_not_enforced)
 

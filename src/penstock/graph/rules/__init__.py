@@ -19,6 +19,7 @@ from penstock.graph.rules.duplicate_expectation import duplicate_expectation
 from penstock.graph.rules.duplicate_flow import duplicate_flow
 from penstock.graph.rules.duplicate_path import duplicate_path
 from penstock.graph.rules.empty_pipeline import empty_pipeline
+from penstock.graph.rules.event_time_on_view import event_time_on_view
 from penstock.graph.rules.file_sink_shared import file_sink_shared
 from penstock.graph.rules.flow_into_sink import flow_into_sink
 from penstock.graph.rules.flow_target import flow_target
@@ -44,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     duplicate_path,
     quarantine_name_taken,
     uniqueness_on_view,
+    event_time_on_view,
     cluster_by_with_partitions,
     sink_options,
     file_sink_shared,
