@@ -131,11 +131,10 @@ class KeptLateRows:
 
     def _kept(self, told: LateRows) -> int:
         folder, batch = CheckpointFolder.open_without_state(self._checkpoint), told.batch_id
-        if batch == 0:  # there is no watermark before
+        before = folder.planned_batch(batch - 1) if batch else None
+        if before is not None and before.offsets == folder.planned_batch(batch).offsets:
             return 0
-        before, planned = folder.planned_batch(batch - 1), folder.planned_batch(batch)
-        if not before.watermark_ms or planned.offsets == before.offsets:
-            return 0
+        watermark_ms = before.watermark_ms if before is not None else 0  # Spark begins with the year 1970
         if not isinstance(self._stage, RunStreamingFlow):
             raise LateRowsUnknown("a sink has no table beside it")
         path = names.late_rows_path(self._stage.path)
@@ -148,7 +147,7 @@ class KeptLateRows:
             copy_reads_of(folder, batch, Storage(scratch), place)
             flow = self._stage.flow
             with self._services.configured(flow):
-                rows = late_rows(self._read(), watermark_ms=before.watermark_ms, flow=flow.flow.name, batch_id=batch)
+                rows = late_rows(self._read(), watermark_ms=watermark_ms, flow=flow.flow.name, batch_id=batch)
                 query = start_batch_in_flight(
                     rows, writer, query_name=f"late rows of {flow.flow.name}", checkpoint=place
                 )
