@@ -39,6 +39,7 @@ from penstock.cli import (
     stubs,
     ui,
     validate,
+    watermark,
 )
 from penstock.cli.ending import end_quickly
 
@@ -120,6 +121,7 @@ for panel, function in (
     (LOOK, sql.sql),
     (LOOK, replay_batch.replay),
     (LOOK, state.state),
+    (LOOK, watermark.watermark),
     (LOOK, graph.graph),
     (LOOK, ui.ui),
     (START, explain.explain),

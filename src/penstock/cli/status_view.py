@@ -119,13 +119,19 @@ def accounts_line(status: PipelineStatus) -> str | None:
 def error_lines(status: PipelineStatus) -> list[str]:
     """Returns the errors of the newest update and of each dataset that failed in it, as `render` shows an error.
 
-    Also those of batches that do not add up, of whatever update: their rows are still what they are.
+    Also a watermark that stands still, and batches that do not add up, of whatever update: their rows are still what
+    they are.
     """
     found: list[tuple[str, Mapping[str, Any], datetime | None]] = []
     if status.update is not None and status.update.error is not None:
         found.append(("", status.update.error, None))
     found += [
         (dataset.name, dataset.error, dataset.retry_at) for dataset in status.datasets if dataset.error is not None
+    ]
+    found += [
+        (dataset.name, dataset.watermark_warning, None)
+        for dataset in status.datasets
+        if dataset.watermark_warning is not None
     ]
     found += [
         (dataset.name, dataset.accounts.error, None)

@@ -51,6 +51,7 @@ class DatasetRow:
     balanced: int
     broken: int
     accounts_error: Mapping[str, Any] | None
+    watermark_warning: Mapping[str, Any] | None
 
     @classmethod
     def of(cls, dataset: DatasetStatus) -> DatasetRow:
@@ -81,6 +82,7 @@ class DatasetRow:
             balanced=accounts.balanced,
             broken=accounts.broken,
             accounts_error=error_model(accounts.error),
+            watermark_warning=error_model(dataset.watermark_warning),
         )
 
 

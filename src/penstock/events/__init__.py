@@ -4,6 +4,7 @@ from penstock.events.accounting import BatchAccounts, Verdict, verdict_of
 from penstock.events.clock import Clock, SystemClock
 from penstock.events.codec import SQL_COLUMNS, decode, encode
 from penstock.events.late_rows import LateRows, late_rows_of_event
+from penstock.events.lateness import DELAYS_MS, Lateness
 from penstock.events.log import EventLog, new_update_id
 from penstock.events.progress import batch_progress_of, flow_status_of
 from penstock.events.reader import EventReader, read_events, tail_events
@@ -21,8 +22,10 @@ from penstock.events.types import (
     Origin,
     UpdateState,
 )
+from penstock.events.watermark import WatermarkStand, WatermarkState, WatermarkWatch, watermark_state_of
 
 __all__ = [
+    "DELAYS_MS",
     "SQL_COLUMNS",
     "BatchAccounts",
     "BatchProgress",
@@ -35,6 +38,7 @@ __all__ = [
     "ExpectationCount",
     "FlowStatus",
     "LateRows",
+    "Lateness",
     "Level",
     "MaintenanceProgress",
     "OperatorState",
@@ -42,6 +46,9 @@ __all__ = [
     "SystemClock",
     "UpdateState",
     "Verdict",
+    "WatermarkStand",
+    "WatermarkState",
+    "WatermarkWatch",
     "batch_progress_of",
     "clean",
     "decode",
@@ -52,4 +59,5 @@ __all__ = [
     "read_events",
     "tail_events",
     "verdict_of",
+    "watermark_state_of",
 ]

@@ -18,6 +18,7 @@ from penstock.events.late_rows import LateRows
 from penstock.events.redaction import shown_option
 from penstock.events.text import clean
 from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, MaintenanceProgress, UpdateState
+from penstock.events.watermark import WatermarkStand, WatermarkState
 from penstock.graph.late_rows import SUFFIX
 
 Built = tuple[str, dict[str, Any]]
@@ -281,6 +282,10 @@ def flow_batch(
         metrics["state_operators"] = [asdict(operator) for operator in progress.state_operators]
     else:
         del metrics["state_operators"]
+    metrics["lateness"] = None if progress.lateness is None else progress.lateness.to_json()
+    for name_of_watermarks in ("event_time_max", "lateness"):
+        if metrics[name_of_watermarks] is None:
+            del metrics[name_of_watermarks]
     return message, {
         "flow_progress": {
             "status": status.value,
@@ -336,6 +341,16 @@ def late_rows(name: str, late: LateRows) -> Built:
     else:
         message = _with_reason(f"{batch} dropped no late rows", late.reason)
     return message, {"late_rows": late.to_json()}
+
+
+def watermark(name: str, stand: WatermarkStand) -> Built:
+    """A flow's watermark stands still although rows arrive, which goes with Level.WARN and an error; or moves again."""
+    words = {
+        WatermarkState.MOVING: "moves again",
+        WatermarkState.STALLED: "stands still: all rows that arrive are older than rows before",
+        WatermarkState.HELD_BACK: "stands still, while event times go on",
+    }[stand.state]
+    return f"{_name(name)}: the watermark {words}, at {stand.watermark}", {"watermark": stand.to_json()}
 
 
 def maintenance(name: str, done: MaintenanceProgress) -> Built:

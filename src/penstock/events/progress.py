@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from penstock.events.lateness import Lateness
 from penstock.events.types import (
     BatchProgress,
     CheckpointedBatch,
@@ -46,7 +47,7 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
     quality = progress.get("data_quality")
     counts = quality.get("expectations") if isinstance(quality, Mapping) else None
     phases = metrics.get("phases_ms")
-    watermark = metrics.get("watermark")
+    watermark, newest = metrics.get("watermark"), metrics.get("event_time_max")
     return BatchProgress(
         batch_id=_integer(metrics.get("batch_id"), event.origin.batch_id) or 0,
         num_input_rows=_integer(metrics.get("num_input_rows")) or 0,
@@ -81,6 +82,8 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
             for count in (counts if isinstance(counts, list) else ())
             if isinstance(count, Mapping)
         ),
+        event_time_max=newest if isinstance(newest, str) else None,
+        lateness=Lateness.from_json(metrics.get("lateness")),
     )
 
 

@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from penstock.events.lateness import Lateness
+
 
 class Level(Enum):
     """How much attention an event asks for; METRICS events are the per-batch numbers."""
@@ -21,7 +23,7 @@ class Level(Enum):
 class EventType(Enum):
     """The event types of the DLT event log that Penstock writes, and its own.
 
-    Those are `accounting`, `late_rows` and `maintenance_progress`.
+    Those are `accounting`, `late_rows`, `watermark` and `maintenance_progress`.
     """
 
     CREATE_UPDATE = "create_update"
@@ -34,6 +36,7 @@ class EventType(Enum):
     FLOW_PROGRESS = "flow_progress"
     ACCOUNTING = "accounting"
     LATE_ROWS = "late_rows"
+    WATERMARK = "watermark"
     MAINTENANCE_PROGRESS = "maintenance_progress"
     HOOK_PROGRESS = "hook_progress"
 
@@ -168,7 +171,8 @@ class BatchProgress:
     target, without the rows that were dropped or quarantined; of a flow that applies changes by key,
     `num_upserted_rows` is what it added to the target or changed in it, and `num_deleted_rows` what it
     removed. `backlog_*` is what the source still has, None where it cannot tell. `state_operators` are the parts of
-    `state_rows` and `state_bytes`, in Spark's order.
+    `state_rows` and `state_bytes`, in Spark's order. `event_time_max` is the newest event time of the batch, of a query
+    with a watermark; `lateness` is None where rows are not measured.
     """
 
     batch_id: int
@@ -191,6 +195,8 @@ class BatchProgress:
     backlog_files: int | None = None
     backlog_records: int | None = None
     expectations: tuple[ExpectationCount, ...] = ()
+    event_time_max: str | None = None
+    lateness: Lateness | None = None
 
 
 @dataclass(frozen=True, slots=True)

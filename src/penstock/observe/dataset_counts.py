@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from penstock.events import BatchProgress, Event, EventType, FlowStatus, LateRows, late_rows_of_event
+from penstock.events import (
+    BatchProgress,
+    Event,
+    EventType,
+    FlowStatus,
+    LateRows,
+    WatermarkState,
+    late_rows_of_event,
+    watermark_state_of,
+)
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.observe.accounting import AccountCounts
 
@@ -24,7 +33,10 @@ class CheckCounts:
 
 @dataclass(slots=True)
 class FlowCounts:
-    """One flow's totals; `last` is its newest batch, `current` the same if this update made it."""
+    """One flow's totals; `last` is its newest batch, `current` the same if this update made it.
+
+    `standing` is the warning about a watermark that stands still.
+    """
 
     status: FlowStatus | None = None
     rows: int = 0
@@ -37,6 +49,7 @@ class FlowCounts:
     current: BatchProgress | None = None
     accounts: AccountCounts = field(default_factory=AccountCounts)
     error: Mapping[str, Any] | None = None
+    standing: Mapping[str, Any] | None = None
     retry_at: datetime | None = None
 
     def reset(self) -> None:
@@ -44,7 +57,7 @@ class FlowCounts:
         self.rows = self.dropped = self.quarantined = self.late = 0
         self.checks.clear()
         self.accounts = AccountCounts()
-        self.last = self.current = self.last_at = None
+        self.last = self.current = self.last_at = self.standing = None
 
     def add_late(self, late: LateRows) -> None:
         """Puts the rows that were found in the place of those that Spark has counted."""
@@ -91,6 +104,10 @@ class DatasetCounts:
         elif (late := late_rows_of_event(event)) is not None and event.origin.dataset_name is not None:
             key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
             self._flows.setdefault(key, FlowCounts()).add_late(late)
+        elif (state := watermark_state_of(event)) is not None and event.origin.dataset_name is not None:
+            key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
+            standing = None if state is WatermarkState.MOVING else event.error
+            self._flows.setdefault(key, FlowCounts()).standing = standing
         elif fact is not None:
             self._progress(event, fact)
 

@@ -57,6 +57,7 @@ class DatasetStatus:
             runs again.
         retry_at: when the next of its retrying flows is tried again, None when none waits.
         accounts: how the rows of its batches add up, over the same batches as `rows`; None for a view.
+        watermark_warning: why a flow's watermark stands still although rows arrive, like `error`; None when it moves.
         expectations: in the order of their declaration.
     """
 
@@ -77,6 +78,7 @@ class DatasetStatus:
     error: Mapping[str, Any] | None = None
     retry_at: datetime | None = None
     accounts: AccountCounts | None = None
+    watermark_warning: Mapping[str, Any] | None = None
     expectations: tuple[ExpectationStatus, ...] = ()
 
     @property
@@ -104,6 +106,7 @@ class DatasetStatus:
             "error": None if self.error is None else dict(self.error),
             "retry_at": None if self.retry_at is None else format_timestamp(self.retry_at),
             "accounts": None if self.accounts is None else self.accounts.to_json(),
+            "watermark_warning": None if self.watermark_warning is None else dict(self.watermark_warning),
             "expectations": [expectation.to_json() for expectation in self.expectations],
         }
 
@@ -195,6 +198,7 @@ class StatusProjection:
             if over
             else min((flow.retry_at for flow in flows if flow.retry_at is not None), default=None),
             accounts=AccountCounts.sum(flow.accounts for flow in flows) if stored else None,
+            watermark_warning=next((flow.standing for flow in flows if flow.standing is not None), None),
             expectations=tuple(
                 ExpectationStatus(check.name, check.passed, check.failed, check.action)
                 for check in self._counts.checks(name)

@@ -18,19 +18,18 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from penstock.config import TriggerKind
 from penstock.errors import PenstockError, first_line
 from penstock.events import LateRows, tail_events
 from penstock.graph import late_rows as names
 from penstock.graph.elements import StreamingTable
-from penstock.graph.resolved import FlowType
 from penstock.graph.schema import Schema
 from penstock.plan.late_row_stages import late_table, late_table_properties
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.plan.state import DATASET_TYPE
 from penstock.runtime.late_batches import open_batches
 from penstock.runtime.services import FlowServices
-from penstock.spark.late_rows import LateRowsUnknown, LateRowsWriter, late_rows
+from penstock.spark.late_filter import LateRowsUnknown
+from penstock.spark.late_rows import LateRowsWriter, late_rows
 from penstock.spark.sources.files import only_reading
 from penstock.spark.tables import create_table
 from penstock.spark.translate import translate_failure
@@ -69,7 +68,7 @@ class KeptLateRows:
     def catch_up(self) -> None:
         """Keeps what the last start of the query, or a process that died, has left; called before a start."""
         self._query = None
-        if not self._drops_rows or not Storage(self._checkpoint).exists("commits"):
+        if not self._services.drops_late_rows(self._stage.flow) or not Storage(self._checkpoint).exists("commits"):
             return
         folder = CheckpointFolder.open_without_state(self._checkpoint)
         query_id = folder.known_query_id()
@@ -113,14 +112,6 @@ class KeptLateRows:
             more = f"Spark has counted {counted:,}" if counted is not None and counted > kept else None
             return replace(told, kept=kept, reason=more)
         return told
-
-    @property
-    def _drops_rows(self) -> bool:
-        """Whether the flow can have late rows of which batches tell."""
-        flow = self._stage.flow
-        if flow.stream is None or not (flow.stream.operators and flow.stream.watermarks):
-            return False
-        return flow.type is not FlowType.COMPLETE and self._services.trigger_of(flow).kind is not TriggerKind.REAL_TIME
 
     def _next(self) -> tuple[int, int | None] | None:
         with self._lock:

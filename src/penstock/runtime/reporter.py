@@ -19,6 +19,7 @@ from penstock.events import (
     Level,
     MaintenanceProgress,
     UpdateState,
+    WatermarkStand,
     builders,
 )
 from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink, MaterializedView
@@ -196,6 +197,17 @@ class Reporter:
             dataset=str(flow.flow.target),
             flow=flow.flow.name,
             batch_id=late.batch_id,
+        )
+
+    def watermark(self, flow: ResolvedFlow, stand: WatermarkStand, *, error: PenstockError | None) -> None:
+        """A flow's watermark stands still, for which `error` says why, or moves again."""
+        self._log.append(
+            EventType.WATERMARK,
+            *builders.watermark(flow_label(flow), stand),
+            level=Level.INFO if error is None else Level.WARN,
+            dataset=str(flow.flow.target),
+            flow=flow.flow.name,
+            error=error,
         )
 
     def maintenance(self, table: Identifier, done: MaintenanceProgress, error: PenstockError | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -18,11 +19,13 @@ from penstock.runtime.accounting import StreamAccounts, report_accounts
 from penstock.runtime.board import TableProgress
 from penstock.runtime.change_target import with_merged
 from penstock.runtime.late_rows import KeptLateRows
+from penstock.runtime.lateness import with_measured_lateness
 from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
+from penstock.runtime.standing_watermark import StandingWatermark
 from penstock.runtime.stop_after_batch import stop_after_batch
-from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream
+from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream, noted_definition
 from penstock.runtime.targets import stream_writer
 from penstock.runtime.unnamed_failure import damaged_checkpoint
 from penstock.runtime.watermark_recovery import WatermarkRecovery, batch_to_compute
@@ -30,6 +33,7 @@ from penstock.spark.batch_again import BatchAgain
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.known_transactions import remember_transactions
+from penstock.spark.lateness import MeasuredLateness
 from penstock.spark.plans import wakes_by_the_clock
 from penstock.spark.progress import batch_progress
 from penstock.spark.source_loss import FILES, check_planned_files, go_on_elsewhere, source_loss
@@ -80,6 +84,7 @@ class StreamingFlow:
         self._query_name = f"{services.pipeline}/{stage.dataset}/{stage.flow.flow.name}"
         self._checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.flow.name, stage.generation)
         self._late = KeptLateRows(stage, services, self._checkpoint)
+        self._watermark = StandingWatermark(stage.flow, services)
 
     def run(self) -> None:
         """Blocks until the flow has ended.
@@ -123,9 +128,10 @@ class StreamingFlow:
             self._check_sources(built)
             follows = self._follows()
             writer = stream_writer(self._stage, services, built)
-            if self._flow.stream is not None:
-                owner = FlowOwner(services.pipeline, str(self._stage.dataset), self._flow.flow.name)
-                note_stream(self._checkpoint, self._flow.stream, owner)
+            measured = with_measured_lateness(
+                built.frame, self._flow, services, self._checkpoint, before=noted_definition(self._checkpoint)
+            )
+            self._note_stream()
             if not is_started(self._checkpoint):
                 self._remember_transactions(built)  # none can be of this query
             again = batch_to_compute(self._flow, services, writer, self._checkpoint)
@@ -135,7 +141,8 @@ class StreamingFlow:
                 writer = BatchAgain(again)
             remove_unfinished_plan(self._checkpoint)
             self._late.catch_up()
-            query = self._start(built, writer, follows=follows)
+            self._watermark.start()
+            query = self._start(built, writer, measured, follows=follows)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             self._await_end(query, built, recovery, follows=follows)
         except Exception as error:
@@ -158,23 +165,35 @@ class StreamingFlow:
             self._say(f"batch {batch} has no rows, and closes what the watermark has passed since the last one")
             raise _Restart
 
-    def _start(self, built: FlowQuery, writer: StreamWriter, *, follows: bool) -> StreamingQuery:
+    def _note_stream(self) -> None:
+        if self._flow.stream is not None:
+            owner = FlowOwner(self._services.pipeline, str(self._stage.dataset), self._flow.flow.name)
+            note_stream(self._checkpoint, self._flow.stream, owner)
+
+    def _start(
+        self, built: FlowQuery, writer: StreamWriter, measured: MeasuredLateness | None, *, follows: bool
+    ) -> StreamingQuery:
         services = self._services
         accounts = StreamAccounts.of(self._stage, built, services)
         trigger = _AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow)
         if isinstance(writer, BatchAgain):
             trigger = _UNTIL_NOTHING_IS_LEFT
-        services.listener.handle(self._query_name, lambda progress: self._on_progress(built, accounts, progress))
+        services.listener.handle(
+            self._query_name, lambda progress: self._on_progress(built, measured, accounts, progress)
+        )
         with services.configured(self._flow):
             services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._query_name)
-            return start_stream(
-                built.frame,
+            query = start_stream(
+                built.frame if measured is None else measured.frame,
                 writer,
                 query_name=self._query_name,
                 checkpoint=self._checkpoint,
                 trigger=trigger,
                 partitions=self._state_partitions(),
             )
+        if measured is not None:
+            measured.follow(query)
+        return query
 
     def _end(self, query: StreamingQuery) -> None:
         """Stops the query, which goes on when something else has failed, and waits until Spark has told all of it."""
@@ -254,7 +273,13 @@ class StreamingFlow:
             return
         stop_after_batch(query, abandon=self._services.abandon)
 
-    def _on_progress(self, built: FlowQuery, accounts: StreamAccounts, progress: dict[str, Any]) -> None:
+    def _on_progress(
+        self,
+        built: FlowQuery,
+        measured: MeasuredLateness | None,
+        accounts: StreamAccounts,
+        progress: dict[str, Any],
+    ) -> None:
         if "addBatch" not in (progress.get("durationMs") or {}):
             return
         self._services.board.table(self._stage.dataset).committed()
@@ -268,7 +293,11 @@ class StreamingFlow:
         numbers = batch_progress(progress, built.counted, self._state)
         self._state = numbers.state_operators
         numbers = with_merged(numbers, built.checking, numbers.batch_id)
-        self._services.reporter.batch(self._flow, numbers, self._checkpointed(str(progress["id"]), numbers.batch_id))
+        if measured is not None:
+            numbers = replace(numbers, lateness=measured.of(progress))
+        told = self._checkpointed(str(progress["id"]), numbers.batch_id)
+        self._services.reporter.batch(self._flow, numbers, told)
+        self._watermark.notice(numbers, told)
         report_accounts(accounts.draw_up(progress), self._flow, self._services)
 
     def _checkpointed(self, query_id: str, batch: int) -> CheckpointedBatch | None:

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.config import TriggerKind
 from penstock.errors import PenstockError
-from penstock.graph.resolved import FlowType, ResolvedFlow
+from penstock.graph.resolved import ResolvedFlow
 from penstock.graph.rules.file_sink_shared import FILE_FORMATS
 from penstock.runtime.services import FlowServices
 from penstock.spark.sinks import SinkWriter
@@ -38,7 +37,7 @@ class WatermarkRecovery:
     @classmethod
     def of(cls, flow: ResolvedFlow, services: FlowServices, checkpoint: str) -> WatermarkRecovery | None:
         """Returns what is to be done for a flow that is about to start; None for nothing, as nearly always."""
-        if not _moves_state(flow, services):
+        if not services.drops_late_rows(flow):
             return None
         with services.configured(flow):
             enabled = str(services.spark.conf.get(_ENABLED)).casefold() == "true"
@@ -66,20 +65,12 @@ def batch_to_compute(flow: ResolvedFlow, services: FlowServices, writer: StreamW
     None also where its files are no longer what they were, or a loss was accepted: the state of the batch was written
     from all rows, and must not be written again from fewer.
     """
-    if not _moves_state(flow, services) or services.accepted_by(flow) is not None:
+    if not services.drops_late_rows(flow) or services.accepted_by(flow) is not None:
         return None
     batch = CheckpointFolder.open_without_state(checkpoint).in_flight
     if batch is None or not _holds(writer, checkpoint, batch) or lost_planned_files(checkpoint):
         return None
     return batch
-
-
-def _moves_state(flow: ResolvedFlow, services: FlowServices) -> bool:
-    """Whether a moved watermark changes what the flow's query keeps or writes; complete output keeps everything."""
-    stream = flow.stream
-    if stream is None or not (stream.operators and stream.watermarks) or flow.type is FlowType.COMPLETE:
-        return False
-    return services.trigger_of(flow).kind is not TriggerKind.REAL_TIME
 
 
 def _holds(writer: StreamWriter, checkpoint: str, batch: int) -> bool:

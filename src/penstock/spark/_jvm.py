@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -190,8 +190,7 @@ def may_contain(spark: SparkSession, bloom: Any, value: Column) -> Column:
     # Its own class is not public, so that generated code could not name it.
     kind = java.org.apache.spark.sql.types.ObjectType(java.java.lang.Class.forName(_BLOOM_FILTER))
     literal = expressions.Literal(bloom, kind)
-    nothing = getattr(getattr(java.scala.collection.immutable, "Nil$"), "MODULE$")
-    arguments = nothing.prepended(utilities.expression(value._jc))
+    nothing, arguments = _to_seq(spark, ()), _to_seq(spark, [utilities.expression(value._jc)])
     boolean = java.org.apache.spark.sql.types.DataTypes.BooleanType
     call = expressions.objects.Invoke(literal, "mightContainLong", boolean, arguments, nothing, True, False, True)
     return Column(utilities.column(call))
@@ -324,3 +323,45 @@ def rows_of_files(spark: SparkSession, snapshot: Any, chosen: Column) -> DataFra
     files = snapshot.allFiles().where(chosen._jc).collect()
     sequence = java.scala.collection.immutable.ArraySeq.unsafeWrapArray(files)
     return DataFrame(snapshot.deltaLog().createDataFrame(snapshot, sequence, False, java.scala.Option.empty()), spark)
+
+
+def column_of(spark: SparkSession, attribute: Any) -> Column:
+    """Returns the column that an attribute of a plan stands for, whatever others are called."""
+    return Column(jvm(spark).org.apache.spark.sql.classic.ExpressionUtils.column(attribute))
+
+
+def with_children(spark: SparkSession, plan: Any, children: Sequence[Any]) -> Any:
+    """Returns the node of a `LogicalPlan` with other children, which have the same columns."""
+    return plan.withNewChildren(_to_seq(spark, children))
+
+
+def _to_seq(spark: SparkSession, elements: Sequence[Any]) -> Any:
+    built = getattr(getattr(jvm(spark).scala.collection.immutable, "Nil$"), "MODULE$")
+    for element in reversed(elements):
+        built = built.prepended(element)
+    return built
+
+
+def array_of(spark: SparkSession, class_name: str, *elements: Any) -> Any:
+    """Returns a Java array."""
+    kind: Any = jvm(spark)
+    for part in class_name.split("."):
+        kind = getattr(kind, part)
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    array = gateway.new_array(kind, len(elements))
+    for position, element in enumerate(elements):
+        array[position] = element
+    return array
+
+
+def called_by_optimizer(spark: SparkSession, target: Any, class_name: str, method: str) -> Column:
+    """Returns a BIGINT column that Spark's optimizer computes: it calls a method of an object of the driver."""
+    java = jvm(spark)
+    expressions = java.org.apache.spark.sql.catalyst.expressions
+    kind = java.org.apache.spark.sql.types.ObjectType(java.java.lang.Class.forName(class_name))
+    literal = expressions.Literal(target, kind)
+    long = java.org.apache.spark.sql.types.DataTypes.LongType
+    nothing = _to_seq(spark, ())
+    call = expressions.objects.Invoke(literal, method, long, nothing, nothing, True, False, True)
+    return Column(java.org.apache.spark.sql.classic.ExpressionUtils.column(call))

@@ -1,12 +1,11 @@
 """The rows that a streaming query drops because they come behind its watermark, found in what the operator is given.
 
-Spark compares a row with the watermark that the batch before left: an aggregation by the end of its window, other
-operators by its event time. The query up to the operator gives the rows; the same comparison, those that are dropped.
+The query up to the operator gives the rows; the comparison that Spark makes (`late_filter`), those that are dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -28,12 +27,11 @@ from pyspark.sql.types import (
 
 from penstock.graph import late_rows as names
 from penstock.spark import _jvm
-from penstock.spark.plans import stateful_name
+from penstock.spark.late_filter import LateFilter, first_operator
 from penstock.spark.quick_append import commit_lock
 from penstock.spark.row_origin import ORIGIN_TYPE, row_origin
 from penstock.spark.writes import append_to_table
 
-_DELAY = "spark.watermarkDelayMs"  # in the metadata of an event-time column, and of its windows
 _NOT_STORED = (NullType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)  # by Delta
 _OWN = {
     names.EVENT_TIME: "timestamp",
@@ -47,10 +45,6 @@ _OWN = {
 }
 
 
-class LateRowsUnknown(Exception):
-    """Which rows an operator drops cannot be found out; the text says why."""
-
-
 def late_rows(frame: DataFrame, *, watermark_ms: int, flow: str, batch_id: int) -> DataFrame:
     """Returns the rows that the streaming query `frame` drops as late, with all that is known of each.
 
@@ -60,8 +54,8 @@ def late_rows(frame: DataFrame, *, watermark_ms: int, flow: str, batch_id: int) 
     Raises:
         LateRowsUnknown: no single operator takes all rows first.
     """
-    operator = _first_operator(_jvm.without_ctes(frame))
-    name, children = str(stateful_name(operator)), _jvm.scala_seq(operator.children())
+    first = first_operator(_jvm.without_ctes(frame))
+    name, operator, children = first.name, first.node, _jvm.scala_seq(first.node.children())
     known = {names.FLOW: sf.lit(flow), names.BATCH: sf.lit(batch_id)}
     if operator.getClass().getSimpleName() != "Join":
         given = _Given.of(frame, children[0], operator)
@@ -82,22 +76,14 @@ class _Given:
     frame: DataFrame
     origin: Column | None
     schema: StructType
-    event_time: int | None
-    deciding: int | None
+    filter: LateFilter
 
     @classmethod
     def of(cls, query: DataFrame, plan: Any, operator: Any | None) -> _Given:
-        """`operator` decides by what it groups by, if it does; None, and others, by the first event time."""
+        """`operator` as for `LateFilter.of`."""
         frame = _jvm.frame_of(query.sparkSession, plan)
-        output = _jvm.scala_seq(plan.output())
-        timed = [at for at, each in enumerate(output) if each.metadata().contains(_DELAY)]
-        deciding = timed[0] if timed else None
-        if operator is not None and operator.getClass().getSimpleName() == "Aggregate":
-            groups = {_id(each) for each in _jvm.scala_seq(operator.groupingExpressions()) if _is_timed(each)}
-            deciding = next((at for at in timed if _id(output[at]) in groups), None)
         schema = frame.schema
-        event_time = next((at for at in timed if not isinstance(schema[at].dataType, StructType)), None)
-        return cls(frame, _origin(frame), schema, event_time, deciding)
+        return cls(frame, _origin(frame), schema, LateFilter.of(_jvm.scala_seq(plan.output()), schema, operator))
 
     def columns(self, taken: dict[str, DataType]) -> dict[int, str]:
         """Names the columns that are kept; one that is `taken` is shared where its type is the same."""
@@ -113,11 +99,11 @@ class _Given:
         origin = sf.lit(None) if self.origin is None else self.origin
         rows = self.frame.select("*", origin.cast(ORIGIN_TYPE).alias("origin")).toDF(*numbered, "origin")
         known = {**known, names.SOURCE: sf.col("origin"), names.TIME: sf.current_timestamp()}
-        if self.event_time is not None:
-            known[names.EVENT_TIME] = sf.col(numbered[self.event_time])
+        if self.filter.event_time is not None:
+            known[names.EVENT_TIME] = sf.col(numbered[self.filter.event_time])
         late = sf.lit(False)
-        if self.deciding is not None:
-            deciding, kind = sf.col(numbered[self.deciding]), self.schema[self.deciding].dataType
+        if self.filter.deciding is not None:
+            deciding, kind = sf.col(numbered[self.filter.deciding]), self.schema[self.filter.deciding].dataType
             if isinstance(kind, StructType):  # a window: Spark compares its second field, the end
                 deciding, kind = deciding.getField(kind[1].name), kind[1].dataType
             mark = _instant(watermark_ms, kind)
@@ -175,31 +161,6 @@ class LateRowsWriter:
             _jvm.release(held)
 
 
-def _first_operator(plan: Any) -> Any:
-    """Returns the operator with state that stands before all others, and takes the rows of all sources."""
-    found = list(_innermost(plan))
-    if len(found) != 1:
-        told = ", ".join(str(stateful_name(each)) for each in found)
-        raise LateRowsUnknown(f"operators with state stand side by side: {told}" if found else "it keeps no state")
-    [operator] = found
-    if _streams(operator) != _streams(plan):
-        raise LateRowsUnknown(f"some of its streams do not go through the {stateful_name(operator)}")
-    return operator
-
-
-def _innermost(plan: Any) -> Iterator[Any]:
-    below = [found for child in _jvm.scala_seq(plan.children()) for found in _innermost(child)]
-    if below:
-        yield from below
-    elif stateful_name(plan) is not None:
-        yield plan
-
-
-def _streams(plan: Any) -> int:
-    children: Sequence[Any] = _jvm.scala_seq(plan.children())
-    return sum(map(_streams, children)) if children else int(bool(plan.isStreaming()))
-
-
 def _origin(frame: DataFrame) -> Column | None:
     try:
         return row_origin(frame)
@@ -217,13 +178,3 @@ def _instant(milliseconds: int, kind: DataType) -> Column:
 
 def _stored(column: Column, kind: DataType) -> Column:
     return column.cast("string") if isinstance(kind, _NOT_STORED) else column
-
-
-def _is_timed(expression: Any) -> bool:
-    return expression.getClass().getSimpleName() == "AttributeReference" and bool(
-        expression.metadata().contains(_DELAY)
-    )
-
-
-def _id(named: Any) -> str:
-    return str(named.exprId().id())

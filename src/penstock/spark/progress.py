@@ -59,6 +59,7 @@ def batch_progress(
         backlog_files=_backlog(sources, "numFilesOutstanding"),
         backlog_records=_kafka_backlog(sources),
         expectations=expectations,
+        event_time_max=(progress.get("eventTime") or {}).get("max"),
     )
 
 

@@ -11,6 +11,7 @@ from penstock.events import (
     EventType,
     ExpectationCount,
     FlowStatus,
+    Lateness,
     Level,
     OperatorState,
     UpdateState,
@@ -66,6 +67,15 @@ batches = st.builds(
         max_size=2,
     ).map(tuple),
     late_rows=st.none() | st.integers(0, 10**9),
+    event_time_max=st.none() | st.text(max_size=5),
+    lateness=st.none()
+    | st.builds(
+        Lateness,
+        st.integers(0, 10**12),
+        st.integers(0, 10**10),
+        st.integers(0, 10**10),
+        st.dictionaries(st.integers(0, 10**10), st.integers(1, 10**12), max_size=3),
+    ),
     num_upserted_rows=st.none() | st.integers(0, 10**9),
     num_deleted_rows=st.none() | st.integers(0, 10**9),
     backlog_records=st.none() | st.integers(0, 10**9),

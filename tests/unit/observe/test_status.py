@@ -64,6 +64,7 @@ def test_the_document_has_the_agreed_keys() -> None:
             "error",
             "retry_at",
             "accounts",
+            "watermark_warning",
             "expectations",
         ]
     silver = document["datasets"][2]

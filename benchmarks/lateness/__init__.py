@@ -1,0 +1,1 @@
+"""What it costs to count how late rows come."""

@@ -1,0 +1,254 @@
+"""What the delay of a table's watermark costs: rows lost, state and latency, from how late rows have come so far.
+
+A row is lost with a delay when it came at least so late (`penstock.events.Lateness`); both sides of that comparison are
+known for each row that was measured, so the rows lost are counted, not modelled. What is estimated: that rows to come
+are as late as those that came, and the state, which grows in proportion to the event time that it has to hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from penstock.errors import ConfigError, did_you_mean
+from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, Lateness
+from penstock.events.flow_facts import FlowFacts, details_of, flow_key
+from penstock.graph.identifier import Identifier
+
+_MILLION: Final = 1_000_000
+_Z: Final = 1.959964  # of the normal distribution, for 95 %
+_WINDOW_OPERATOR: Final = "aggregate"
+
+
+@dataclass(frozen=True, slots=True)
+class DelayCost:
+    """What one delay costs.
+
+    `lost` of the rows measured would have been dropped; per million, that is `per_million`, and at most `at_most` with
+    95 % confidence. `waits_ms` is how long after its end a window is written, None where rows are written at once.
+    `state_rows` and `state_bytes` are estimated from the most that there were with the current delay; None without any.
+    """
+
+    delay_ms: int
+    lost: int
+    per_million: float
+    at_most: float
+    waits_ms: int | None
+    state_rows: int | None
+    state_bytes: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the numbers by name."""
+        return {
+            "delay_ms": self.delay_ms,
+            "lost": self.lost,
+            "per_million": self.per_million,
+            "at_most_per_million": self.at_most,
+            "waits_ms": self.waits_ms,
+            "state_rows": self.state_rows,
+            "state_bytes": self.state_bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkAdvice:
+    """The delays of one flow's watermark, the shortest first; `rows` were measured, in `batches`.
+
+    `recommended_ms` is the shortest delay with which, at 95 % confidence, at most `target` of a million rows are lost;
+    None when there is none, because rows come later than the longest, or too few were measured: `rows_needed` without a
+    loss would do.
+    """
+
+    dataset: str
+    flow: str
+    column: str | None
+    rows: int
+    batches: int
+    current_ms: int
+    delays: tuple[DelayCost, ...]
+    target: float
+    recommended_ms: int | None
+
+    @property
+    def rows_needed(self) -> int:
+        """How many rows have to be measured before a delay that loses none of them can be recommended."""
+        share = self.target / _MILLION
+        return math.ceil(_Z * _Z * (1 - share) / share)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns one element of `watermark --json`."""
+        return {
+            "dataset": self.dataset,
+            "flow": self.flow,
+            "column": self.column,
+            "rows": self.rows,
+            "batches": self.batches,
+            "current_delay_ms": self.current_ms,
+            "target_per_million": self.target,
+            "recommended_delay_ms": self.recommended_ms,
+            "rows_needed": self.rows_needed,
+            "delays": [each.to_json() for each in self.delays],
+        }
+
+
+@dataclass(slots=True)
+class _Measured:
+    """What is known of one flow."""
+
+    dataset: str
+    flow: str
+    rows: int = 0
+    batches: int = 0
+    window_ms: int = 0
+    late: Counter[int] = field(default_factory=Counter)
+    current_ms: int | None = None
+    state_rows: int | None = None
+    state_bytes: int | None = None
+
+    def add(self, progress: BatchProgress, lateness: Lateness, sign: int = 1) -> None:
+        self.rows += sign * lateness.rows
+        self.batches += sign * bool(lateness.rows)
+        for at, count in lateness.late.items():
+            self.late[at] += sign * count
+        if lateness.delay_ms != self.current_ms:
+            self.current_ms, self.state_rows, self.state_bytes = lateness.delay_ms, None, None
+        self.window_ms = max(self.window_ms, lateness.window_ms)
+        if progress.state_rows is not None and progress.state_rows >= (self.state_rows or 0):
+            self.state_rows, self.state_bytes = progress.state_rows, progress.state_bytes
+
+
+class WatermarkProjection:
+    """How late the rows of all flows came, kept up to date event by event in the order of the log."""
+
+    def __init__(self) -> None:
+        self._facts = FlowFacts()
+        self._flows: dict[tuple[str, str], _Measured] = {}
+        self._last: dict[tuple[str, str], BatchProgress] = {}
+        self._definitions: dict[tuple[str, str], Any] = {}
+
+    def apply(self, event: Event) -> None:
+        """Takes one event into account."""
+        fact = self._facts.apply(event)
+        if event.event_type is EventType.FLOW_DEFINITION:
+            details = details_of(event)
+            key = flow_key(str(details.get("output_dataset")), event.origin.flow_name or "")
+            self._definitions[key] = details
+        if fact is None:
+            return
+        key = flow_key(fact.dataset, fact.flow)
+        if fact.begins_anew:
+            for other in [each for each in self._flows if each[0] == key[0]]:
+                del self._flows[other]
+                self._last.pop(other, None)
+        progress = fact.progress
+        if progress is None or progress.lateness is None:
+            return
+        measured = self._flows.setdefault(key, _Measured(fact.dataset, fact.flow))
+        last = self._last.get(key)
+        if fact.repeats and last is not None and last.lateness is not None and last.batch_id == progress.batch_id:
+            measured.add(last, last.lateness, sign=-1)
+        measured.add(progress, progress.lateness)
+        self._last[key] = progress
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The full names of the datasets with a measured flow."""
+        return tuple(dict.fromkeys(each.dataset for each in self._flows.values() if each.rows))
+
+    def advice(self, dataset: str, *, target: float) -> tuple[WatermarkAdvice, ...]:
+        """Returns the advice for each measured flow into `dataset` (`schema.name`, any case)."""
+        wanted = dataset.casefold()
+        return tuple(
+            _advice(measured, self._definitions.get(key) or {}, target)
+            for key, measured in self._flows.items()
+            if key[0] == wanted and measured.rows
+        )
+
+
+def advise(events: Iterable[Event], table: str, *, default_schema: str, target: float) -> tuple[WatermarkAdvice, ...]:
+    """Returns the advice for each flow of `table` whose rows were measured; at least one.
+
+    `target` is how many rows of a million may be lost.
+
+    Raises:
+        DefinitionError: INVALID_DATASET_NAME.
+        ConfigError: LATENESS_NOT_MEASURED, with the tables that were.
+    """
+    projection = WatermarkProjection()
+    for event in events:
+        projection.apply(event)
+    identifier = Identifier.parse(table, default_schema=default_schema)
+    found = projection.advice(str(identifier), target=target)
+    if not found:
+        known = projection.datasets
+        hint = f"Measured are {', '.join(known)}." if known else "No table of this storage was measured yet."
+        raise ConfigError("LATENESS_NOT_MEASURED", name=table, hint=did_you_mean(str(identifier), known) or hint)
+    return found
+
+
+def highest_share(count: int, of: int) -> float:
+    """Returns the upper limit of the 95 % confidence interval of a share, of which `count` in `of` were seen.
+
+    It is Wilson's score interval (E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
+    Journal of the American Statistical Association 22, 1927): (p + z²/2n + z √(p(1-p)/n + z²/4n²)) / (1 + z²/n).
+    """
+    if of <= 0:
+        return 1.0
+    share, square = count / of, _Z * _Z / of
+    return (share + square / 2 + math.sqrt(square * (share * (1 - share) + square / 4))) / (1 + square)
+
+
+def _advice(measured: _Measured, definition: Any, target: float) -> WatermarkAdvice:
+    current = measured.current_ms or 0
+    waits = definition.get("flow_type") == "append" and _WINDOW_OPERATOR in (definition.get("stateful") or ())
+    costs = tuple(_cost(measured, delay, waits=waits) for delay in _delays(measured, current))
+    recommended = next((each.delay_ms for each in costs if each.at_most <= target), None)
+    watermark = definition.get("watermark") or {}
+    return WatermarkAdvice(
+        measured.dataset,
+        measured.flow,
+        watermark.get("column"),
+        measured.rows,
+        measured.batches,
+        current,
+        costs,
+        target,
+        recommended,
+    )
+
+
+def _delays(measured: _Measured, current: int) -> list[int]:
+    """The delays whose loss was counted all the time, up to the first that loses nothing, and the current one."""
+    latest = max((at for at, count in measured.late.items() if count), default=-1)
+    lossless = next((delay for delay in DELAYS_MS if delay > latest), DELAYS_MS[-1])
+    return sorted({current, *(delay for delay in DELAYS_MS if delay <= lossless)})
+
+
+def _cost(measured: _Measured, delay: int, *, waits: bool) -> DelayCost:
+    lost = sum(count for at, count in measured.late.items() if at >= delay)
+    held, now = delay + measured.window_ms, (measured.current_ms or 0) + measured.window_ms
+
+    def grown(value: int | None) -> int | None:
+        return None if value is None or not now else round(value * held / now)
+
+    return DelayCost(
+        delay_ms=delay,
+        lost=lost,
+        per_million=lost / measured.rows * _MILLION,
+        at_most=highest_share(lost, measured.rows) * _MILLION,
+        waits_ms=delay if waits else None,
+        state_rows=grown(measured.state_rows),
+        state_bytes=grown(measured.state_bytes),
+    )
+
+
+def delay_text(milliseconds: int) -> str:
+    """Returns a delay as `withWatermark` takes it: `10 minutes`, `1 hour`, `500 milliseconds`."""
+    for unit, size in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000)):
+        if milliseconds and milliseconds % size == 0:
+            number = milliseconds // size
+            return f"{number} {unit}" + ("" if number == 1 else "s")
+    return f"{milliseconds} milliseconds" if milliseconds else "0 seconds"

@@ -1,0 +1,67 @@
+"""Warns, once, when a flow's watermark stands still although rows arrive, and says when it moves again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.errors import DataError
+from penstock.events import (
+    BatchProgress,
+    CheckpointedBatch,
+    WatermarkStand,
+    WatermarkState,
+    WatermarkWatch,
+    tail_events,
+)
+from penstock.graph.resolved import ResolvedFlow
+from penstock.runtime.services import FlowServices
+
+
+@dataclass(slots=True)
+class StandingWatermark:
+    """The watermark of one flow, from the first start of its query in this process on."""
+
+    _flow: ResolvedFlow
+    _services: FlowServices
+    _watch: WatermarkWatch | None = None
+
+    def start(self) -> None:
+        """Looks at the batches of earlier runs, as far as the tail of the event log tells; before the first batch."""
+        if self._watch is None and self._services.drops_late_rows(self._flow):
+            flow = (str(self._flow.flow.target), self._flow.flow.name)
+            self._watch = WatermarkWatch.over(tail_events(self._services.layout.uri), flow)
+
+    def notice(self, progress: BatchProgress, told: CheckpointedBatch | None) -> None:
+        """Takes a committed batch into account."""
+        if self._watch is None or told is None:
+            return
+        stand = self._watch.apply(progress, told)
+        if stand is not None:
+            self._services.reporter.watermark(self._flow, stand, error=self._error(stand))
+
+    def _error(self, stand: WatermarkStand) -> DataError | None:
+        flow = self._flow.flow
+        facts: dict[str, object] = {
+            "flow": flow.name,
+            "watermark": stand.watermark,
+            "newest": stand.event_time_max,
+            "name": flow.target,
+        }
+        match stand.state:
+            case WatermarkState.MOVING:
+                return None
+            case WatermarkState.STALLED:
+                condition = "WATERMARK_STALLED"
+                facts["batches"] = stand.batches
+            case WatermarkState.HELD_BACK:
+                condition = "WATERMARK_HELD_BACK"
+                facts["cause"] = _cause(stand)
+        return DataError(condition, location=flow.location, dataset=str(flow.target), **facts)
+
+
+def _cause(stand: WatermarkStand) -> str:
+    if not stand.idle_sources:
+        return "another of its sources delivers nothing newer"
+    names = ", ".join(f"'{name}'" for name in stand.idle_sources)
+    source = "source" if len(stand.idle_sources) == 1 else "sources"
+    return f"the {source} {names} delivered nothing in the last {stand.batches} batches"

@@ -1,0 +1,187 @@
+"""How late rows come is counted in each batch, so that what another delay would drop is known before it is set."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from tests.oracle.tables import read_table
+from tests.repo.documents import ROOT, blocks
+from tests.spark.pipeline_project import PipelineProject
+from typer.testing import CliRunner
+
+from penstock.cli.main import app
+from penstock.events import DELAYS_MS, batch_progress_of
+
+PIPELINE = """
+def seen(delay="{delay}"):
+    rows = spark.readStream.schema("id LONG, k STRING, at TIMESTAMP").option("maxFilesPerTrigger", 1).json("in")
+    return rows.where("k <> 'x'").withWatermark("at", delay)
+
+@dlt.table(spark_conf={{"pipelines.watermark.lateness": "true"}})
+def windows():
+    counts = seen().groupBy(F.window("at", "10 minutes"), "k").count()
+    return counts.where("count < 1000").select("window.end", "k", "count")
+"""
+MORE = """
+@dlt.table(spark_conf={{"pipelines.watermark.lateness": "true"}})
+@dlt.expect_or_quarantine("known", "k <> 'b'")
+def within():
+    return seen().dropDuplicatesWithinWatermark(["id"])
+
+@dlt.table(table_properties={{"delta.appendOnly": "false"}}, spark_conf={{"pipelines.watermark.lateness": "true"}})
+def sliding():
+    return seen().groupBy(F.window("at", "20 minutes", "10 minutes")).count().select("window.end", "count")
+
+@ps.table(output_mode="update", spark_conf={{"pipelines.watermark.lateness": "true"}})
+def updated():
+    return seen().groupBy(F.window("at", "10 minutes")).count().select("window.start", "count")
+
+@dlt.table
+def unasked():
+    return seen().dropDuplicatesWithinWatermark(["id"])
+
+@dlt.table(spark_conf={{"pipelines.watermark.lateness": "true"}})
+def filtered():
+    return seen().groupBy(F.window("at", "10 minutes"), "k").count().where("k = 'a'").select("window.end", "count")
+"""
+START = datetime(2026, 1, 1, tzinfo=UTC)
+PATIENT, HASTY = timedelta(hours=2), timedelta(minutes=5)
+FILES = 4
+Row = tuple[int, str, datetime]
+BATCHES = [0, 1, None, 2, 3, None]
+"""The file of each batch when two arrive before each of two runs: the last one of a run has none."""
+
+
+def rows_of(file: int) -> list[Row]:
+    draw = random.Random(file)
+    found = [
+        (1000 * file + n, draw.choice("abx"), START + timedelta(seconds=600 * file + draw.uniform(-2400, 600)))
+        for n in range(300)
+    ]
+    return [(i, k, at.replace(microsecond=at.microsecond // 1000 * 1000)) for i, k, at in found]
+
+
+def arrive(project: PipelineProject, files: Iterable[int]) -> None:
+    for file in files:
+        rows = [{"id": i, "k": k, "at": at.strftime("%Y-%m-%dT%H:%M:%S.%f")} for i, k, at in rows_of(file)]
+        project.arrive(str(file), rows)
+        os.utime(project.directory / "in" / f"{file}.json", (1_767_000_000 + file,) * 2)
+
+
+def lateness(table: str) -> list[tuple[int, timedelta]]:
+    """By batch: how late each row that the operator gets is. None is late before there is a watermark."""
+    found: list[tuple[int, timedelta]] = []
+    newest: list[datetime | None] = []
+    for number, file in enumerate(BATCHES):
+        before = newest[number - 2] if number >= 2 else None
+        rows = [] if file is None else [row for row in rows_of(file) if row[1] != "x"]
+        times = [decides for _, _, at in rows for decides in deciding(table, at)]
+        found += [(number, timedelta(days=-1) if before is None else before - decides) for decides in times]
+        newest.append(max([at for at in newest[-1:] if at] + [at for _, _, at in rows], default=None))
+    return found
+
+
+def deciding(table: str, at: datetime) -> list[datetime]:
+    end = at.replace(minute=at.minute - at.minute % 10, second=0, microsecond=0) + timedelta(minutes=10)
+    return {"within": [at], "sliding": [end, end + timedelta(minutes=10)]}.get(table, [end])
+
+
+def told(project: PipelineProject, table: str) -> dict[int, Any]:
+    found = {}
+    for event in project.events():
+        progress = batch_progress_of(event)
+        if progress is not None and event.origin.flow_name == table and progress.lateness is not None:
+            found[progress.batch_id] = progress.lateness
+    return found
+
+
+def run(project: PipelineProject, delay: timedelta, code: str = PIPELINE) -> None:
+    project.write(code.format(delay=f"{delay.total_seconds():.0f} seconds"))
+    for files in (range(2), range(2, FILES)):
+        arrive(project, files)
+        assert project.run().errors == ()
+
+
+def check_histogram(project: PipelineProject, table: str, delay: timedelta) -> None:
+    edges = sorted({*DELAYS_MS, round(delay.total_seconds() * 1000)})
+    expected: dict[int, Counter[int]] = {}
+    rows: Counter[int] = Counter()
+    for batch, late in lateness(table):
+        rows[batch] += 1
+        milliseconds = late / timedelta(milliseconds=1)
+        if milliseconds >= 0:
+            expected.setdefault(batch, Counter())[max(edge for edge in edges if edge <= milliseconds)] += 1
+    measured = told(project, table)
+    assert {batch: one.rows for batch, one in measured.items() if one.rows} == dict(rows)
+    assert {batch: dict(one.late) for batch, one in measured.items() if one.late} == {
+        batch: dict(counts) for batch, counts in expected.items()
+    }
+    assert sum(sum(counts.values()) for counts in expected.values()) > 100
+
+
+def predicted(project: PipelineProject, table: str, delay: timedelta) -> int:
+    at_least = round(delay.total_seconds() * 1000)
+    return sum(count for one in told(project, table).values() for at, count in one.late.items() if at >= at_least)
+
+
+def dropped(project: PipelineProject, table: str) -> int:
+    return len(read_table(project.path(f"{table}__late")))
+
+
+def test_what_another_delay_would_drop_is_what_it_drops(project: PipelineProject, tmp_path: Any) -> None:
+    run(project, PATIENT)
+    check_histogram(project, "windows", PATIENT)
+    assert predicted(project, "windows", PATIENT) == 0
+    other = PipelineProject(tmp_path / "hasty", project.spark)
+    other.directory.mkdir()
+    run(other, HASTY)
+    assert predicted(project, "windows", HASTY) == dropped(other, "windows") > 0
+    check_histogram(other, "windows", HASTY)
+
+
+@pytest.mark.slow
+def test_each_operator_is_measured_as_it_drops(project: PipelineProject) -> None:
+    run(project, HASTY, PIPELINE + MORE)
+    for table in ("windows", "within", "sliding", "updated"):
+        check_histogram(project, table, HASTY)
+        assert predicted(project, table, HASTY) == dropped(project, table) > 0
+    assert told(project, "unasked") == {}
+    assert told(project, "filtered") == {}, "its predicate goes to the source, and shall go on doing so"
+
+
+@pytest.mark.slow
+def test_after_a_change_of_the_delay_nothing_is_told_until_the_watermark_moved(project: PipelineProject) -> None:
+    project.write(PIPELINE.format(delay="1 hour"))
+    arrive(project, [0, 1])
+    assert project.run().errors == ()
+    project.write(PIPELINE.format(delay="1 minute"))
+    arrive(project, [2, 3, 4])
+    assert project.run().errors == ()
+    measured = told(project, "windows")
+    assert {batch for batch, one in measured.items() if one.rows} == {0, 1, 5}, "3 and 4 are behind the old watermark"
+    newest = [max(at for file in range(number) for _, k, at in rows_of(file) if k != "x") for number in range(1, 6)]
+    late = sum(newest[2] >= deciding("windows", at)[0] for _, k, at in rows_of(4) if k != "x")
+    assert sum(measured[5].late.values()) == late > 0
+
+
+@pytest.mark.slow  # as the pages are
+def test_the_pipeline_of_the_page(project: PipelineProject) -> None:
+    page = ROOT / "docs/how-to/watermark.md"
+    project.write("\n".join(block.text for block in blocks(page) if "pipeline" in block.marks))
+    for number, times in enumerate((["12:00", "12:30"], ["15:00"], ["11:40", "14:55"], ["15:10"])):
+        rows = [{"shop": "a", "amount": 1.0, "ordered_at": f"2026-01-01T{time}:00Z"} for time in times]
+        project.arrive(str(number), rows, folder="orders")
+        assert project.run().errors == ()
+    shown = CliRunner().invoke(app, ["watermark", "revenue", str(project.directory)], env={"COLUMNS": "250"})
+    assert shown.exit_code == 0, shown.output
+    lines = [line.split() for line in shown.stdout.splitlines()]
+    assert any(line[:3] == ["1", "hour", "1"] and line[-1] == "current" for line in lines), shown.stdout
+    assert any(line[:3] == ["4", "hours", "0"] for line in lines), shown.stdout
+    assert "6 rows measured in 4 batches." in shown.stderr
+    assert len(read_table(project.path("revenue__late"))) == 1

@@ -1,0 +1,80 @@
+"""`penstock watermark`, on an event log written without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from penstock.cli.main import app
+from penstock.events import BatchProgress, EventLog, EventType, Lateness, builders
+
+MINUTE = 60_000
+runner = CliRunner()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "penstock.yml").write_text("name: orders\nschema: shop\n")
+    with EventLog.open(str(tmp_path / ".penstock"), pipeline_name="orders", update_id="u1") as log:
+        for flow in ("hours", "more"):
+            definition = builders.flow_definition(
+                flow,
+                output_dataset="shop.hours",
+                flow_type="append",
+                stateful=("aggregate",),
+                watermark=("ordered_at", "10 minutes"),
+            )
+            log.append(EventType.FLOW_DEFINITION, *definition, dataset="shop.hours", flow=flow)
+        late = Lateness(1_000_000, 10 * MINUTE, 60 * MINUTE, {0: 4000, 100: 3, 20 * MINUTE: 12})
+        progress = BatchProgress(0, 1, 1, state_rows=700, state_bytes=70_000, lateness=late)
+        batch = builders.flow_batch("hours", progress)
+        log.append(EventType.FLOW_PROGRESS, *batch, dataset="shop.hours", flow="hours", batch_id=0)
+    return tmp_path
+
+
+def _watermark(*words: str, code: int = 0) -> Any:
+    result = runner.invoke(app, ["watermark", *words], env={"COLUMNS": "200"})
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_people_see_what_each_delay_costs_and_which_one_to_take(project: Path) -> None:
+    result = _watermark("hours", str(project))
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["0", "seconds", "4,015", "4,015", "4,141", "0", "ms", "600", "60.0", "kB"] in lines
+    assert any(line[:2] == ["10", "minutes"] and line[-1] == "current" for line in lines)
+    assert any(line[:3] == ["100", "milliseconds", "15"] and line[-1] == "recommended" for line in lines)
+    assert any(line[:3] == ["200", "milliseconds", "12"] for line in lines)
+    assert not any(line[:2] == ["45", "seconds"] for line in lines), "costs more than 200 ms and saves nothing"
+    assert "1,000,000 rows measured in 1 batch." in result.stderr
+    assert 'withWatermark("ordered_at", "100 milliseconds")' in result.stderr
+
+
+def test_json_has_all_delays(project: Path) -> None:
+    [flow] = json.loads(_watermark("shop.hours", str(project), "--json", "--target", "10").stdout)["flows"]
+    assert (flow["flow"], flow["rows"], flow["current_delay_ms"]) == ("hours", 1_000_000, 10 * MINUTE)
+    assert flow["recommended_delay_ms"] == 30 * MINUTE
+    assert [each["lost"] for each in flow["delays"] if each["delay_ms"] in (0, 100, 200, 30 * MINUTE)] == [
+        4015,
+        15,
+        12,
+        0,
+    ]
+
+
+def test_too_few_rows_promise_nothing(project: Path) -> None:
+    assert "Too few rows" in _watermark("hours", str(project), "--target", "1").stderr
+
+
+@pytest.mark.parametrize("target", ["0", "-1", "1000000"])
+def test_a_target_that_is_none(project: Path, target: str) -> None:
+    _watermark("hours", str(project), "--target", target, code=2)
+
+
+def test_a_table_that_was_not_measured(project: Path) -> None:
+    [error] = json.loads(_watermark("visits", str(project), "--json", code=2).stdout)["errors"]
+    assert error["condition"] == "LATENESS_NOT_MEASURED"

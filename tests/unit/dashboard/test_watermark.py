@@ -1,0 +1,40 @@
+"""A watermark that stands still, on the pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.dashboard.conftest import client_of
+
+from penstock.errors import DataError
+from penstock.events import EventLog, EventType, Level, WatermarkStand, WatermarkState, builders
+
+DATASET = "shop.hours"
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_the_warning_is_shown_until_the_watermark_moves(storage: str, moves: bool) -> None:
+    mark, newest = "2026-01-01T00:00:00.000Z", "2026-01-01T08:00:00.000Z"
+    facts: dict[str, Any] = {
+        "flow": "hours",
+        "watermark": mark,
+        "newest": newest,
+        "cause": "'b' delivered nothing",
+        "name": DATASET,
+    }
+    error = DataError("WATERMARK_HELD_BACK", dataset=DATASET, **facts)
+    with EventLog.open(storage, pipeline_name="p", update_id="u1") as log:
+        log.append(EventType.CREATE_UPDATE, *builders.create_update(pipeline="p", cause="USER_ACTION", version="1"))
+        definition = builders.dataset_definition(DATASET, dataset_type="STREAMING_TABLE")
+        log.append(EventType.DATASET_DEFINITION, *definition, dataset=DATASET)
+        stand = builders.watermark("hours", WatermarkStand(WatermarkState.HELD_BACK, mark, newest, 4, ("b",)))
+        log.append(EventType.WATERMARK, *stand, dataset=DATASET, flow="hours", level=Level.WARN, error=error)
+        if moves:
+            again = builders.watermark("hours", WatermarkStand(WatermarkState.MOVING, newest, newest, 0))
+            log.append(EventType.WATERMARK, *again, dataset=DATASET, flow="hours", level=Level.INFO)
+    client = client_of(storage)
+    for page in ("/", f"/datasets/{DATASET}"):
+        text = client.get(page).text
+        assert ('class="trouble warning"' in text) is not moves, page
+    assert "WATERMARK_HELD_BACK" in client.get(f"/datasets/{DATASET}").text, "among the latest events, also afterwards"
