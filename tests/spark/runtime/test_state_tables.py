@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from penstock.cli import state as command
 from penstock.cli.main import app
-from penstock.runtime import state_tables
+from penstock.plan.selection import RefreshSelection
+from penstock.plan.stages import RunStreamingFlow
+from penstock.runtime import plan_update, state_tables
 from penstock.runtime.state_tables import read_state_tables
 
 CODE = """
@@ -79,6 +81,28 @@ def test_each_operator_and_each_side_of_a_join(ran: PipelineProject) -> None:
     assert (chosen["operator"], part["rows"], len(part["first"])) == (seen, 4, 3)
     assert set(part["first"][0]) == {"id", "partition_id"}
     assert not list((ran.directory / ".penstock/scratch").iterdir())
+
+
+def test_the_events_of_batches_tell_the_same(ran: PipelineProject) -> None:
+    told: dict[str, list[dict[str, Any]]] = {}
+    for event in ran.events():
+        metrics = event.details.get("flow_progress", {}).get("metrics", {})
+        if "state_operators" in metrics:
+            told[str(event.origin.dataset_name)] = metrics["state_operators"]
+    assert told.keys() == {"shop.hours", "shop.pairs"}
+    for table, operators in told.items():
+        kept = ask(ran, table)["operators"]
+        assert sorted((each["name"], each["rows"]) for each in operators) == sorted(
+            (each["name"], each["rows"]) for each in kept
+        )
+        assert all(each["bytes"] > 0 for each in operators)
+
+
+def test_a_plan_tells_with_how_much_state_a_flow_goes_on(ran: PipelineProject) -> None:
+    plan = plan_update(ran.config, RefreshSelection(), spark=ran.spark).plan
+    told = {str(stage.dataset): stage.explanation for stage in plan.of_type(RunStreamingFlow)}
+    assert "; 16 rows of state, " in told["shop.pairs"]
+    assert "of state, " not in told["shop.plain"]
 
 
 def test_people_see_tables(ran: PipelineProject) -> None:
