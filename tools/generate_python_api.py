@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.declare import SPELLINGS
 from penstock.declare.parameters import REFUSALS
+from penstock.testing import PipelineUnderTest, assert_parity, assert_table, batch_splits, pipeline
 
 TARGET = Path(__file__).resolve().parent.parent / "docs/reference/python-api.md"
 HEAD = """\
@@ -34,6 +35,15 @@ PARAMETERS = """
 A parameter with a star after it is known, and refused for the value that it could have; the reason stands below.
 
 """
+TESTING = """
+## The test kit
+
+`penstock.testing`; how it is used stands in [Test a pipeline](../how-to/test-a-pipeline.md). The fixture `pipeline` of
+pytest is the `PipelineUnderTest` of the project in which a test stands.
+
+| name | what it does |
+|---|---|
+"""
 _CHECKED_ONLY = {
     "apply_changes",
     "apply_changes_from_snapshot",
@@ -51,7 +61,21 @@ def render_page() -> str:
     refused = "".join(
         f"| `{name}` | {refusal.reason}. {refusal.alternative}. |\n" for name, refusal in sorted(REFUSALS.items())
     )
-    return HEAD + overview + PARAMETERS + details + "\n| parameter* | why, and what to write |\n|---|---|\n" + refused
+    reasons = "\n| parameter* | why, and what to write |\n|---|---|\n" + refused
+    return HEAD + overview + PARAMETERS + details + reasons + TESTING + _test_kit()
+
+
+def _test_kit() -> str:
+    methods = [(f"PipelineUnderTest.{name}", one) for name, one in vars(PipelineUnderTest).items() if name[0] != "_"]
+    functions = [(one.__name__, one) for one in (pipeline, assert_table, assert_parity, batch_splits)]
+    return "".join(
+        f"| `{name}({_names(one)})` | {_summary(one)} |\n" for name, one in [*functions, *methods] if callable(one)
+    )
+
+
+def _names(function: Callable[..., Any]) -> str:
+    known = [each for each in inspect.signature(function).parameters.values() if each.name != "self"]
+    return ", ".join(each.name + ("" if each.default is each.empty else f"={each.default!r}") for each in known)
 
 
 def _status(name: str, function: Callable[..., Any]) -> str:

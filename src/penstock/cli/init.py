@@ -48,9 +48,15 @@ def init(
         check=True,
         capture_output=True,
     )
-    say(f"Wrote {name}: penstock.yml, transformations/orders.py, generate_orders.py and {FIRST_FILES} files of orders.")
+    say(
+        f"Wrote {name}: penstock.yml, transformations/orders.py and its tests, generate_orders.py "
+        f"and {FIRST_FILES} files of orders."
+    )
     where = f'"{name}"' if re.search(r"[^\w./-]", name) else name
-    note(f"Next:\n  cd {where}\n  penstock run     reads the orders into tables\n  penstock ui      shows what it did")
+    note(
+        f"Next:\n  cd {where}\n  penstock run     reads the orders into tables\n  penstock ui      shows what it did\n"
+        "  penstock test    runs the tests of the pipeline"
+    )
 
 
 def _copy(source: Traversable, target: Path) -> None:

@@ -30,6 +30,7 @@ from penstock.cli import (
     quarantine,
     replay_batch,
     run,
+    run_tests,
     script,
     setup,
     show,
@@ -128,6 +129,7 @@ for panel, function in (
 ):
     app.command(cls=Command, rich_help_panel=panel)(function)
 app.command(cls=Command, rich_help_panel=RUN, context_settings=dict(script.CONTEXT))(script.script)
+app.command("test", cls=Command, rich_help_panel=RUN)(run_tests.run_tests)
 
 quarantined = typer.Typer(
     name="quarantine", help="Look at rows that break a rule, and send them through again.", no_args_is_help=True

@@ -71,6 +71,11 @@ def locate(given: Path | str) -> PipelineFile:
         raise ConfigError("CONFIG_UNREADABLE", path=path, reason=error.strerror) from None
 
 
+def nearest_project(folder: Path) -> Path:
+    """Returns the nearest folder that holds a pipeline file: `folder` or one above it; else `folder` itself."""
+    return next((each for each in (folder, *folder.absolute().parents) if _holds_pipeline(each)), folder)
+
+
 def _locate(path: Path) -> PipelineFile:
     if path.is_dir():
         return _in_folder(path)

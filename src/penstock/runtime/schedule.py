@@ -32,6 +32,9 @@ MAX_CONCURRENT_FLOWS = 16
 _DEFAULT_REFRESH_INTERVAL = "1 minute"
 _POLL_SECONDS = 0.2
 
+FlowRunner = Callable[[tuple[FlowStage, ...], FlowServices], None]
+"""What runs the flows of an update: returns when each has ended, with their errors on the board of the services."""
+
 
 def run_flows(stages: Iterable[FlowStage], services: FlowServices) -> None:
     """Runs all flows and returns when each has ended; errors are on the board.
@@ -44,7 +47,7 @@ def run_flows(stages: Iterable[FlowStage], services: FlowServices) -> None:
     slots = threading.BoundedSemaphore(MAX_CONCURRENT_FLOWS) if services.trigger.stops else None
     threads = [
         InheritableThread(
-            target=_FlowThread(stage, services, slots).run, name=f"flow {stage.dataset}", session=services.spark
+            target=FlowThread(stage, services, slots).run, name=f"flow {stage.dataset}", session=services.spark
         )
         for stage in stages
     ]
@@ -64,8 +67,8 @@ def run_flows(stages: Iterable[FlowStage], services: FlowServices) -> None:
         raise
 
 
-class _FlowThread:
-    """Takes one flow through its states."""
+class FlowThread:
+    """Takes one flow through its states; its errors go on the board of the services."""
 
     def __init__(self, stage: FlowStage, services: FlowServices, slots: threading.Semaphore | None) -> None:
         self._stage = stage
@@ -74,6 +77,7 @@ class _FlowThread:
         self._upstream = services.board.tables(stage.after)
 
     def run(self) -> None:
+        """Blocks until the flow has ended; raises nothing."""
         status, error, reason = FlowStatus.COMPLETED, None, None
         try:
             self._services.reporter.flow(self._stage.flow, FlowStatus.QUEUED)

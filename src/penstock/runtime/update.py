@@ -26,11 +26,12 @@ from penstock.runtime.continuous_maintenance import looking_after_tables
 from penstock.runtime.event_hooks import EventHooks
 from penstock.runtime.maintenance import Maintenance
 from penstock.runtime.reporter import Reporter
-from penstock.runtime.schedule import run_flows
+from penstock.runtime.schedule import FlowRunner, run_flows
 from penstock.runtime.services import FlowServices
 from penstock.runtime.set_up import set_up_tables
 from penstock.runtime.workspace import Progress, Workspace, say_nothing
 from penstock.spark.listener import ProgressListener
+from penstock.spark.outside import Outside
 from penstock.storage import LockOwner, StorageLock
 
 
@@ -66,13 +67,16 @@ def run_update(
     stop: threading.Event | None = None,
     progress: Progress | None = None,
     spark: SparkSession | None = None,
+    outside: Outside | None = None,
+    run: FlowRunner = run_flows,
 ) -> UpdateOutcome:
     """Brings the selected tables up to date; blocks until that is done, or `stop` is set.
 
     `accept_data_loss` names flows that shall go on without the data whose loss they have reported. The storage is
     locked meanwhile. `on_event` is called with each event, from any thread, and must
     be quick; `progress` with a line before each slow step of the start. `spark` is a session to run
-    on; without one Spark is started, and goes on until this process ends.
+    on; without one Spark is started, and goes on until this process ends. `outside` stands in the
+    place of what the pipeline reads and writes elsewhere; `run` runs the flows and returns when each has ended.
 
     Raises:
         ConfigError, DefinitionError, StateError: before anything was written to a table.
@@ -102,9 +106,9 @@ def run_update(
         reporter = Reporter(log, config.name, config.redact)
         try:
             reporter.update(UpdateState.WAITING_FOR_RESOURCES)
-            workspace = Workspace.open(config, say, spark=spark)
+            workspace = Workspace.open(config, say, spark=spark, outside=outside)
             state, errors = _run(
-                workspace, selection, accept_data_loss, reporter=reporter, hooks=hooks, stopping=stopping, say=say
+                workspace, selection, accept_data_loss, run, reporter=reporter, hooks=hooks, stopping=stopping, say=say
             )
         except PenstockError as error:
             reporter.update(UpdateState.FAILED, error=error)
@@ -119,6 +123,7 @@ def _run(
     workspace: Workspace,
     selection: RefreshSelection,
     accept_data_loss: Sequence[str],
+    run: FlowRunner,
     *,
     reporter: Reporter,
     hooks: EventHooks,
@@ -175,7 +180,7 @@ def _run(
     try:
         reporter.update(UpdateState.RUNNING)
         with looking_after_tables(services, config.maintenance):
-            run_flows(flows, services)
+            run(flows, services)
         due = plan.of_type(MaintainTable)
         if due and services.trigger.stops and not board.errors and not stopping.stop.is_set():
             say(f"Looking after {len(due)} table{'s' if len(due) != 1 else ''}")

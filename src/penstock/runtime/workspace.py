@@ -31,6 +31,7 @@ from penstock.runtime.module_reads import ModuleCatalog
 from penstock.runtime.state import snapshot, table_paths
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.launch import SessionConfig
+from penstock.spark.outside import Outside
 from penstock.spark.read_hooks import handling_reads, install_read_hooks
 from penstock.spark.session import start_session
 from penstock.spark.translate import translate_analysis
@@ -81,13 +82,14 @@ class Workspace:
     """A pipeline's configuration together with the session that it runs on.
 
     Relative paths in the pipeline's code lead into `data`: the folder of the pipeline, unless another one's code is
-    tried on its data.
+    tried on its data. `outside` stands in the place of what the pipeline reads and writes elsewhere.
     """
 
     config: PipelineConfig
     spark: SparkSession
     layout: StorageLayout
     data: Path
+    outside: Outside | None = None
 
     @classmethod
     def open(
@@ -98,6 +100,7 @@ class Workspace:
         spark: SparkSession | None = None,
         short: bool = False,
         data: Path | None = None,
+        outside: Outside | None = None,
     ) -> Workspace:
         """Starts Spark, unless the caller has a session; `short` work runs no batches.
 
@@ -108,11 +111,12 @@ class Workspace:
             wanted = SessionConfig.of(config, short_lived=short)
             spark = start_session(wanted, progress=progress)
         install_read_hooks()
-        return cls(config, spark, StorageLayout(config.storage), data or config.directory)
+        return cls(config, spark, StorageLayout(config.storage), data or config.directory, outside)
 
     def settings(self, *, persist: bool) -> EvaluationSettings:
         """Returns what all evaluations share; without `persist` nothing is written."""
-        return EvaluationSettings(self.data, self.config.paths, persist, batch=self.config.batch_of is not None)
+        batch = self.config.batch_of is not None
+        return EvaluationSettings(self.data, self.config.paths, persist, batch, self.outside)
 
     @property
     def shared(self) -> StorageLayout:
@@ -134,9 +138,11 @@ class Workspace:
 
     def _resolve(self, progress: Progress, *, persist: bool) -> ResolvedGraph:
         config = self.config
-        registry = self._load(progress)
+        registry = self.load(progress)
         graph = registry.graph()
         errors = [*registry.errors, *check(graph)]
+        if self.outside is not None:
+            graph = self.outside.targets(graph)
         whole = with_view_quarantines(graph)
         resolver = Resolver(
             spark=self.spark,
@@ -163,9 +169,14 @@ class Workspace:
     def define_functions(self, progress: Progress) -> None:
         """Runs the pipeline's files for the functions that they define on the session; other mistakes do not matter."""
         with suppress(PenstockError):
-            self._load(progress)
+            self.load(progress)
 
-    def _load(self, progress: Progress) -> PipelineRegistry:
+    def load(self, progress: Progress) -> PipelineRegistry:
+        """Runs the pipeline's files and returns what they declare, mistakes among it; analyses nothing.
+
+        Raises:
+            ConfigError: there are no files.
+        """
         config = self.config
         files = config.source_files()
         later = {key: value for key, value in config.configuration.items() if key not in config.spark_conf}

@@ -19,11 +19,12 @@ from penstock.graph.resolved import Input
 from penstock.graph.sql_query import SqlQuery
 from penstock.spark import _jvm
 from penstock.spark.expectations import ObservedExpectations, observe_expectations
-from penstock.spark.read_hooks import Load, handling_reads
+from penstock.spark.outside import Outside, SourcePlace
+from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader
 from penstock.spark.sources.files import file_options
 from penstock.spark.sources.kafka import broker_addresses
-from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.sources.whole_read import delta_options, read_whole
 from penstock.spark.sql.statement import run_statement
 from penstock.storage import StorageLayout
@@ -50,12 +51,14 @@ class EvaluationSettings:
 
     `persist` False promises that nothing is written (validate); `schemas` gives the place where
     Auto Loader keeps the schema of a source. With `batch`, streaming reads are answered with all that there is.
+    `outside` stands in the place of what is not the pipeline's.
     """
 
     directory: Path
     paths: Mapping[str, str] = field(default_factory=dict)
     persist: bool = False
     batch: bool = False
+    outside: Outside | None = None
 
 
 def _none(source_format: str) -> Mapping[str, str]:
@@ -207,15 +210,18 @@ class Evaluation:
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Answers a streaming read of something outside the pipeline."""
         description = shown_path(describe_source(read), self.settings.directory)
-        if read.format.casefold() == "kafka":
-            self.brokers.extend(broker_addresses(read))
-        if self.settings.batch:
-            self.note(Input(read.format, description, streaming=False))
-            with handling_reads(None):
-                return read_whole(spark, read, description)
-        name = self.source_name(read.name or f"{read.format}_{description.rstrip('/').rpartition('/')[2]}")
-        self.note(Input(read.format, description, streaming=True, name=name))
+        asked = read.format
+        name = self.source_name(read.name or f"{asked}_{description.rstrip('/').rpartition('/')[2]}")
         with handling_reads(None):
+            if self.settings.outside is not None:
+                place = SourcePlace(self.dataset or name, name, self.schemas(name))
+                read, load = self.settings.outside.source(spark, read, load, place)
+            if read.format.casefold() == "kafka":
+                self.brokers.extend(broker_addresses(read))
+            if self.settings.batch:
+                self.note(Input(asked, description, streaming=False))
+                return read_whole(spark, read, description)
+            self.note(Input(asked, description, streaming=True, name=name))
             more = self.more_options(read.format)
             if read.format.casefold() == "cloudfiles":
                 frame, source = load_auto_loader(

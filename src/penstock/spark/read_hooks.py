@@ -19,11 +19,8 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.watermark_errors import REFUSALS, watermark_error
-
-Load = Callable[[str | None, Mapping[str, str]], DataFrame]
-"""Spark's own streaming read under a source name (None: without one), with options beside those of the author."""
 
 
 class ReadHandler(Protocol):

@@ -73,6 +73,11 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
         raise
 
 
+def running_session() -> SparkSession | None:
+    """Returns the session of this process, whoever started it; None when there is none."""
+    return None if SparkContext._active_spark_context is None else SparkSession.builder.getOrCreate()
+
+
 def stop_session(spark: SparkSession) -> None:
     """Stops `spark` and its JVM, and waits for the JVM's end: 10 seconds at most, then it is killed.
 

@@ -14,6 +14,7 @@ from penstock.errors import ConfigError
 from penstock.graph.elements import Table
 from penstock.graph.schema import Schema
 from penstock.graph.sql_names import literal, quoted
+from penstock.spark._jvm import jvm
 from penstock.storage.delta_log import remove_unfinished_log
 
 
@@ -107,3 +108,8 @@ def _define(builder: DeltaTableBuilder, table: Table, path: str, schema: Schema,
 def table_at(path: str) -> str:
     """Returns how SQL names the Delta table at `path`."""
     return f"delta.{quoted(path)}"
+
+
+def forget_tables(spark: SparkSession) -> None:
+    """Has Delta forget the tables that it has seen: it keeps the state of each for an hour after its last use."""
+    jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()

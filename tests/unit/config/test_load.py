@@ -7,6 +7,7 @@ import pytest
 from tests.unit.config.conftest import Project
 
 from penstock.config import RetrySettings, Trigger, TriggerKind, load_project
+from penstock.config.locate import nearest_project
 
 
 def test_defaults(project: Project) -> None:
@@ -251,3 +252,10 @@ def test_a_trigger_that_another_outweighs_is_not_told(project: Project) -> None:
     assert [each.condition for each in config.warnings] == ["CONFIG_TRIGGER_ONCE_REPLACED"]
     assert config.with_run_options(trigger="available_now").warnings == ()
     assert load_project(project("name: orders\ntrigger: once\ncontinuous: true\n")).warnings == ()
+
+
+def test_the_nearest_project_is_upwards(tmp_path: Path) -> None:
+    (tmp_path / "shop/tests/deep").mkdir(parents=True)
+    (tmp_path / "shop/penstock.yml").write_text("name: shop\n")
+    assert nearest_project(tmp_path / "shop/tests/deep") == tmp_path / "shop"
+    assert nearest_project(tmp_path / "shop") == tmp_path / "shop"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def test_a_moved_watermark_makes_it_due_once(tmp_path: Path, version: str) -> No
     assert sorted(file.name for file in (tmp_path / "offsets").iterdir()) == ["6", "7", "8"]
     assert moved_watermark(checkpoint) is None, "it is planned now"
     assert plan_batch_without_rows(checkpoint) is None
+
+
+def test_a_batch_that_moves_the_watermark_repeats_none_although_the_clock_stands(tmp_path: Path) -> None:
+    _checkpoint(tmp_path)
+    last = parse_planned_batch((tmp_path / "offsets/7").read_bytes())
+    assert last.repeats(last)
+    assert not replace(last, watermark_ms=11).repeats(last)
 
 
 def test_it_is_planned_after_the_last_batch_although_the_clock_was_set_back(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
-from penstock.spark.read_hooks import Load, handling_reads
+from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader
 from penstock.spark.sources.files import file_options
 from penstock.spark.sources.kafka import broker_addresses, check_brokers
-from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.storage import StorageLayout
 
 _SCHEMAS = "_penstock_schemas"  # in a schemaLocation, which often is the checkpoint too

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
+
+Load = Callable[[str | None, Mapping[str, str]], DataFrame]
+"""A streaming read under a source name (None: without one), with options beside those of the author."""
 
 
 @dataclass(frozen=True, slots=True)

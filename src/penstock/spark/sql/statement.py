@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
 from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
-from penstock.spark.read_hooks import Load, handling_reads, named_source
-from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.read_hooks import handling_reads, named_source
+from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.sql.arguments import evaluate
 from penstock.spark.sql.column_qualifiers import qualify
 from penstock.spark.sql.edits import Edit, EditedStatement

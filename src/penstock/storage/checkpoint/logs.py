@@ -51,7 +51,7 @@ class PlannedBatch:
         if not self.planned_ms or not before.planned_ms:
             return False
         if self.planned_ms == before.planned_ms:
-            return self.offsets == before.offsets
+            return (self.offsets, self.watermark_ms) == (before.offsets, before.watermark_ms)
         return self.planned_ms < before.planned_ms and _goes_back(self.offsets, before.offsets)
 
 

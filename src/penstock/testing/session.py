@@ -1,0 +1,42 @@
+"""The one Spark session of a test process."""
+
+from __future__ import annotations
+
+import atexit
+
+from pyspark.sql import SparkSession
+
+from penstock.spark.launch import SessionConfig
+from penstock.spark.session import running_session, start_session, stop_session
+
+QUICK_STEPS = {
+    "spark.driver.memory": "1g",
+    # One task a stage: the rows of a test fit into it.
+    "spark.sql.shuffle.partitions": "1",
+    # A query of a test runs a few times: compiling it to Java would take longer than it saves.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # With its first compiler alone Java reserves 48 MB for what it has compiled: full after a minute of steps.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+    # Stopping the maintenance of state holds a lock that a maintenance thread may want, for 300 seconds by default.
+    "spark.sql.streaming.stateStore.maintenanceShutdownTimeout": "1s",
+    "spark.sql.streaming.stateStore.maintenanceForceShutdownTimeout": "1s",
+    "spark.sql.streaming.pollingDelay": "5ms",
+    "spark.databricks.delta.stats.collect": "false",
+    "spark.databricks.delta.properties.defaults.checkpointInterval": "1000",
+}
+"""What makes a batch of few rows quick, beside Penstock's own defaults."""
+
+
+def shared_session() -> SparkSession:
+    """Returns the session of this process; starts it at the first call, which takes seconds.
+
+    Raises:
+        ConfigError, ExternalError: what keeps Spark from starting.
+    """
+    running = running_session()
+    if running is not None:
+        return running
+    session = start_session(SessionConfig(name="penstock-test", master="local[2]", spark_conf=QUICK_STEPS))
+    atexit.register(stop_session, session)
+    return session
