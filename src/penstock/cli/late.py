@@ -1,4 +1,4 @@
-"""`penstock late`: rows that came behind the watermark."""
+"""`penstock late`: rows that came behind the watermark, to look at and to take into account."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.console import note, plural
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.console import note, plural, progress_lines
+from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
+from penstock.cli.project import enter, open_project
 
 if TYPE_CHECKING:
     from penstock.observe.tables import TableRows
@@ -32,6 +32,7 @@ def show(
     """
     from penstock.cli.rows import print_rows
     from penstock.events.reader import read_events
+    from penstock.graph import late_rows as names
     from penstock.observe.late_rows import find_late_rows, newest_late_rows, summarize_late_rows
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
@@ -46,6 +47,40 @@ def show(
     most = "" if summary.most_seconds is None else f", up to {summary.most_seconds:,.0f} s behind the watermark"
     note(f"{plural(summary.rows, 'late row')}{most}")
     note(f"Stored at {found.uri}")
+    if "aggregate" in {row[content.columns.index(names.OPERATOR)] for row in content.rows}:
+        note(f"To bring them into their windows: penstock late reprocess {table}")
+
+
+def reprocess(
+    *,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, with or without the schema.")],
+    directory: Directory = Path(),
+    environment: Environment = None,
+    pipeline: Pipeline = None,
+    storage: StorageUri = None,
+    set_: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the windows again that have late rows, with these rows, and replace them in the table.
+
+    The rows come from the tables that the flow reads, up to where it has read them, and each window is replaced as a
+    whole, all in one commit. Then its late rows are removed. It is refused, with the reason, where the result could
+    differ from what the flow would have written, had the rows come in time.
+    """
+    from penstock.cli.console import print_json
+    from penstock.cli.quiet_stdout import only_results_on_stdout
+
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
+    enter(config, writes=True)
+    from penstock.runtime.late_reprocessing import reprocess_late_rows
+
+    progress = progress_lines()
+    with only_results_on_stdout():
+        done = reprocess_late_rows(config, table, progress=progress)
+    if as_json:
+        print_json({"table": str(done.table), "windows": done.windows, "late_rows": done.late_rows})
+        return
+    note(f"{plural(done.windows, 'window')} of {done.table} computed again, with {plural(done.late_rows, 'late row')}.")
 
 
 def _for_people(content: TableRows) -> tuple[list[str], list[list[Any]]]:

@@ -138,8 +138,11 @@ quarantined.command(cls=Command)(quarantine.show)
 quarantined.command(cls=Command)(quarantine.replay)
 app.add_typer(quarantined, rich_help_panel=LOOK)
 
-late_rows = typer.Typer(name="late", help="Look at rows that came behind the watermark.", no_args_is_help=True)
+late_rows = typer.Typer(
+    name="late", help="Look at rows that came behind the watermark, take them into account.", no_args_is_help=True
+)
 late_rows.command(cls=Command)(late.show)
+late_rows.command(cls=Command)(late.reprocess)
 app.add_typer(late_rows, rich_help_panel=LOOK)
 
 checkpoints = typer.Typer(

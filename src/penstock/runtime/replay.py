@@ -72,7 +72,7 @@ def replay_quarantine(
         if not all(map(DeltaTable.is_deltatable, (path, quarantine_path(path)))):
             raise ConfigError("QUARANTINE_NOT_FOUND", name=name, hint="Nothing has run since it was declared.")
         destinations = _destinations(workspace, graph, table, path)
-        with EventLog.open(config.storage, pipeline_name=config.name, update_id=_newest_update(config)) as log:
+        with EventLog.open(config.storage, pipeline_name=config.name, update_id=newest_update(config)) as log:
             log.append(
                 EventType.USER_ACTION,
                 *builders.user_action("REPLAY_QUARANTINE", arguments={"table": str(table.identifier), "where": where}),
@@ -158,8 +158,8 @@ def _gone_flows(graph: ResolvedGraph, table: StreamingTable, aside: DeltaTable) 
             yield str(name)
 
 
-def _newest_update(config: PipelineConfig) -> str:
-    """A replay belongs to the update whose tables it changes: it begins no other."""
+def newest_update(config: PipelineConfig) -> str:
+    """Returns the update whose tables are changed by what begins no other."""
     newest = None
     for event in read_events(config.storage):
         newest = event.origin.update_id

@@ -18,13 +18,12 @@ from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, Res
 from penstock.graph.schema import Schema
 from penstock.runtime.accepted_loss import ReportedLoss
 from penstock.runtime.board import UpdateBoard
-from penstock.runtime.catalog import StoredCatalog
 from penstock.runtime.reporter import Reporter
 from penstock.runtime.retry import run_with_retries
 from penstock.spark.changes.resolve import judged_expectations
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.conform import conform
-from penstock.spark.evaluation import Evaluation, EvaluationSettings
+from penstock.spark.evaluation import DatasetCatalog, Evaluation, EvaluationSettings
 from penstock.spark.expectations import ObservedExpectations, count_output, with_judgements
 from penstock.spark.listener import ProgressListener
 from penstock.spark.plans import counts_twice
@@ -76,7 +75,7 @@ class FlowQueries:
     spark: SparkSession
     graph: ResolvedGraph
     paths: Mapping[Identifier, str]
-    catalog: StoredCatalog
+    catalog: DatasetCatalog
     settings: EvaluationSettings
     layout: StorageLayout
     accepted: Mapping[tuple[Identifier, str], ReportedLoss] = field(default_factory=dict)

@@ -21,6 +21,20 @@ class NotGrouped(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class WindowColumn:
+    """Where a query keeps the window by which it groups: in its column `name`, all of it or one bound of it.
+
+    `given` is what the window is called before the aggregation, `bound` (`start` or `end`) the one that tells it, and
+    `whole` whether the query's column is the window itself.
+    """
+
+    name: str
+    given: str
+    bound: str
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Column:
     """A column of the query that carries, unchanged, the attribute of a plan with this id, or a field of it."""
 
@@ -37,6 +51,28 @@ def grouping_columns(frame: DataFrame, among: Iterable[str] | None = None) -> tu
     Raises:
         NotGrouped: the query is no aggregation, changes its rows after it, or leaves out what it groups by.
     """
+    aggregate, columns = _aggregate(frame, among)
+    computed = _computed(aggregate)
+    groups = _jvm.scala_seq(aggregate.groupingExpressions())
+    return tuple(dict.fromkeys(_carrier(group, columns, computed)[0] for group in groups))
+
+
+def window_column(frame: DataFrame) -> WindowColumn:
+    """Returns the column that tells of a row of an aggregation to which window of time it belongs.
+
+    Raises:
+        NotGrouped: the query is no aggregation by one window, changes its rows after it, or leaves out the window.
+    """
+    aggregate, columns = _aggregate(frame, None)
+    windows = [each for each in _jvm.scala_seq(aggregate.groupingExpressions()) if _is_window(each)]
+    if len(windows) != 1:
+        raise NotGrouped("it does not group by one window of time, tumbling or sliding")
+    name, field = _carrier(windows[0], columns, _computed(aggregate))
+    return WindowColumn(name, str(windows[0].name()), field or "start", whole=field is None)
+
+
+def _aggregate(frame: DataFrame, among: Iterable[str] | None) -> tuple[Any, list[_Column]]:
+    """Returns the aggregation whose rows the query returns, and which of its columns reach the result unchanged."""
     plan = _jvm.analyzed_plan(frame)
     wanted = None if among is None else {name.casefold() for name in among}
     columns = [
@@ -50,9 +86,11 @@ def grouping_columns(frame: DataFrame, among: Iterable[str] | None = None) -> tu
         elif kind not in _PASSING:
             raise NotGrouped(_why(plan, kind))
         plan = plan.child()
-    groups = _jvm.scala_seq(plan.groupingExpressions())
-    computed = {_id(each): _value(each) for each in _jvm.scala_seq(plan.aggregateExpressions())}
-    return tuple(dict.fromkeys(_carrier(group, columns, computed) for group in groups))
+    return plan, columns
+
+
+def _computed(aggregate: Any) -> dict[str, Any]:
+    return {_id(each): _value(each) for each in _jvm.scala_seq(aggregate.aggregateExpressions())}
 
 
 def _carried(columns: Iterable[_Column], projected: list[Any]) -> Iterator[_Column]:
@@ -64,7 +102,8 @@ def _carried(columns: Iterable[_Column], projected: list[Any]) -> Iterator[_Colu
             yield replace(column, attribute=_id(attribute), field=field or column.field)
 
 
-def _carrier(group: Any, columns: Iterable[_Column], computed: dict[str, Any]) -> str:
+def _carrier(group: Any, columns: Iterable[_Column], computed: dict[str, Any]) -> tuple[str, str | None]:
+    """Returns the column that tells groups apart as `group` does, and which field of `group` it is if not all."""
     for column in columns:
         value, field = computed[column.attribute], column.field
         if not value.semanticEquals(group):
@@ -73,7 +112,7 @@ def _carrier(group: Any, columns: Iterable[_Column], computed: dict[str, Any]) -
                 continue
             field = inner_field
         if field is None or (field in _BOUNDS and _is_window(group)):
-            return column.name
+            return column.name, field
     raise NotGrouped(f"it groups by {_text(group)}, which is not one of its columns")
 
 

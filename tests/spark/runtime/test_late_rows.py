@@ -21,6 +21,8 @@ from penstock.errors import ExternalError
 from penstock.events import Level, UpdateState, late_rows_of_event
 from penstock.observe.status import project_status
 from penstock.runtime import UpdateOutcome, late_rows
+from penstock.runtime.late_reprocessing import reprocess_late_rows
+from penstock.runtime.workspace import say_nothing
 from penstock.spark import late_rows as late_rows_of_spark
 from penstock.spark._jvm import jvm
 from penstock.spark.writes import append_to_table
@@ -330,3 +332,7 @@ def test_the_pipeline_of_the_page(project: PipelineProject) -> None:
     assert len(read_table(project.path("orders__quarantine"))) == 2
     assert kept(project, "revenue", "shop") == [("a",)], "the year 2200 has moved its watermark"
     assert kept(project, "hourly_orders", "ordered_at") == [(datetime(2026, 1, 1, 12, 40, tzinfo=UTC),)]
+    reprocess_late_rows(project.config, "hourly_orders", progress=say_nothing, spark=project.spark)
+    assert kept(project, "hourly_orders", "ordered_at") == []
+    hours = {row["window"]["start"].hour: row["count"] for row in read_table(project.path("hourly_orders"))}
+    assert hours == {12: 3}, "the one at 12:40 is among them"

@@ -64,6 +64,7 @@ def test_people_see_how_late_a_row_was_and_where_it_comes_from(project: Path) ->
     for words in ("order-1", "10800", "aggregate", "orders/2/17", "1.json", "2026-03-01 12:00:00"):
         assert words in result.stdout
     assert "3 late rows, up to 10,800 s behind the watermark" in result.stderr
+    assert "penstock late reprocess hours" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["nothing", "visits"])
