@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 
 from penstock.errors import PenstockError
 from penstock.graph.resolved import ResolvedFlow
-from penstock.graph.stream_definition import StreamDefinition
 from penstock.runtime.services import FlowServices
+from penstock.runtime.stream_notes import noted_definition
 from penstock.spark.late_filter import LateRowsUnknown
 from penstock.spark.lateness import MeasuredLateness, measure_lateness
 from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, UnknownVersion, moved_watermark
@@ -21,21 +21,17 @@ _UNPLANNED = (PySparkException, Py4JJavaError)
 
 
 def with_measured_lateness(
-    frame: DataFrame,
-    flow: ResolvedFlow,
-    services: FlowServices,
-    checkpoint: str,
-    *,
-    before: StreamDefinition | None,
+    frame: DataFrame, flow: ResolvedFlow, services: FlowServices, checkpoint: str
 ) -> MeasuredLateness | None:
     """Returns the flow's query `frame` with counters; None where none are asked for or nothing can be told.
 
-    `before` is the definition with which the checkpoint was last run. Called for each start of the query.
+    Called for each start of the query, before the checkpoint is noted to be run with this definition.
     """
     if not services.counts_lateness(flow) or flow.stream is None:
         return None
     if _FOLDING in (services.spark.conf.get(_EXCLUDED_RULES, "") or ""):
         return None
+    before = noted_definition(checkpoint)
     try:
         folder = CheckpointFolder.open_without_state(checkpoint)
         first, newest = _watermark_before(folder), _newest_watermark(folder)

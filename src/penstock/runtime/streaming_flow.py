@@ -25,7 +25,7 @@ from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
 from penstock.runtime.standing_watermark import StandingWatermark
 from penstock.runtime.stop_after_batch import stop_after_batch
-from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream, noted_definition
+from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream
 from penstock.runtime.targets import stream_writer
 from penstock.runtime.unnamed_failure import damaged_checkpoint
 from penstock.runtime.watermark_recovery import WatermarkRecovery, batch_to_compute
@@ -128,9 +128,7 @@ class StreamingFlow:
             self._check_sources(built)
             follows = self._follows()
             writer = stream_writer(self._stage, services, built)
-            measured = with_measured_lateness(
-                built.frame, self._flow, services, self._checkpoint, before=noted_definition(self._checkpoint)
-            )
+            measured = with_measured_lateness(built.frame, self._flow, services, self._checkpoint)
             self._note_stream()
             if not is_started(self._checkpoint):
                 self._remember_transactions(built)  # none can be of this query
