@@ -24,6 +24,7 @@ from penstock.graph.elements import StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.late_rows import late_rows_path
 from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+from penstock.plan.state import TableState
 from penstock.runtime.replay import newest_update
 from penstock.runtime.services import FlowQueries
 from penstock.runtime.state import table_state
@@ -90,6 +91,7 @@ class _Reprocessing:
     table: StreamingTable
     flow: ResolvedFlow
     path: str
+    generation: int
 
     @classmethod
     def of(cls, workspace: Workspace, graph: ResolvedGraph, name: Identifier) -> _Reprocessing:
@@ -104,9 +106,9 @@ class _Reprocessing:
         if others:
             raise _refusal(name, "several flows fill it")
         _check_flow(graph, table, flow)
-        work = cls(workspace, graph, table, flow, path)
-        work._check_tables()
-        return work
+        own = table_state(StoredTable(path), path)
+        _check_tables(name, own, late_rows_path(path))
+        return cls(workspace, graph, table, flow, path, own.generation)
 
     def run(self, progress: Progress) -> ReprocessedWindows:
         name, spark = self.table.identifier, self.workspace.spark
@@ -138,17 +140,6 @@ class _Reprocessing:
             DeltaTable.forPath(spark, late_rows_path(self.path)).delete(late.in_late_rows)
         return done
 
-    def _check_tables(self) -> None:
-        name, own = self.table.identifier, table_state(StoredTable(self.path), self.path)
-        path = late_rows_path(self.path)
-        late = table_state(StoredTable(path), path)
-        if late.dataset_type != names.LATE_ROWS:
-            raise ConfigError("LATE_ROWS_NOT_FOUND", name=name, hint=f"{path} is another table.")
-        if late.generation != own.generation:
-            raise _refusal(name, "a full refresh emptied it, and did not come to its late rows")
-        if own.properties.get("delta.appendOnly") == "true":
-            raise _refusal(name, "its property delta.appendOnly keeps rows from being replaced")
-
     def _computed(self) -> DataFrame:
         """The flow's query as a batch, over all that the flow has read."""
         name = self.table.identifier
@@ -175,14 +166,28 @@ class _Reprocessing:
         return built.frame if declared is None else conform(built.frame, declared)
 
     def _offsets(self) -> Mapping[str, Any]:
-        generation = table_state(StoredTable(self.path), self.path).generation
         flow = self.flow.flow
         folder = CheckpointFolder.open_without_state(
-            self.workspace.layout.checkpoint(flow.target, flow.name, generation)
+            self.workspace.layout.checkpoint(flow.target, flow.name, self.generation)
         )
         if folder.committed is None or folder.in_flight is not None:
             raise _refusal(flow.target, "its last batch is not finished; 'penstock run' does that")
         return folder.planned_batch(folder.committed).offsets
+
+
+def _check_tables(name: Identifier, own: TableState, late_path: str) -> None:
+    """Refuses late rows that are not those of the table as it is, and a table that keeps its rows for ever.
+
+    Raises:
+        ConfigError: LATE_ROWS_NOT_FOUND, LATE_ROWS_NOT_REPROCESSABLE.
+    """
+    late = table_state(StoredTable(late_path), late_path)
+    if late.dataset_type != names.LATE_ROWS:
+        raise ConfigError("LATE_ROWS_NOT_FOUND", name=name, hint=f"{late_path} is another table.")
+    if late.generation != own.generation:
+        raise _refusal(name, "a full refresh emptied it, and did not come to its late rows")
+    if own.properties.get("delta.appendOnly") == "true":
+        raise _refusal(name, "its property delta.appendOnly keeps rows from being replaced")
 
 
 def _check_flow(graph: ResolvedGraph, table: StreamingTable, flow: ResolvedFlow) -> None:
