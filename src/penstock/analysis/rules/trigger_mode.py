@@ -27,11 +27,22 @@ def trigger_mode(graph: ResolvedGraph) -> Iterator[PenstockError]:
             continue
         kind = trigger_kind(str(mode))
         if kind not in _OF_FLOWS:
-            known = f"Known: {', '.join(_OF_FLOWS.values())}."
-            suggestion = did_you_mean(str(mode), _OF_FLOWS.values(), also=known)
-            yield _refusal("FLOW_TRIGGER_INVALID", flow, trigger=mode, suggestion=suggestion)
+            yield DefinitionError(
+                "FLOW_TRIGGER_INVALID",
+                location=flow.flow.location,
+                dataset=str(flow.flow.target),
+                flow=flow.flow.name,
+                trigger=mode,
+                suggestion=did_you_mean(str(mode), _OF_FLOWS.values(), also=f"Known: {', '.join(_OF_FLOWS.values())}."),
+            )
         elif kind is TriggerKind.REAL_TIME and (reasons := "; ".join(_in_the_way(graph, flow))):
-            yield _refusal("REAL_TIME_MODE_REFUSED", flow, reasons=reasons)
+            yield DefinitionError(
+                "REAL_TIME_MODE_REFUSED",
+                location=flow.flow.location,
+                dataset=str(flow.flow.target),
+                flow=flow.flow.name,
+                reasons=reasons,
+            )
 
 
 def pipeline_trigger(graph: ResolvedGraph, trigger: Trigger) -> Iterator[PenstockError]:
@@ -40,14 +51,13 @@ def pipeline_trigger(graph: ResolvedGraph, trigger: Trigger) -> Iterator[Penstoc
         if not flow.streaming or _MODE in graph.flow_settings(flow):
             continue
         if reasons := "; ".join(_in_the_way(graph, flow)):
-            yield _refusal("PIPELINE_TRIGGER_REFUSED", flow, reasons=reasons)
-
-
-def _refusal(condition: str, flow: ResolvedFlow, **facts: object) -> DefinitionError:
-    declared = flow.flow
-    return DefinitionError(
-        condition, location=declared.location, dataset=str(declared.target), flow=declared.name, **facts
-    )
+            yield DefinitionError(
+                "PIPELINE_TRIGGER_REFUSED",
+                location=flow.flow.location,
+                dataset=str(flow.flow.target),
+                flow=flow.flow.name,
+                reasons=reasons,
+            )
 
 
 def _in_the_way(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
