@@ -102,6 +102,26 @@ def _ratio_table(runs: list[dict[str, Any]]) -> str:
     return _markdown(["what", "seconds", "ratio", "goal", "met"], rows)
 
 
+def _throughput_table(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["what"],
+            _seconds(run),
+            f"{run['rows_per_second']:,}",
+            "" if run["goal_rows_per_second"] is None else f"{run['goal_rows_per_second']:,}",
+            "" if run["ratio"] is None else f"{run['ratio']:.2f} of {run['base']}",
+            "" if run["goal"] is None else f"{run['goal']:.2f}",
+            "" if run["goal"] is None else ("yes" if _is_met(run) else "no"),
+        ]
+        for run in runs
+    ]
+    return _markdown(["what", "seconds", "rows/s", "at least", "ratio", "at most", "met"], rows)
+
+
+def _is_met(run: dict[str, Any]) -> bool:
+    return bool(run["ratio"] <= run["goal"] and run["rows_per_second"] >= (run["goal_rows_per_second"] or 0))
+
+
 def _safety_table(runs: list[dict[str, Any]]) -> str:
     rows = [
         [
@@ -154,7 +174,14 @@ def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-_TABLES = {"cdc": _changes_table, "expectations": _ratio_table, "orders": _orders_table, "reliability": _safety_table}
+_TABLES = {
+    "cdc": _changes_table,
+    "expectations": _ratio_table,
+    "lateness": _ratio_table,
+    "orders": _orders_table,
+    "reliability": _safety_table,
+    "stateful": _throughput_table,
+}
 
 
 def _newest(folder: Path) -> list[Path]:

@@ -20,6 +20,8 @@ _QUICK = {
     "reliability": ["--repeat", "1", "--tables", "10", "--versions", "150"],
     "update": ["--rows", "20000", "--warm-up", "0", "--batches", "1"],
     "refresh": ["--rows", "20000", "--repeat", "1"],
+    "stateful": ["--rows", "20000", "--repeat", "1"],
+    "lateness": ["--rows", "20000", "--repeat", "1"],
 }
 
 
