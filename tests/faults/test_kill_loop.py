@@ -6,20 +6,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from collections import Counter
 from pathlib import Path
 from random import Random, SystemRandom
 
-import psutil
 import pytest
-from tests.cli_runner import Running, penstock, running
+from tests.cli_runner import penstock, running
 from tests.faults.evidence import write_evidence
+from tests.faults.killing import VICTIMS, kill, updates, wait_for_event
 from tests.faults.six_flows import SixFlows
 from tests.faults.table import RecordProperty
-from tests.processes import wait_until
 
 _KILLS = int(os.environ.get("FAULT_KILLS", "3"))
 _SEED = int(os.environ.get("FAULT_SEED", SystemRandom().randrange(1 << 32)))
@@ -39,17 +37,17 @@ def test_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path, record_
     killed: Counter[str] = Counter()
     started = time.monotonic()
     for _ in range(_KILLS):
-        victim, moment = chance.choice(("Python", "JVM", "both")), chance.uniform(0, _LONGEST)
+        victim, moment = chance.choice(VICTIMS), chance.uniform(0, _LONGEST)
         since = chance.choice(_SINCE)
         arrivals = sorted(chance.uniform(0, moment) for _ in range(chance.randint(1, 3)))
-        earlier = _updates(project)
+        earlier = updates(project.storage)
         project.arrive()
         with running("run", project.directory, "--continuous") as command:
-            _wait_for(since, command, project, earlier)
+            wait_for_event(since, command, project.storage, earlier)
             arriving = threading.Thread(target=_arrive, args=(project, arrivals))
             arriving.start()
             time.sleep(moment)
-            _kill(command, victim)
+            kill(command, victim)
             arriving.join()
         killed[victim] += 1
     batches = _batches(project)
@@ -76,22 +74,9 @@ def test_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path, record_
     assert not differing
 
 
-def _updates(project: SixFlows) -> list[Path]:
-    return sorted((project.storage / "events").glob("*.jsonl"))
-
-
 def _batches(project: SixFlows) -> int:
     """How many batches the killed runs have finished: that they were killed at work."""
-    return sum(each.read_text().count("input_rows_per_second") for each in _updates(project))
-
-
-def _wait_for(said: str, command: Running, project: SixFlows, earlier: list[Path]) -> None:
-    """Waits until the run has said this, and so is beyond the start of its JVM, which would be started anew before."""
-    command.wait_for(
-        lambda: any(said in each.read_text() for each in _updates(project) if each not in earlier),
-        what=said,
-        timeout=300,
-    )
+    return sum(each.read_text().count("input_rows_per_second") for each in updates(project.storage))
 
 
 def _arrive(project: SixFlows, moments: list[float]) -> None:
@@ -99,25 +84,3 @@ def _arrive(project: SixFlows, moments: list[float]) -> None:
     for moment in moments:
         time.sleep(max(0.0, started + moment - time.monotonic()))
         project.arrive()
-
-
-def _kill(command: Running, victim: str) -> None:
-    """Kills and waits for the end of both: Python says so when its JVM has died, a JVM without Python just ends."""
-    jvm = command.jvm() if victim != "Python" else None
-    if jvm is not None:
-        jvm.kill()
-    if victim == "JVM":
-        command.wait(60).expect(1)
-        return
-    rest = [] if victim == "both" else _children(command)
-    command.signal(signal.SIGKILL)
-    assert command.wait(60).exit_code == -signal.SIGKILL
-    wait_until(lambda: not any(map(_runs, rest)), timeout=30, what="the JVM to end with its Python")
-
-
-def _children(command: Running) -> list[psutil.Process]:
-    return psutil.Process(command.pid).children(recursive=True)
-
-
-def _runs(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

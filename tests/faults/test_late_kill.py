@@ -9,32 +9,15 @@ from pathlib import Path
 
 import pytest
 from tests.cli_runner import penstock, running
+from tests.faults import dying
 from tests.oracle.tables import read_table
 
-# The write number DIES_AT of late rows is counted in the process of the run, which ends there without another word.
 _PIPELINE = """
-import os
-import signal
-
 import penstock as ps
 from penstock.spark import late_rows
 from pyspark.sql import functions as F
 
-when, number = os.environ.get("DIES_AT", "before:0").split(":")
-append, seen = late_rows.append_to_table, 0
-
-
-def dying(*arguments):
-    global seen
-    seen += 1
-    if (when, seen) == ("before", int(number)):
-        os.kill(os.getpid(), signal.SIGKILL)
-    append(*arguments)
-    if (when, seen) == ("after", int(number)):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-late_rows.append_to_table = dying
+late_rows.append_to_table = dying(late_rows.append_to_table)
 
 
 @ps.table
@@ -51,7 +34,7 @@ _LATE = [(3, 30), (3, 32), (4, 41), (4, 43), (6, 60)]  # behind 18:30 of batch 1
 @pytest.mark.parametrize("dies_at", ["after:2", pytest.param("before:2", marks=pytest.mark.slow)])
 def test_killed_around_the_write_of_late_rows(tmp_path: Path, dies_at: str) -> None:
     (tmp_path / "penstock.yml").write_text("name: shop\nschema: shop\n", encoding="utf-8")
-    (tmp_path / "pipeline.py").write_text(_PIPELINE, encoding="utf-8")
+    (tmp_path / "pipeline.py").write_text(Path(dying.__file__).read_text() + _PIPELINE, encoding="utf-8")
     (tmp_path / "in").mkdir()
     for file, hours in enumerate(_HOURS):
         rows = [{"id": 10 * file + n, "at": f"2026-01-01T{hour:02d}:30:00Z"} for n, hour in enumerate(hours)]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli_runner import penstock, running
+from tests.faults import dying
 from tests.oracle.tables import read_table
 
 from penstock.events import read_events
@@ -19,32 +20,9 @@ Row = dict[str, Any]
 _FILES, _ROWS = 4, 30
 _OLD = range(1000, 1010)
 
-# A commit to the table DIES_AT is counted in the process of the run, which ends there without another word.
 _PIPELINE = """
-import os
-import signal
-
 import dlt
 from penstock.spark import checking_writer
-
-wanted, when, number = os.environ.get("DIES_AT", "nothing:before:1").split(":")
-seen = 0
-
-
-def dying(write):
-    def writes(rows, path, *arguments, **options):
-        global seen
-        here = os.path.basename(path) == wanted
-        seen += here
-        if here and (when, seen) == ("before", int(number)):
-            os.kill(os.getpid(), signal.SIGKILL)
-        done = write(rows, path, *arguments, **options)
-        if here and (when, seen) == ("after", int(number)):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return done
-
-    return writes
-
 
 for name in ("append_to_table", "append_few", "replace_table"):
     setattr(checking_writer, name, dying(getattr(checking_writer, name)))
@@ -111,7 +89,7 @@ def _assert_counted(project: Path) -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "penstock.yml").write_text("name: orders\nschema: shop\n")
-    (tmp_path / "pipeline.py").write_text(_PIPELINE)
+    (tmp_path / "pipeline.py").write_text(Path(dying.__file__).read_text() + _PIPELINE)
     (tmp_path / "in").mkdir()
     for number in range(_FILES):
         file = tmp_path / "in" / f"{number}.json"

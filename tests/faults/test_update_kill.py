@@ -9,35 +9,17 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 from tests.cli_runner import penstock, running
+from tests.faults import dying
 from tests.oracle.tables import assert_table
 
 _FILES, _ROWS = 3, 20
 
-# The MERGE number DIES_AT is counted in the process of the run, which ends there without another word.
 _PIPELINE = """
-import os
-import signal
-
 import penstock as ps
 from penstock.spark import update_writer
 from pyspark.sql import functions as F
 
-when, number = os.environ.get("DIES_AT", "before:0").split(":")
-merge, seen = update_writer.execute_merge, 0
-
-
-def dying(*arguments):
-    global seen
-    seen += 1
-    if (when, seen) == ("before", int(number)):
-        os.kill(os.getpid(), signal.SIGKILL)
-    done = merge(*arguments)
-    if (when, seen) == ("after", int(number)):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return done
-
-
-update_writer.execute_merge = dying
+update_writer.execute_merge = dying(update_writer.execute_merge)
 
 
 @ps.table(output_mode="update")
@@ -51,7 +33,7 @@ def totals():
 @pytest.mark.parametrize("dies_at", ["after:2", pytest.param("before:2", marks=pytest.mark.slow)])
 def test_killed_around_a_merge(tmp_path: Path, dies_at: str) -> None:
     (tmp_path / "penstock.yml").write_text("name: shop\nschema: shop\n", encoding="utf-8")
-    (tmp_path / "pipeline.py").write_text(_PIPELINE, encoding="utf-8")
+    (tmp_path / "pipeline.py").write_text(Path(dying.__file__).read_text() + _PIPELINE, encoding="utf-8")
     (tmp_path / "in").mkdir()
     rows = [{"shop": f"shop {number % 7}", "amount": number} for number in range(_FILES * _ROWS)]
     for file in range(_FILES):
