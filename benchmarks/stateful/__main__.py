@@ -48,6 +48,7 @@ def _measure(folder: Path, source: Path, results: dict[str, Result], given: argp
 
     pairs = [(query, way) for query in given.queries for way in WAYS if query == _LOOKED_AT or way != WITHOUT_LATE_ROWS]
     seconds: Seconds = {pair: [] for pair in pairs}
+    batches: dict[str, int] = {}
     spark = start_session(
         SessionConfig("stateful", spark_conf={"spark.driver.memory": given.memory}, python_roots=(folder,))
     )
@@ -57,6 +58,8 @@ def _measure(folder: Path, source: Path, results: dict[str, Result], given: argp
             project.mkdir()
             ran = WAYS[way](spark, query, source, project)
             _check(query, way, ran.table, results[query])
+            if batches.setdefault(query, ran.batches) != ran.batches:
+                raise SystemExit(f"{query}, {way}: {ran.batches} batches, and {batches[query]} before")
             took = ran.seconds
             shutil.rmtree(project)
             if turn:  # the first round warms the compiler up

@@ -32,11 +32,19 @@ class Ran:
     checkpoint: Path
 
     @property
+    def batches(self) -> int:
+        """How many batches it had, those without rows among them."""
+        return len(self._commits)
+
+    @property
     def seconds(self) -> float:
         """From the end of the first batch to that of the last one, and so all that happens between batches."""
-        commits = [path for path in (self.checkpoint / "commits").iterdir() if path.name.isdecimal()]
-        done = [path.stat().st_mtime for path in sorted(commits, key=lambda path: int(path.name))]
-        return done[-1] - done[0]
+        return self._commits[-1].stat().st_mtime - self._commits[0].stat().st_mtime
+
+    @property
+    def _commits(self) -> list[Path]:
+        found = [path for path in (self.checkpoint / "commits").iterdir() if path.name.isdecimal()]
+        return sorted(found, key=lambda path: int(path.name))
 
 
 Way = Callable[[SparkSession, str, Path, Path], Ran]

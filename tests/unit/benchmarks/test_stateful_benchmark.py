@@ -64,7 +64,8 @@ def test_the_time_is_that_after_the_first_batch(tmp_path: Path) -> None:
         (commits / str(batch)).touch()
         os.utime(commits / str(batch), (moment, moment))
     (commits / ".0.crc").touch()
-    assert Ran(tmp_path / "result", tmp_path).seconds == 7.5
+    ran = Ran(tmp_path / "result", tmp_path)
+    assert (ran.seconds, ran.batches) == (7.5, 3)
 
 
 def test_a_result_file_becomes_a_table(tmp_path: Path) -> None:
