@@ -252,6 +252,9 @@ COLUMN_MAPPING = "delta.columnMapping.mode"
 RESET_ALLOWED = "pipelines.reset.allowed"
 """The table property that says whether a full refresh may empty the table."""
 
+UNBOUNDED_STATE_ALLOWED = "pipelines.unboundedState.allowed"
+"""The setting of a flow or its table that says whether state may be kept that no watermark frees."""
+
 ALL_COLUMNS = ColumnSelection(excluded=True)
 
 ScdType = Literal[1, 2]

@@ -8,6 +8,7 @@ from enum import Enum
 
 from penstock.errors import PenstockError, SourceLocation
 from penstock.graph.elements import (
+    UNBOUNDED_STATE_ALLOWED,
     AnySink,
     Dataset,
     EventHook,
@@ -216,6 +217,10 @@ class ResolvedGraph:
         """Returns the `spark_conf` of a flow's table and its own, which wins."""
         table = self.tables.get(flow.flow.target)
         return {**(table.spark_conf if table is not None else {}), **flow.flow.spark_conf}
+
+    def allows_unbounded_state(self, flow: ResolvedFlow) -> bool:
+        """Whether the flow or its table says that state may grow for ever."""
+        return str(self.flow_settings(flow).get(UNBOUNDED_STATE_ALLOWED)).casefold() == "true"
 
     def flows_to(self, target: Identifier) -> tuple[ResolvedFlow, ...]:
         """Returns the flows into `target`, in the order of their declaration."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from penstock.errors import PenstockError, StateError
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
+from penstock.plan.flow_text import flow_label
 from penstock.plan.full_refresh import reset_allowed
-from penstock.plan.stages import flow_label
 from penstock.plan.state import CheckpointCheck, StateSize, StateSnapshot
 from penstock.plan.stream_changes import StreamChanges, Verdict, compare_streams
 from penstock.storage.checkpoint import Repair

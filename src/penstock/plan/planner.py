@@ -16,6 +16,7 @@ from penstock.graph.schema import Schema
 from penstock.plan.change_capture import change_properties, check_changes
 from penstock.plan.changes import TableComparison
 from penstock.plan.checkpoints import GuardedStream, guard_stream
+from penstock.plan.flow_text import describe, explain_flow
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
 from penstock.plan.late_row_stages import late_row_stages
 from penstock.plan.protection import privacy_changes, protection_changes
@@ -35,7 +36,6 @@ from penstock.plan.stages import (
     RunStreamingFlow,
     Stage,
     UpdatePlan,
-    describe,
 )
 from penstock.plan.state import CLUSTER_BY, DATASET_TYPE, GENERATION, PIPELINE, StateSnapshot, TableState
 
@@ -119,7 +119,9 @@ class _Planner:
             guarded = self._guarded(flow, reset=reset)
             yield RunSinkFlow(
                 dataset=sink.identifier,
-                explanation=_explanation(flow, guarded) + (again if reset and newest >= 0 else ""),
+                explanation=explain_flow(self.graph, flow)
+                + guarded.describe()
+                + (again if reset and newest >= 0 else ""),
                 flow=flow,
                 sink=sink,
                 after=self._after(flow),
@@ -287,7 +289,7 @@ class _Planner:
             case FlowType.SNAPSHOT_CHANGE:
                 yield RunSnapshotFlow(
                     dataset=identifier,
-                    explanation=_explanation(flow),
+                    explanation=explain_flow(self.graph, flow),
                     flow=flow,
                     path=path,
                     after=after,
@@ -320,7 +322,7 @@ class _Planner:
                 guarded = self._guarded(flow, reset=reset)
                 yield RunStreamingFlow(
                     dataset=identifier,
-                    explanation=_explanation(flow, guarded),
+                    explanation=explain_flow(self.graph, flow) + guarded.describe(),
                     flow=flow,
                     path=path,
                     after=after,
@@ -369,14 +371,6 @@ def _check_streamed(table: StreamingTable | MaterializedView, existing: TableSta
             name=table.identifier,
             path=existing.path,
         )
-
-
-def _explanation(flow: ResolvedFlow, guarded: GuardedStream | None = None) -> str:
-    reads = ", ".join(read.source for read in flow.inputs)
-    state = f"; keeps state: {', '.join(flow.stateful)}" if flow.stateful else ""
-    mark = f"; watermark {flow.watermark[1]} on {flow.watermark[0]}" if flow.watermark else ""
-    checkpoint = "" if guarded is None else guarded.describe()
-    return f"{describe(flow)}: reads {reads}{state}{mark}{checkpoint}"
 
 
 def _layout_note(table: StreamingTable | MaterializedView) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from penstock.errors import PenstockError
 from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
 from penstock.plan.changes import TableChanges
 from penstock.plan.state import RefreshRecord
@@ -217,26 +217,3 @@ class UpdatePlan:
             "warnings": [warning.to_json() for warning in self.warnings],
             "refusals": [refusal.to_json() for refusal in self.refusals],
         }
-
-
-def flow_label(flow: ResolvedFlow) -> str:
-    """Returns how a flow is called towards people: its dataset, and its own name when that differs."""
-    same = flow.flow.name.casefold() == flow.flow.target.name.casefold()
-    return str(flow.flow.target) if same else f"{flow.flow.target} ({flow.flow.name})"
-
-
-def describe(flow: ResolvedFlow) -> str:
-    """Returns what kind of flow it is, in words."""
-    if flow.keys is not None:
-        by = f"by {', '.join(flow.keys.columns)}" if flow.keys.columns else "into its one row"
-        return f"update (the rows that changed are merged {by})"
-    return {
-        FlowType.APPEND: "append",
-        FlowType.COMPLETE: "complete (the table is rewritten in each batch)",
-        FlowType.UPDATE: "update (changed rows are written again)",
-        FlowType.APPEND_ONCE: "append once",
-        FlowType.MATERIALIZED_VIEW: "refresh",
-        FlowType.VIEW: "view",
-        FlowType.CHANGE: "apply changes",
-        FlowType.SNAPSHOT_CHANGE: "apply the differences of snapshots",
-    }[flow.type]

@@ -36,6 +36,12 @@ def analyzed_plan(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().analyzed()
 
 
+def optimized_plan(frame: DataFrame) -> Any:
+    """Returns the `LogicalPlan` that Spark's optimizer makes of `frame`, also of a streaming one."""
+    optimizer = java_session(frame.sparkSession).sessionState().optimizer()
+    return optimizer.execute(analyzed_plan(frame))
+
+
 def local_relation(spark: SparkSession, schema: StructType, *, streaming: bool) -> DataFrame:
     """Returns a DataFrame over an empty `LocalRelation`, marked as streaming or not."""
     java = jvm(spark)

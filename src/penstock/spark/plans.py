@@ -35,6 +35,8 @@ STATEFUL = {
     "TransformWithStateInPySpark": "transformWithState",
 }
 
+STREAM_JOIN = "stream-stream join"
+
 _STREAMING_ONLY = STATEFUL.keys() - {"Aggregate", "Distinct", "Deduplicate"}
 
 _SESSION_WINDOW = "spark.sessionWindow"  # in the metadata of its column
@@ -108,8 +110,13 @@ def stateful_name(node: Any) -> str | None:
     if name in STATEFUL and node.isStreaming():
         return STATEFUL[name]
     if name == "Join" and node.left().isStreaming() and node.right().isStreaming():
-        return "stream-stream join"
+        return STREAM_JOIN
     return None
+
+
+def joins_of_streams(plan: Any) -> Iterator[Any]:
+    """Yields the joins of two streams in a logical plan, outermost first."""
+    return (node for node in _walk(plan) if stateful_name(node) == STREAM_JOIN)
 
 
 def wakes_by_the_clock(frame: DataFrame) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from penstock.graph.elements import OutputMode
 from penstock.spark import _jvm
-from penstock.spark.plans import operators_with_state, stateful_name
+from penstock.spark.plans import STREAM_JOIN, joins_of_streams, operators_with_state, stateful_name
 
 _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column of event time
 
@@ -28,11 +28,21 @@ def kept_state(frame: DataFrame, mode: OutputMode) -> tuple[KeptState, ...]:
 
     What state of the user's own becomes, and what a time to live does to it, only its code tells.
     """
-    return tuple(
-        KeptState(name, _for_ever(node, mode))
-        for node in operators_with_state(frame)
-        if (name := stateful_name(node)) is not None
-    )
+    found = [(name, node) for node in operators_with_state(frame) if (name := stateful_name(node)) is not None]
+    kept = [KeptState(name, _for_ever(node, mode)) for name, node in found]
+    if any(each.for_ever and each.name == STREAM_JOIN for each in kept):
+        kept = _with_conditions_above(kept, frame)
+    return tuple(kept)
+
+
+def _with_conditions_above(kept: list[KeptState], frame: DataFrame) -> list[KeptState]:
+    """Looks at joins again as Spark runs them: with what a `where` behind the join, or a WHERE, says of both sides."""
+    freed = [_jvm.frees_join_state(join) for join in joins_of_streams(_jvm.optimized_plan(frame))]
+    joins = [at for at, each in enumerate(kept) if each.name == STREAM_JOIN]
+    if len(freed) != len(joins):  # the optimizer has left one out: which is which nobody can tell
+        freed = [all(freed)] * len(joins)
+    told = dict(zip(joins, freed, strict=True))
+    return [replace(each, for_ever=each.for_ever and not told.get(at, False)) for at, each in enumerate(kept)]
 
 
 def _for_ever(node: Any, mode: OutputMode) -> bool:

@@ -35,7 +35,7 @@ def hours():
     timed = arrived().withWatermark("at", "1 hour")
     return timed.groupBy(F.window("at", "1 hour").alias("hour")).count().select("hour.start", "count")
 
-@dp.table(spark_conf={"spark.sql.shuffle.partitions": "2"})
+@dp.table(spark_conf={"spark.sql.shuffle.partitions": "2", "pipelines.unboundedState.allowed": "true"})
 def pairs():
     left, right = (arrived().withWatermark("at", "1 hour").alias(side) for side in ("left", "right"))
     both = left.join(right, F.expr("left.id = right.id AND left.at <= right.at + INTERVAL 1 HOUR"))

@@ -26,7 +26,7 @@ def arrived():
 def hours():
     return arrived().groupBy(F.window("at", "1 hour").alias("hour")).count().select("hour.start", "count")
 
-@dp.table
+@dp.table(spark_conf={"pipelines.unboundedState.allowed": "true"})
 def pairs():
     left, right = (arrived().dropDuplicates(["id"]).alias(side) for side in ("left", "right"))
     both = left.join(right, F.expr("left.id = right.id AND left.at <= right.at + INTERVAL 1 HOUR"))

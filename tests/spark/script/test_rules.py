@@ -111,6 +111,20 @@ def test_and_told_of_in_update_mode(app: ScriptProject) -> None:
     assert run.fine().told == ["STREAMING_AGGREGATION_WITHOUT_WATERMARK"]
 
 
+def test_a_join_that_no_time_bounds_is_told_of(app: ScriptProject) -> None:
+    app.arrive("1", EVENTS)
+    run = _run(
+        app,
+        """\
+        other = marked.select(col("user").alias("who"), col("ts").alias("at"))
+        once(marked.join(other, expr("user = who"))).format("noop").start().awaitTermination()
+        once(marked.join(other, expr("user = who AND at = ts"))).format("noop").start().awaitTermination()
+        """,
+    )
+    found = [(each["condition"], each["line"]) for each in run.fine().notices]
+    assert found == [("STREAM_STREAM_JOIN_WITHOUT_TIME_BOUND", FIRST + 1)]
+
+
 def test_complete_mode_is_told_of_where_there_are_keys(app: ScriptProject) -> None:
     app.arrive("1", EVENTS)
     run = _run(

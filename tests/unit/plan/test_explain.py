@@ -6,7 +6,7 @@ from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType
+from penstock.graph.resolved import EndlessState, FlowType
 from penstock.plan.explain import render_plan
 
 EXPECTED = """\
@@ -36,6 +36,18 @@ def test_a_plan_reads_as_a_table(pipeline: Pipeline) -> None:
     text = render_plan(replace(plan, graph=replace(plan.graph, warnings=(warning,))))
     assert text.startswith(EXPECTED)
     assert "orders.py:9" in text
+
+
+def test_a_flow_says_what_it_reads_anew_and_what_it_never_frees(pipeline: Pipeline) -> None:
+    pipeline.stream("orders").materialized("shops", "parquet:/shops").view("named", "orders*", "shops")
+    pipeline.stream("sold", "named*", "shops", "files:./days", stateful=("deduplicate", "aggregate"))
+    pipeline.flows[-1] = replace(pipeline.flows[-1], endless=(EndlessState("deduplicate", None),))
+    stages = {stage.dataset.name: stage.explanation for stage in pipeline.existing().plan().stages}
+    assert stages["sold"] == (
+        "append: reads shop.named, shop.shops, files ./days; each batch reads shop.shops as it is then; "
+        "keeps state: deduplicate, aggregate; never freed: deduplicate"
+    )
+    assert "then" not in stages["shops"], "a materialized view reads all anew, and says when"
 
 
 def test_json_of_a_plan(pipeline: Pipeline) -> None:

@@ -16,6 +16,7 @@ from penstock.analysis.rules.complete_flow_shares_table import complete_flow_sha
 from penstock.analysis.rules.declared_schema_misses_column import declared_schema_misses_column
 from penstock.analysis.rules.event_time_behind_watermark import event_time_behind_watermark
 from penstock.analysis.rules.event_time_type import event_time_type
+from penstock.analysis.rules.join_without_time_bound import join_without_time_bound
 from penstock.analysis.rules.kafka_sink_columns import kafka_sink_columns
 from penstock.analysis.rules.key_not_enforced import key_not_enforced
 from penstock.analysis.rules.layout_column_unknown import layout_column_unknown
@@ -49,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     quarantine_column_reserved,
     event_time_type,
     event_time_behind_watermark,
+    join_without_time_bound,
 )
 WARNINGS: tuple[Rule, ...] = (state_never_freed, key_not_enforced)
 

@@ -11,15 +11,18 @@ from penstock.graph.resolved import EndlessState, FlowType, ResolvedFlow, Resolv
 _CONDITIONS: Final = {
     "aggregate": "STREAMING_AGGREGATION_WITHOUT_WATERMARK",
     "deduplicate": "STREAMING_DEDUPLICATION_WITHOUT_WATERMARK",
-    "stream-stream join": "STREAM_STREAM_JOIN_WITHOUT_TIME_BOUND",
 }
 
 
 def state_never_freed(graph: ResolvedGraph) -> Iterator[PenstockError]:
-    """Warns of each such operator; an aggregation in complete mode also rewrites its table in each batch."""
+    """Warns of each such operator, unless the flow says that its state may grow.
+
+    `join_without_time_bound` looks at joins. An aggregation in complete mode also rewrites its table in each batch.
+    """
     for flow in graph.flows:
         for state in flow.endless:
-            yield _warning(flow, state)
+            if state.operator in _CONDITIONS and not graph.allows_unbounded_state(flow):
+                yield _warning(flow, state)
 
 
 def _warning(flow: ResolvedFlow, state: EndlessState) -> PenstockError:

@@ -13,6 +13,7 @@ from penstock.runtime.script.rules.aggregation_without_watermark import aggregat
 from penstock.runtime.script.rules.complete_mode import complete_mode
 from penstock.runtime.script.rules.file_sink_in_use import file_sink_in_use
 from penstock.runtime.script.rules.foreach_batch_repeats import foreach_batch_repeats
+from penstock.runtime.script.rules.join_without_time_bound import join_without_time_bound
 from penstock.runtime.script.rules.lost_checkpoint import lost_checkpoint
 from penstock.runtime.script.rules.missing_checkpoint import missing_checkpoint
 from penstock.runtime.script.rules.once_trigger import once_trigger
@@ -32,6 +33,7 @@ RULES: Final[tuple[Rule, ...]] = (
     session_windows,
     aggregation_without_watermark,
     complete_mode,
+    join_without_time_bound,
     partition_by_field,
     lost_checkpoint,
     file_sink_in_use,

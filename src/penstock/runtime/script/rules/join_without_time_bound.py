@@ -1,0 +1,25 @@
+"""A join of two streams that no time bounds keeps their rows for ever."""
+
+from __future__ import annotations
+
+from penstock.errors import DefinitionError
+from penstock.graph.elements import OutputMode
+from penstock.runtime.script.rules.starting import Starting
+from penstock.runtime.script.stream_write import StreamWrite
+from penstock.spark.plans import STREAM_JOIN
+from penstock.spark.unbounded_state import kept_state
+
+
+def join_without_time_bound(write: StreamWrite, starting: Starting) -> StreamWrite:
+    """Warns of it: a script runs with Spark alone as well. A pipeline is refused."""
+    kept = kept_state(write.frame, OutputMode.APPEND)  # the only mode of a join, or the same to it
+    if any(each.name == STREAM_JOIN and each.for_ever for each in kept):
+        starting.notice(
+            DefinitionError(
+                "STREAM_STREAM_JOIN_WITHOUT_TIME_BOUND",
+                location=write.location,
+                dataset=str(write.dataset),
+                flow=write.name,
+            )
+        )
+    return write
