@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Iterator
@@ -183,6 +184,19 @@ class Storage:
             self._fs.invalidate_cache()
             return bool(self._fs.exists(uri))
 
+    def find(self, location: str) -> StoredFile | None:
+        """Returns what is known of a file or folder, None when it is missing."""
+        uri = self.resolve(location)
+        with _reading(uri):
+            self._fs.invalidate_cache()
+            try:
+                entry = self._fs.info(uri)
+            except FileNotFoundError:
+                return None
+            modified = _seconds(entry.get("mtime") or entry.get("LastModified") or entry.get("created"))
+            name = uri.rstrip("/").rpartition("/")[2]
+            return StoredFile(name, uri, int(entry.get("size") or 0), entry["type"] == "directory", modified)
+
     def delete(self, location: str) -> None:
         """Removes a file, or a folder with all that it holds; nothing happens when it is missing."""
         uri = self.resolve(location)
@@ -208,6 +222,31 @@ class Storage:
             for file in self.walk(old):
                 self._fs.copy(file.uri, f"{new}/{file.name}")
             self._fs.rm(old, recursive=True)
+
+    def move_file(self, source: str, target: str) -> None:
+        """Moves a file of this storage to a path of it at which nothing is, also on another disk.
+
+        A process that dies in between leaves the file where it was, and perhaps the whole of it at `target` too.
+        """
+        old, new = self.resolve(source), self.resolve(target)
+        with _writing(new):
+            if not self.is_local:
+                self._fs.copy(old, new)
+                self._fs.rm_file(old)
+                return
+            path, place = local_path(old), local_path(new)
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            try:
+                os.rename(path, place)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                temporary = f"{os.path.dirname(place)}/.{os.path.basename(place)}.{uuid.uuid4().hex}.tmp"
+                shutil.copy2(path, temporary)
+                with open(temporary, "rb") as copied:
+                    os.fsync(copied.fileno())
+                os.rename(temporary, place)
+                os.unlink(path)
 
     def sync(self, location: str) -> None:
         """Waits until all files of a folder are on the disk; an object store has them when it confirms them."""

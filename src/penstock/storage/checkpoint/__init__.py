@@ -8,6 +8,13 @@ from penstock.storage.checkpoint.backup import (
     write_backup,
 )
 from penstock.storage.checkpoint.changes import Restoration, reset, restore
+from penstock.storage.checkpoint.committed_files import (
+    commit_times,
+    committed_step,
+    committed_steps,
+    files_changed_after,
+    files_of_steps,
+)
 from penstock.storage.checkpoint.divisible import why_not_divided
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in, replace_file
 from penstock.storage.checkpoint.last_batch import MovedWatermark, moved_watermark, plan_batch_without_rows
@@ -40,7 +47,13 @@ from penstock.storage.checkpoint.partitions import (
     note_partitions,
 )
 from penstock.storage.checkpoint.pending_versions import pending_versions
-from penstock.storage.checkpoint.planned_files import ChangedFiles, PlannedFile, changed_files, planned_files
+from penstock.storage.checkpoint.planned_files import (
+    ChangedFiles,
+    PlannedFile,
+    changed_files,
+    file_steps,
+    planned_files,
+)
 from penstock.storage.checkpoint.pruning import former_checkpoints
 from penstock.storage.checkpoint.rebuild import rebuild
 from penstock.storage.checkpoint.rewind import forget_rewind, note_rewind, rewind
@@ -82,6 +95,9 @@ __all__ = [
     "begin_repartition",
     "changed_files",
     "check_newest",
+    "commit_times",
+    "committed_step",
+    "committed_steps",
     "complete_repartition",
     "copy_before",
     "copy_reads_of",
@@ -89,6 +105,9 @@ __all__ = [
     "damage_of",
     "damaged_snapshots",
     "divides_anew",
+    "file_steps",
+    "files_changed_after",
+    "files_of_steps",
     "forget_rewind",
     "former_checkpoints",
     "is_snapshot_file",

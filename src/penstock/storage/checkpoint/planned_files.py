@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
 from penstock.storage.checkpoint.folder import numbers_in
@@ -19,6 +21,18 @@ class PlannedFile:
 
     path: str
     listed_ms: int
+
+    def is_as_listed(self, modified: float | None) -> bool:
+        """Whether a file that was modified at that time, in seconds since 1970, is the one that was listed."""
+        if modified is None:
+            return True
+        tolerance = _SAME_SECOND if "://" in self.path else _SAME_MILLISECONDS
+        return abs(modified * 1000 - self.listed_ms) < tolerance
+
+
+def planned_file(entry: Mapping[str, Any]) -> PlannedFile:
+    """Returns the file of an entry in a source's log."""
+    return PlannedFile(_path(entry["path"]), int(entry["timestamp"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +61,10 @@ def planned_files(checkpoint_uri: str) -> tuple[PlannedFile, ...]:
     planned = numbers_in(checkpoint, "offsets")
     if not planned or checkpoint.exists(f"commits/{planned[-1]}"):
         return ()
-    ends = _file_offsets(checkpoint, planned[-1])
-    starts = _file_offsets(checkpoint, planned[-2]) if len(planned) > 1 else {}
+    ends, starts = (
+        file_steps(parse_planned_batch(checkpoint.read_bytes(f"offsets/{batch}")).offsets) if batch is not None else {}
+        for batch in (planned[-1], planned[-2] if len(planned) > 1 else None)
+    )
     return tuple(
         file
         for source, end in ends.items()
@@ -64,22 +80,15 @@ def changed_files(files: tuple[PlannedFile, ...]) -> ChangedFiles:
         storage = Storage(folder)
         now |= {f"{folder}/{file.name}": file.modified for file in storage.list() if not file.is_directory}
     deleted = [file.path for file in files if file.path not in now]
-    overwritten = [file.path for file in files if file.path in now and _is_newer(file, now[file.path])]
+    overwritten = [file.path for file in files if file.path in now and not file.is_as_listed(now[file.path])]
     return ChangedFiles(tuple(deleted), tuple(overwritten))
 
 
-def _is_newer(file: PlannedFile, modified: float | None) -> bool:
-    if modified is None:
-        return False
-    tolerance = _SAME_SECOND if "://" in file.path else _SAME_MILLISECONDS
-    return abs(modified * 1000 - file.listed_ms) >= tolerance
-
-
-def _file_offsets(checkpoint: Storage, batch: int) -> dict[str, int]:
-    offsets = parse_planned_batch(checkpoint.read_bytes(f"offsets/{batch}")).offsets
+def file_steps(offsets: Mapping[str, Any]) -> dict[str, int]:
+    """Returns the last step of each file source among the offsets of a batch."""
     return {
-        name: int(offset["logOffset"])
-        for name, offset in offsets.items()
+        source: int(offset["logOffset"])
+        for source, offset in offsets.items()
         if isinstance(offset, dict) and "logOffset" in offset
     }
 
@@ -88,11 +97,7 @@ def _files_of(checkpoint: Storage, source: str, step: int) -> list[PlannedFile]:
     for name in (f"sources/{source}/{step}", f"sources/{source}/{step}.compact"):
         if checkpoint.exists(name):
             entries = parse_source_log(checkpoint.read_bytes(name))
-            return [
-                PlannedFile(_path(entry["path"]), int(entry["timestamp"]))
-                for entry in entries
-                if entry["batchId"] == step
-            ]
+            return [planned_file(entry) for entry in entries if entry["batchId"] == step]
     return []
 
 
