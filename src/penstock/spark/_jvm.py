@@ -293,6 +293,25 @@ def case_sensitive_clone(spark: SparkSession) -> SparkSession:
     return SparkSession(spark.sparkContext, clone)
 
 
+def avro_schema_reader(spark: SparkSession) -> Callable[[str], str]:
+    """Returns a function that reads the schema in the header of an Avro file, as JSON text.
+
+    It raises Py4JJavaError for a file that is no Avro file.
+    """
+    java = jvm(spark)
+    settings = java_session(spark).sessionState().newHadoopConf()
+
+    def schema_of(path: str) -> str:
+        file = java.org.apache.avro.mapred.FsInput(java.org.apache.hadoop.fs.Path(path), settings)
+        try:
+            generic = java.org.apache.avro.generic.GenericDatumReader()
+            return str(java.org.apache.avro.file.DataFileReader.openReader(file, generic).getSchema().toString())
+        finally:
+            file.close()
+
+    return schema_of
+
+
 def activate(spark: SparkSession) -> None:
     """Makes `spark` the active session of this thread, so that `SparkSession.getActiveSession()` finds it."""
     jvm(spark).org.apache.spark.sql.SparkSession.setActiveSession(java_session(spark))

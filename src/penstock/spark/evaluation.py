@@ -21,7 +21,7 @@ from penstock.spark import _jvm
 from penstock.spark.expectations import ObservedExpectations, observe_expectations
 from penstock.spark.outside import Outside, SourcePlace
 from penstock.spark.read_hooks import handling_reads
-from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader
+from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader, with_destination
 from penstock.spark.sources.files import file_options
 from penstock.spark.sources.kafka import broker_addresses
 from penstock.spark.sources.stream_read import Load, StreamRead
@@ -224,6 +224,7 @@ class Evaluation:
             self.note(Input(asked, description, streaming=True, name=name))
             more = self.more_options(read.format)
             if read.format.casefold() == "cloudfiles":
+                read = with_destination(read, lambda path: map_path(path, self.settings))
                 frame, source = load_auto_loader(
                     spark,
                     replace(read, options={**read.options, **more}),

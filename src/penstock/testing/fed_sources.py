@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType, _parse_datatype_string
 from penstock.errors import ConfigError, DataError, DefinitionError, PenstockError, did_you_mean
 from penstock.graph.identifier import Identifier
 from penstock.spark.outside import SourcePlace
-from penstock.spark.sources.auto_loader import load_auto_loader
+from penstock.spark.sources.auto_loader import load_auto_loader, without_cleaning
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.native import native_load
 from penstock.spark.sources.stream_read import Load, StreamRead
@@ -221,7 +221,7 @@ class FedSources:
         given = self._schemas.get(place.dataset.casefold())
         wanted = _struct(given) if given is not None else None
         folder = self._folder_of(place)
-        options = {name: value for name, value in read.options.items() if name.casefold() != "path"}
+        options = {name: value for name, value in without_cleaning(read.options).items() if name.casefold() != "path"}
         known = {name.casefold(): value for name, value in options.items()}
         if files not in _WRITTEN:
             columns = wanted or _declared_schema(read, load, place)

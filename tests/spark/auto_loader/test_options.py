@@ -45,7 +45,6 @@ def test_validation_of_names_can_be_switched_off() -> None:
         ("cloudFiles.useNotifications", "true"),
         ("cloudFiles.useManagedFileEvents", "true"),
         ("cloudFiles.allowOverwrites", "true"),
-        ("cloudFiles.cleanSource", "DELETE"),
         ("cloudFiles.queueUrl", "q"),
         ("cleanSource", "archive"),
         ("readerCaseSensitive", "false"),
@@ -81,12 +80,22 @@ def test_a_bad_value_is_named(option: str, value: str) -> None:
     assert (error.facts["option"], error.facts["value"]) == (option, value)
 
 
+@pytest.mark.parametrize(
+    ("source_format", "column", "schema"), [("parquet", "v", None), ("json", "v", "id INT"), ("json", " ", None)]
+)
+def test_where_records_cannot_be_a_variant(source_format: str, column: str, schema: str | None) -> None:
+    error = refused(schema, cloudFiles__format=source_format, singleVariantColumn=column)
+    assert error.condition == "AUTO_LOADER_INVALID_OPTION"
+    assert (error.facts["option"], error.facts["value"]) == ("singleVariantColumn", column)
+
+
 def test_harmless_values_and_options_without_effect_pass() -> None:
     options = {
         "CLOUDFILES.FORMAT": "JSON",
         "cloudFiles.useNotifications": "false",
         "cloudFiles.allowOverwrites": "FALSE",
         "cloudFiles.cleanSource": "OFF",
+        "cloudFiles.cleanSource.waitForCompletion": "true",
         "cloudFiles.backfillInterval": "1 day",
         "cloudFiles.useIncrementalListing": "auto",
     }
@@ -94,7 +103,9 @@ def test_harmless_values_and_options_without_effect_pass() -> None:
 
 
 def test_format_path_and_mode_are_checked() -> None:
-    assert refused(cloudFiles__format="avro").condition == "AUTO_LOADER_UNSUPPORTED_FORMAT"
+    assert refused(cloudFiles__format="xls").condition == "AUTO_LOADER_UNSUPPORTED_FORMAT"
+    assert refused(cloudFiles__format="xml").facts["option"] == "rowTag"
+    assert parse_options(StreamRead("cloudFiles", {"cloudFiles.format": "BINARYFILE"}, None, "/p")).fixed_columns
     with_schema = refused(schema="id INT", cloudFiles__schemaEvolutionMode="addNewColumns")
     assert with_schema.condition == "AUTO_LOADER_EVOLUTION_WITH_SCHEMA"
     for read in (StreamRead("cloudFiles", {}, None, "/p"), StreamRead("cloudFiles", {"cloudFiles.format": "json"})):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from tests.spark.auto_loader.conftest import Landing
 
 from penstock.errors import DataError, DefinitionError
+from penstock.spark.sources.auto_loader import looked_at_files
 
 Build = Callable[..., Landing]
 
@@ -27,11 +29,17 @@ def test_parquet_keeps_its_types_and_takes_in_new_columns(landing: Build) -> Non
     assert it.rows("id", "name", "_rescued_data") == [(1, None, None), (2, None, None), (3, "c", None)]
 
 
-def test_a_parquet_file_that_arrives_after_the_start_stops_the_batch_and_is_looked_at(landing: Build) -> None:
+@pytest.mark.parametrize("most_paths", [10_000, 0])
+def test_a_file_that_arrives_after_the_start_stops_the_batch_and_is_looked_at(
+    landing: Build, monkeypatch: pytest.MonkeyPatch, most_paths: int
+) -> None:
+    monkeypatch.setattr(looked_at_files, "_MOST_PATHS", most_paths)
     it = landing("parquet")
     put_parquet(it, "1.parquet", id=[1])
     frame, source = it.load()
     put_parquet(it, "2.parquet", id=[2], name=["b"])
+    if most_paths:  # as one that was written long ago and is moved in now
+        os.utime(it.files / "2.parquet", (1, 1))
     options = {"checkpointLocation": str(it.root / "checkpoint"), "mergeSchema": "true"}
     writer = frame.writeStream.format("delta").options(**options).trigger(availableNow=True)
     query = writer.start(str(it.root / "table"))

@@ -12,13 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
 from penstock.spark.read_hooks import handling_reads
-from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader
+from penstock.spark.sources.auto_loader import CLEAN_SOURCE, AutoLoaderSource, load_auto_loader
 from penstock.spark.sources.files import file_options
 from penstock.spark.sources.kafka import broker_addresses, check_brokers
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.storage import StorageLayout
 
 _SCHEMAS = "_penstock_schemas"  # in a schemaLocation, which often is the checkpoint too
+_SEVERAL_QUERIES = "several queries of a script may read the same files; a table of a pipeline can clean its source"
 _NOT_YET = {
     "kinesis": "Kinesis comes with a later version; until then copy the stream into Kafka or files",
     "eventhubs": "its Kafka endpoint: format('kafka') with <namespace>.servicebus.windows.net:9093",
@@ -74,6 +75,11 @@ class ScriptReads:
         """A script may do anything."""
 
     def _auto_loader(self, spark: SparkSession, read: StreamRead) -> DataFrame:
+        cleaning = read.option(CLEAN_SOURCE) or "OFF"
+        if cleaning.strip().upper() != "OFF":
+            raise DefinitionError(
+                "AUTO_LOADER_UNSUPPORTED_OPTION", option=CLEAN_SOURCE, value=cleaning, reason=_SEVERAL_QUERIES
+            )
         path = (read.path or read.option("path") or "").rstrip("/")
         # Two folders may end alike, and a name is a folder's too, of limited length.
         name = f"{re.sub(r'[^A-Za-z0-9_]+', '_', path.rpartition('/')[2])[:40]}_{zlib.crc32(path.encode()):08x}"

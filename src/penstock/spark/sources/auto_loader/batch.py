@@ -10,10 +10,11 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.spark.sources.auto_loader import option_names
 from penstock.spark.sources.auto_loader.discovery import list_files
 from penstock.spark.sources.auto_loader.inference import infer_first_version
-from penstock.spark.sources.auto_loader.load import given_version
+from penstock.spark.sources.auto_loader.load import unstored_version
+from penstock.spark.sources.auto_loader.looked_at_files import with_columns_of
+from penstock.spark.sources.auto_loader.modified_times import check_times, within_times
 from penstock.spark.sources.auto_loader.options import EvolutionMode, parse_options
 from penstock.spark.sources.auto_loader.records import file_rows
 from penstock.spark.sources.stream_read import StreamRead
@@ -35,29 +36,32 @@ _COMPRESSED: Final = {".bz2", ".deflate", ".gz", ".lz4", ".snappy", ".zst"}
 def load_files(spark: SparkSession, read: StreamRead) -> DataFrame:
     """Returns a batch DataFrame with the columns and the rescued data of the same streaming read.
 
-    The columns are inferred at each call and kept nowhere; a field that the sample did not show is rescued. A
-    format that Auto Loader does not serve is read by Spark alone, without rescued data. The caller suspends its read
-    handler (`handling_reads(None)`).
+    The columns are inferred at each call and kept nowhere; a field that the sample did not show is rescued. The
+    caller suspends its read handler (`handling_reads(None)`).
 
     Raises:
         DefinitionError: the AUTO_LOADER_… conditions of the options, PATH_NOT_FOUND,
             CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE.
     """
-    source_format = (read.option("cloudFiles.format") or "").casefold()
-    if source_format not in option_names.FORMATS:
-        return _read_by_spark(spark, read, source_format)
     options = parse_options(read)
     if options.fails_on_unknown:
         options = replace(options, mode=EvolutionMode.RESCUE)
+    check_times(spark, options)
     listing = list_files(spark, options)
     given = read.schema is not None
-    version = given_version(spark, read, options, listing) if given else infer_first_version(spark, options, listing)
+    if given or options.variant_column is not None:
+        version = unstored_version(spark, read, options, listing)
+        if options.looks_at_files:
+            version = with_columns_of(spark, options, version, [file.path for file in listing.files])
+    else:
+        version = infer_first_version(spark, options, listing)
 
     def native(kind: str, settings: Mapping[str, str], schema: StructType) -> DataFrame:
-        return spark.read.format(kind).options(**settings).schema(schema).load(options.path)
+        rows = spark.read.format(kind).options(**settings).schema(schema).load(options.path)
+        return within_times(rows, options)
 
-    if options.format == "text" or (given and options.rescued_column is None):
-        return native(options.format, options.reader, StructType([*version.columns, *version.partitions]))
+    if options.fixed_columns or (given and options.rescued_column is None):
+        return native(options.reader_format, options.reader, StructType([*version.columns, *version.partitions]))
     return file_rows(options, version, native, source_name="files", checked=None)
 
 
@@ -75,15 +79,3 @@ def only_format_of(spark: SparkSession, path: str) -> str | None:
             suffixes.pop()
         found.add(_FORMATS.get(suffixes[-1]) if suffixes else None)
     return found.pop() if len(found) == 1 else None
-
-
-def _read_by_spark(spark: SparkSession, read: StreamRead, source_format: str) -> DataFrame:
-    settings = {
-        name: value
-        for name, value in read.options.items()
-        if not name.casefold().startswith(option_names.PREFIX.casefold())
-    }
-    reader = spark.read.format(source_format).options(**settings)
-    if read.schema is not None:
-        reader = reader.schema(read.schema)
-    return reader.load(read.path)

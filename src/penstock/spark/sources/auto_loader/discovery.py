@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -11,7 +12,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.errors import DefinitionError
+from penstock.graph.sql_names import literal
 from penstock.spark._jvm import analyzed_plan
+from penstock.spark.sources.auto_loader.modified_times import time_options
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 
 # These decide which files a read sees; everything else decides how they are parsed.
@@ -39,7 +42,7 @@ class Listing:
 
 
 def list_files(spark: SparkSession, options: AutoLoaderOptions) -> Listing:
-    """Lists the source's folder with Spark's rules: globs, hidden files, pathGlobFilter.
+    """Lists the source's folder with Spark's rules: globs, hidden files, pathGlobFilter, modification times.
 
     Runs on the driver; Spark starts a job for it only when there are many folders.
 
@@ -47,6 +50,7 @@ def list_files(spark: SparkSession, options: AutoLoaderOptions) -> Listing:
         DefinitionError: PATH_NOT_FOUND.
     """
     chosen = {name: value for name, value in options.reader.items() if name.casefold() in _LISTING_OPTIONS}
+    chosen |= time_options(options)
     try:
         frame = spark.read.format("text").options(**chosen).load(options.path)
     except AnalysisException as error:
@@ -65,6 +69,13 @@ def list_files(spark: SparkSession, options: AutoLoaderOptions) -> Listing:
 def literal_path(path: str) -> str:
     """Returns `path` so that Spark's readers take it literally, although it may hold glob characters."""
     return re.sub(r"([\\*?{}\[\]])", r"\\\1", path)
+
+
+def one_of_files_sql(paths: Iterable[str]) -> str:
+    """Returns SQL that tells whether a row comes from one of the files; `paths` as `list_files` has them."""
+    listed = ", ".join(literal(path) for path in sorted(paths))
+    # In a URL a plus sign is itself; to url_decode it is a blank.
+    return f"url_decode(replace(_metadata.file_path, '+', '%2B')) IN ({listed})" if listed else "false"
 
 
 def path_of_uri(uri: str) -> str:

@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from penstock.errors import DefinitionError
 from penstock.spark._jvm import case_sensitive_clone
+from penstock.spark.sources.auto_loader.avro_headers import avro_schemas
 from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, read_headers, unambiguous_names
 from penstock.spark.sources.auto_loader.discovery import Listing, literal_path
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.sample import sample
 from penstock.spark.sources.auto_loader.schema_hints import apply_hints
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
-from penstock.spark.sources.auto_loader.schema_merge import merge_types, without_case_twins
+from penstock.spark.sources.auto_loader.schema_merge import (
+    fields_with_several_values,
+    merge_types,
+    union_of,
+    without_case_twins,
+)
 from penstock.spark.translate import failure_messages
 
 _CORRUPT = "__penstock_corrupt"
-_TEXT = StructType([StructField("value", StringType())])
+_FIXED: Final = {
+    "binaryFile": StructType(
+        [
+            StructField("path", StringType()),
+            StructField("modificationTime", TimestampType()),
+            StructField("length", LongType()),
+            StructField("content", BinaryType()),
+        ]
+    ),
+    "text": StructType([StructField("value", StringType())]),
+}
 
 
 def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing: Listing) -> SchemaVersion:
@@ -32,14 +49,17 @@ def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing
             AUTO_LOADER_TYPE_CONFLICT.
     """
     reason = "first inference"
-    if options.format == "text":
-        return SchemaVersion(1, _TEXT, listing.partitions, reason)
-    files = [file.path for file in sample(spark, options, listing.files)]
+    if options.fixed_columns:
+        return SchemaVersion(1, _FIXED[options.format], listing.partitions, reason)
+    # What these files have and the schema has not would be left out without a word.
+    chosen = listing.files if options.looks_at_files else sample(spark, options, listing.files)
+    files = [file.path for file in chosen]
     if not files:
         raise DefinitionError("CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE", path=options.path)
     found = infer_columns(spark, options, files)
     partitions = _hinted_partitions(listing.partitions, options)
     columns = _without(apply_hints(_without(found, partitions), options.schema_hints), partitions)
+    check_repeated(options, columns, found)
     version = SchemaVersion(1, columns, partitions, reason)
     if options.format == "csv" and options.reader_flag("header", default=True):
         headers = distinct_headers(read_headers(spark, options, files))
@@ -54,17 +74,40 @@ def infer_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequen
     """Returns the columns of `files`, without hints; strings unless types are inferred.
 
     Raises:
-        DefinitionError: AUTO_LOADER_TYPE_CONFLICT (parquet).
+        DefinitionError: AUTO_LOADER_TYPE_CONFLICT (avro, orc, parquet).
+        DataError: AUTO_LOADER_FILE_UNREADABLE (avro).
     """
     match options.format:
         case "json":
-            return _infer_json(spark, options, files)
+            found = _infer_records(spark, options, files, dict(options.reader))
+            if options.infer_types:
+                return found
+            return StructType([StructField(field.name, StringType()) for field in found.fields])
+        case "xml":
+            return _infer_records(spark, options, files, {**options.reader, "inferSchema": str(options.infer_types)})
         case "csv":
             return _infer_csv(spark, options, files)
-        case "parquet":
-            return _infer_parquet(spark, options, files)
+        case "avro":
+            return _infer_avro(spark, options, files)
+        case "orc" | "parquet":
+            return _infer_by_footers(spark, options, files)
         case _:
-            return _TEXT
+            return _FIXED[options.format]
+
+
+def check_repeated(options: AutoLoaderOptions, columns: StructType, found: StructType) -> None:
+    """Refuses XML elements that occur several times in a record where the schema has room for one.
+
+    Spark's reader keeps the last of them.
+
+    Raises:
+        DefinitionError: AUTO_LOADER_TYPE_CONFLICT.
+    """
+    repeated = next(fields_with_several_values(columns, found), None) if options.format == "xml" else None
+    if repeated is not None:
+        detail = f"'{repeated}' occurs several times in a record, and the schema has one value for it; with the hint "
+        detail += f"'{repeated} ARRAY<…>' and --full-refresh it is a list"
+        raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=detail)
 
 
 def has_json_arrays(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> bool:
@@ -75,20 +118,21 @@ def has_json_arrays(spark: SparkSession, options: AutoLoaderOptions, files: Sequ
     return not lines.where("startswith(ltrim(value), '[')").isEmpty()
 
 
-def _infer_json(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
+def _infer_records(
+    spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str], settings: dict[str, str]
+) -> StructType:
+    """Returns the columns of JSON or XML records, as Spark's reader finds them."""
     paths = [literal_path(path) for path in files]
-    settings = {**options.reader, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    settings |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     try:
-        inferred = spark.read.options(**settings).json(paths).schema
+        inferred = spark.read.format(options.reader_format).options(**settings).load(paths).schema
     except AnalysisException as error:
         if error.getCondition() != "COLUMN_ALREADY_EXISTS":
             raise
         # Names that differ only in case; the second spelling is rescued, as no table could hold both.
-        inferred = case_sensitive_clone(spark).read.options(**settings).json(paths).schema
-    fields = [field for field in without_case_twins(inferred).fields if field.name != _CORRUPT]
-    if options.infer_types:
-        return StructType(fields)
-    return StructType([StructField(field.name, StringType()) for field in fields])
+        reader = case_sensitive_clone(spark).read.format(options.reader_format)
+        inferred = reader.options(**settings).load(paths).schema
+    return StructType([field for field in without_case_twins(inferred).fields if field.name != _CORRUPT])
 
 
 def _infer_csv(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
@@ -111,10 +155,22 @@ def _infer_csv(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[
     return merge_types(found)
 
 
-def _infer_parquet(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
-    reader = spark.read.options(**{**options.reader, "mergeSchema": "true"})
+def _infer_avro(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
+    """Spark infers from one file; so from one of each schema that the headers spell."""
+    by_schema: dict[str, str] = {}
+    for path, schema in avro_schemas(spark, options, files):
+        by_schema.setdefault(schema, path)
+    reader = spark.read.format(options.reader_format).options(**options.reader)
     try:
-        schema = reader.parquet(*[literal_path(path) for path in files]).schema
+        return union_of(reader.load(literal_path(path)).schema for path in by_schema.values())
+    except ValueError as error:
+        raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=str(error)) from error
+
+
+def _infer_by_footers(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
+    reader = spark.read.format(options.reader_format).options(**{**options.reader, "mergeSchema": "true"})
+    try:
+        schema = reader.load([literal_path(path) for path in files]).schema
     except (PySparkException, Py4JJavaError) as error:
         conflicts = [message for message in failure_messages(error) if "CANNOT_MERGE" in message]
         if not conflicts:

@@ -8,23 +8,24 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType, _parse_datatype_string
 
-from penstock.graph.sql_names import literal
-from penstock.spark.sources.auto_loader.discovery import Listing, list_files, path_of_uri
+from penstock.spark.sources.auto_loader.discovery import Listing, list_files, one_of_files_sql
 from penstock.spark.sources.auto_loader.inference import has_json_arrays, infer_first_version
 from penstock.spark.sources.auto_loader.limits import limit_options, needs_sizes
+from penstock.spark.sources.auto_loader.looked_at_files import look_at_files, note_looked_at
+from penstock.spark.sources.auto_loader.modified_times import check_times, within_times
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, parse_options
-from penstock.spark.sources.auto_loader.parquet_records import checks_footers, look_at_footers
 from penstock.spark.sources.auto_loader.records import file_rows
 from penstock.spark.sources.auto_loader.sample import sample
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource
+from penstock.spark.sources.auto_loader.variant_records import variant_version
 from penstock.spark.sources.native import native_load
 from penstock.spark.sources.stream_read import StreamRead
 
 _EXISTING: Final = "_existing_files"
 
 # `validate` writes nothing, and a dataset function is called more than once; one inference a process is enough.
-_inferred: dict[tuple[object, ...], SchemaVersion] = {}
+_inferred: dict[tuple[object, ...], tuple[SchemaVersion, Listing]] = {}
 
 
 def load_auto_loader(
@@ -45,37 +46,40 @@ def load_auto_loader(
     Raises:
         DefinitionError: the AUTO_LOADER_… conditions of the options, PATH_NOT_FOUND,
             CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE.
-        DataError: UNKNOWN_FIELD_EXCEPTION (parquet, mode failOnNewColumns).
+        DataError: UNKNOWN_FIELD_EXCEPTION (avro, orc, parquet and xml in mode failOnNewColumns),
+            AUTO_LOADER_FILE_UNREADABLE (avro).
         StateError: AUTO_LOADER_SCHEMA_UNREADABLE.
     """
     options = parse_options(read)
+    check_times(spark, options)
     log = SchemaLog(schema_location)
+    stored: SchemaVersion | None = None
     listing: Listing | None = None
-    if read.schema is not None:
+    if options.variant_column is not None or read.schema is not None:
         listing = list_files(spark, options)
-        version = given_version(spark, read, options, listing)
+        version = unstored_version(spark, read, options, listing)
     else:
         stored = log.latest()
-        if stored is None or needs_sizes(options) or checks_footers(options):
+        if stored is None or needs_sizes(options) or options.looks_at_files:
             listing = list_files(spark, options)
         version = stored or _first_version(spark, options, listing or Listing((), StructType()), log, persist=persist)
-    if checks_footers(options) and listing is not None:
-        version = look_at_footers(spark, options, version, listing, log, persist=persist)
+    if options.looks_at_files and listing is not None and (stored is not None or read.schema is not None):
+        version = look_at_files(spark, options, version, listing, log, persist=persist)
 
     sizes = [file.size for file in listing.files] if listing is not None else []
     source_options = {**limit_options(options, sizes), "maxFileAge": options.max_file_age}
+
+    def native(kind: str, settings: Mapping[str, str], schema: StructType) -> DataFrame:
+        settings = {**settings, **source_options}
+        rows = native_load(spark, kind, settings, schema, options.path, source_name=source_name)
+        return within_times(rows, options)
+
     plain = read.schema is not None and options.rescued_column is None and not options.fails_on_unknown
-    if plain or options.format == "text":
-        settings = {**options.reader, **source_options}
+    if plain or options.fixed_columns:
         schema = StructType([*version.columns.fields, *version.partitions.fields])
-        frame = native_load(spark, options.format, settings, schema, options.path, source_name=source_name)
+        frame = native(options.reader_format, options.reader, schema)
     else:
-
-        def native(kind: str, settings: Mapping[str, str], schema: StructType) -> DataFrame:
-            settings = {**settings, **source_options}
-            return native_load(spark, kind, settings, schema, options.path, source_name=source_name)
-
-        checked = listing if checks_footers(options) else None
+        checked = listing if options.looks_at_files else None
         frame = file_rows(options, version, native, source_name=source_name, checked=checked)
     if not options.include_existing:
         frame = _without_existing(spark, frame, options, log, persist=persist)
@@ -85,27 +89,17 @@ def load_auto_loader(
         schema_location=schema_location,
         options=options,
         version=version,
-        given_schema=read.schema is not None,
+        given_schema=read.schema is not None or options.variant_column is not None,
     )
     return frame, source
 
 
-def _first_version(
-    spark: SparkSession, options: AutoLoaderOptions, listing: Listing, log: SchemaLog, *, persist: bool
+def unstored_version(
+    spark: SparkSession, read: StreamRead, options: AutoLoaderOptions, listing: Listing
 ) -> SchemaVersion:
-    key = (log.location, options.path, options.format, options.infer_types, options.schema_hints,
-           options.partition_columns, tuple(sorted(options.reader.items())))  # fmt: skip
-    version = _inferred.get(key) or infer_first_version(spark, options, listing)
-    if persist:
-        log.write(version)
-        _inferred.pop(key, None)
-    else:
-        _inferred[key] = version
-    return version
-
-
-def given_version(spark: SparkSession, read: StreamRead, options: AutoLoaderOptions, listing: Listing) -> SchemaVersion:
-    """Returns the version that `.schema(…)` stands for."""
+    """Returns the version that `.schema(…)` or `singleVariantColumn` stands for."""
+    if options.variant_column is not None:
+        return variant_version(options, listing.partitions)
     given = read.schema if isinstance(read.schema, StructType) else _parse_datatype_string(str(read.schema))
     assert isinstance(given, StructType)
     found = {field.name.casefold() for field in listing.partitions.fields}
@@ -121,6 +115,22 @@ def given_version(spark: SparkSession, read: StreamRead, options: AutoLoaderOpti
     )
 
 
+def _first_version(
+    spark: SparkSession, options: AutoLoaderOptions, listing: Listing, log: SchemaLog, *, persist: bool
+) -> SchemaVersion:
+    key = (log.location, options.path, options.format, options.infer_types, options.schema_hints,
+           options.partition_columns, tuple(sorted(options.reader.items())))  # fmt: skip
+    version, looked_at = _inferred.get(key) or (infer_first_version(spark, options, listing), listing)
+    if persist:
+        log.write(version)
+        if options.looks_at_files:
+            note_looked_at(log, looked_at)
+        _inferred.pop(key, None)
+    else:
+        _inferred[key] = (version, looked_at)
+    return version
+
+
 def _without_existing(
     spark: SparkSession, frame: DataFrame, options: AutoLoaderOptions, log: SchemaLog, *, persist: bool
 ) -> DataFrame:
@@ -130,10 +140,7 @@ def _without_existing(
     """
     existing = log.read_paths(_EXISTING)
     if existing is None:
-        existing = frozenset(path_of_uri(file.path) for file in list_files(spark, options).files)
+        existing = frozenset(file.path for file in list_files(spark, options).files)
         if persist:
             log.write_paths(_EXISTING, existing)
-    if not existing:
-        return frame
-    paths = ", ".join(literal(path) for path in sorted(existing))
-    return frame.where(f"url_decode(replace(_metadata.file_path, '+', '%2B')) NOT IN ({paths})")
+    return frame.where(f"NOT {one_of_files_sql(existing)}") if existing else frame

@@ -6,9 +6,27 @@ from typing import Final
 
 PREFIX: Final = "cloudFiles."
 
-FORMATS: Final = ("csv", "json", "parquet", "text")
+FORMATS: Final = ("avro", "binaryFile", "csv", "json", "orc", "parquet", "text", "xml")
+
+# Spark has the reader itself; only its short name comes with another jar.
+READERS: Final = {"avro": "org.apache.spark.sql.avro.AvroFileFormat"}
+
+# For a record that does not fit, Spark's other XML parser gives the text of the whole file.
+READER_DEFAULTS: Final = {"xml": {"useLegacyXMLParser": "true"}}
+
+# Their columns are always the same ones.
+FIXED_COLUMNS: Final = ("binaryFile", "text")
+
+# Spark's readers of these take the columns that they are asked for and do not tell what else a file has.
+SILENT: Final = ("avro", "orc", "parquet", "xml")
+
+# These can be read as one VARIANT a record.
+AS_VARIANT: Final = ("csv", "json", "xml")
 
 SUPPORTED: Final = (
+    "cloudFiles.cleanSource",
+    "cloudFiles.cleanSource.moveDestination",
+    "cloudFiles.cleanSource.retentionDuration",
     "cloudFiles.format",
     "cloudFiles.includeExistingFiles",
     "cloudFiles.inferColumnTypes",
@@ -22,17 +40,17 @@ SUPPORTED: Final = (
     "cloudFiles.validateOptions",
 )
 
-# Their effect is what happens here anyway: every trigger lists the whole folder, with Spark's globs,
-# and the versions of a schema lie in the storage, so that a full refresh begins new ones.
+# Their effect is what happens here anyway: every trigger lists the whole folder, with Spark's globs; the
+# versions of a schema lie in the storage, so that a full refresh begins new ones; a run ends when it has cleaned.
 WITHOUT_EFFECT: Final = (
     "cloudFiles.backfillInterval",
+    "cloudFiles.cleanSource.waitForCompletion",
     "cloudFiles.schemaLocation",
     "cloudFiles.useIncrementalListing",
     "cloudFiles.useStrictGlobber",
 )
 
 _NOTIFICATIONS = "files are found by listing the folder; there is no notification queue"
-_CLEANING = "Penstock never moves or deletes source files"
 
 # Refused unless the value is the one that switches the feature off.
 REFUSED: Final[dict[str, tuple[str, str]]] = {
@@ -42,25 +60,10 @@ REFUSED: Final[dict[str, tuple[str, str]]] = {
         "false",
         "a path is read once, so that no row comes twice; write changed files under a new name",
     ),
-    "cloudFiles.cleanSource": ("off", _CLEANING),
-    "cleanSource": ("off", _CLEANING),
-    "cloudFiles.cleanSource.retentionDuration": ("", _CLEANING),
-    "cloudFiles.cleanSource.moveDestination": ("", _CLEANING),
-    "cloudFiles.cleanSource.waitForCompletion": ("false", _CLEANING),
+    "cleanSource": ("off", "it is Spark's, which does not wait for a retention; set cloudFiles.cleanSource"),
+    "sourceArchiveDir": ("", "it is Spark's; set cloudFiles.cleanSource.moveDestination"),
     "readerCaseSensitive": ("true", "fields are matched by their exact name; other spellings go to the rescued data"),
-    "singleVariantColumn": (
-        "",
-        "read the files with format('json') and singleVariantColumn, or let the columns be inferred",
-    ),
     "badRecordsPath": ("", "malformed records are kept in the rescued data column"),
-    "modifiedAfter": (
-        "",
-        "Spark's streaming file source has no time filter; filter on _metadata.file_modification_time",
-    ),
-    "modifiedBefore": (
-        "",
-        "Spark's streaming file source has no time filter; filter on _metadata.file_modification_time",
-    ),
 } | {
     f"cloudFiles.{name}": ("", _NOTIFICATIONS)
     for name in (
@@ -96,4 +99,14 @@ REFUSED: Final[dict[str, tuple[str, str]]] = {
 SECRET_WORDS: Final = ("secret", "key", "connectionstring", "password", "token")
 
 # Read here, and not by Spark's reader.
-CONSUMED: Final = ("rescuedDataColumn", "maxFilesPerTrigger", "maxBytesPerTrigger", "maxFileAge", "path", "inferSchema")
+CONSUMED: Final = (
+    "rescuedDataColumn",
+    "maxFilesPerTrigger",
+    "maxBytesPerTrigger",
+    "maxFileAge",
+    "modifiedAfter",
+    "modifiedBefore",
+    "path",
+    "inferSchema",
+    "singleVariantColumn",
+)

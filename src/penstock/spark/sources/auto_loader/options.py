@@ -10,6 +10,7 @@ from typing import Final
 
 from penstock.errors import DefinitionError, did_you_mean
 from penstock.spark.sources.auto_loader import option_names as names
+from penstock.spark.sources.auto_loader.clean_source import CleanSource, parse_clean_source
 from penstock.spark.sources.files import NEVER_TOO_OLD
 from penstock.spark.sources.stream_read import StreamRead
 
@@ -36,6 +37,9 @@ class AutoLoaderOptions:
     `rescued_column` is None when there is no such column; `keeps_unknown` says whether unknown fields go there too
     (mode none drops them unless the column was asked for by name). `max_files` and `max_bytes` are per
     micro-batch, None when not set. `partition_columns` is None when they come from the path.
+    `variant_column` takes whole records, None when they have columns. Only files count that were modified after
+    `modified_after` and before `modified_before`, which Spark's SQL reads as timestamps. `clean` is None when files
+    stay.
     `reader` holds what is passed on to Spark's reader of the format, in the user's spelling.
     """
 
@@ -51,6 +55,10 @@ class AutoLoaderOptions:
     max_file_age: str
     include_existing: bool
     partition_columns: tuple[str, ...] | None
+    variant_column: str | None = None
+    modified_after: str | None = None
+    modified_before: str | None = None
+    clean: CleanSource | None = None
     reader: Mapping[str, str] = field(default_factory=dict)
 
     def reader_option(self, key: str, default: str = "") -> str:
@@ -67,6 +75,23 @@ class AutoLoaderOptions:
         """Whether a field that the schema does not know stops the batch."""
         return self.mode in {EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS}
 
+    @property
+    def reader_format(self) -> str:
+        """The name under which Spark finds the reader of the format."""
+        return names.READERS.get(self.format, self.format)
+
+    @property
+    def fixed_columns(self) -> bool:
+        """Whether the columns are the same ones whatever the files hold."""
+        return self.format in names.FIXED_COLUMNS
+
+    @property
+    def looks_at_files(self) -> bool:
+        """Whether the columns of each file are compared with the schema before it is read."""
+        if self.variant_column is not None or self.format not in names.SILENT:
+            return False
+        return self.mode is not EvolutionMode.NONE or self.keeps_unknown
+
 
 def parse_options(read: StreamRead) -> AutoLoaderOptions:
     """Checks the options of a cloudFiles read; called each time a dataset function is called.
@@ -82,7 +107,9 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
     path = read.path or read.option("path")
     if not path:
         raise DefinitionError("AUTO_LOADER_MISSING_OPTION", option="path", example=".load('path/of/the/files')")
-    mode = _mode(read)
+    source_format = _format(read)
+    variant = _variant_column(read, source_format)
+    mode = _mode(read) if variant is None else EvolutionMode.NONE
     asked = _either(read, "rescuedDataColumn")
     rescued = asked
     if rescued is None and (read.schema is None or mode is EvolutionMode.RESCUE):
@@ -90,7 +117,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
     partitions = read.option("cloudFiles.partitionColumns")
     return AutoLoaderOptions(
         path=path,
-        format=_format(read),
+        format=source_format,
         mode=mode,
         infer_types=_flag(read, "cloudFiles.inferColumnTypes", default=False),
         rescued_column=rescued,
@@ -101,7 +128,11 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         max_file_age=_either(read, "maxFileAge") or NEVER_TOO_OLD,
         include_existing=_flag(read, "cloudFiles.includeExistingFiles", default=True),
         partition_columns=None if partitions is None else tuple(p.strip() for p in partitions.split(",") if p.strip()),
-        reader=_reader_options(read),
+        variant_column=variant,
+        modified_after=read.option("modifiedAfter"),
+        modified_before=read.option("modifiedBefore"),
+        clean=parse_clean_source(read, path),
+        reader=_reader_options(read, source_format),
     )
 
 
@@ -137,14 +168,33 @@ def _format(read: StreamRead) -> str:
         raise DefinitionError(
             "AUTO_LOADER_MISSING_OPTION", option="cloudFiles.format", example=".option('cloudFiles.format', 'json')"
         )
-    if value.casefold() not in names.FORMATS:
+    known = next((name for name in names.FORMATS if name.casefold() == value.casefold()), None)
+    if known is None:
         raise DefinitionError(
             "AUTO_LOADER_UNSUPPORTED_FORMAT",
             format=value,
             supported=", ".join(names.FORMATS),
             suggestion=did_you_mean(value, names.FORMATS),
         )
-    return value.casefold()
+    if known == "xml" and read.option("rowTag") is None:
+        raise DefinitionError("AUTO_LOADER_MISSING_OPTION", option="rowTag", example=".option('rowTag', 'order')")
+    return known
+
+
+def _variant_column(read: StreamRead, source_format: str) -> str | None:
+    name = read.option("singleVariantColumn")
+    if name is None:
+        return None
+    expected = ""
+    if source_format not in names.AS_VARIANT:
+        expected = f"left out with the format {source_format}; {', '.join(names.AS_VARIANT)} can be read as VARIANT"
+    elif read.schema is not None:
+        expected = "left out where .schema(…) gives the columns"
+    elif not name.strip():
+        expected = "the name of a column"
+    if expected:
+        raise DefinitionError("AUTO_LOADER_INVALID_OPTION", option="singleVariantColumn", value=name, expected=expected)
+    return name
 
 
 def _mode(read: StreamRead) -> EvolutionMode:
@@ -205,10 +255,11 @@ def _either(read: StreamRead, option: str) -> str | None:
     return read.option(option) if prefixed is None else prefixed
 
 
-def _reader_options(read: StreamRead) -> dict[str, str]:
+def _reader_options(read: StreamRead, source_format: str) -> dict[str, str]:
     dropped = {name.casefold() for name in (*names.CONSUMED, *names.REFUSED)}
-    return {
+    given = {
         name: value
         for name, value in read.options.items()
         if name.casefold() not in dropped and not name.casefold().startswith(names.PREFIX.casefold())
     }
+    return {**names.READER_DEFAULTS.get(source_format, {}), **given}

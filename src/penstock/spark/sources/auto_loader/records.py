@@ -15,9 +15,11 @@ from penstock.spark.sources.auto_loader.csv_records import (
 )
 from penstock.spark.sources.auto_loader.discovery import Listing
 from penstock.spark.sources.auto_loader.json_records import json_rows, line_options
+from penstock.spark.sources.auto_loader.looked_at_files import stop_at_others
+from penstock.spark.sources.auto_loader.native_records import native_options, native_rows, native_schema
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
-from penstock.spark.sources.auto_loader.parquet_records import parquet_rows
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
+from penstock.spark.sources.auto_loader.variant_records import variant_options, variant_rows, variant_schema
 
 NativeRead = Callable[[str, Mapping[str, str], StructType], DataFrame]
 """Spark's own read of the source's files: in a format, with these options and this schema."""
@@ -33,8 +35,12 @@ def file_rows(
 ) -> DataFrame:
     """Returns the rows of the files that `native` reads, streaming or batch as that is.
 
-    `checked` is the listing whose footers were compared with `version`, None when none was.
+    `checked` are the files whose columns were compared with `version`; None asks for no such comparison.
     """
+    if options.variant_column is not None:
+        return variant_rows(
+            native(options.reader_format, variant_options(options), variant_schema(version)), version, options
+        )
     text_schema = StructType([StructField("value", StringType()), *version.partitions.fields])
     match options.format:
         case "json":
@@ -49,6 +55,7 @@ def file_rows(
             settings = same_header_options(options, by_name=bool(version.csv_headers))
             return same_header_rows(native("csv", settings, same_header_schema(version, options)), version, options)
         case _:
-            fields = [*version.columns.fields, *version.parquet_rescued.fields, *version.partitions.fields]
-            rows = native("parquet", dict(options.reader), StructType(fields))
-            return parquet_rows(rows, version, options, source_name, checked)
+            rows = native(options.reader_format, native_options(version, options), native_schema(version, options))
+            if checked is not None:
+                rows = stop_at_others(rows, checked, source_name)
+            return native_rows(rows, version, options, source_name)

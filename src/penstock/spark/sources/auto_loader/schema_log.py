@@ -19,8 +19,9 @@ class SchemaVersion:
     `columns` are the data columns without partition columns and without the rescued data column;
     `partitions` those that come from the path. `json_arrays`: records also come as JSON arrays.
     `csv_headers`: the headers seen, the one in use last; `csv_by_file`: files of several layouts
-    are mixed, so each is read by its own header. `parquet_rescued`: columns that files have and
-    that go to the rescued data. `number` 0 is a schema that is not stored (the user's own).
+    are mixed, so each is read by its own header. `rescued`: columns that files have and that go to the
+    rescued data; one that `columns` has too holds further fields inside. `number` 0 is a schema that is
+    not stored (the user's own).
     """
 
     number: int
@@ -30,7 +31,7 @@ class SchemaVersion:
     json_arrays: bool = False
     csv_headers: tuple[tuple[str, ...], ...] = ()
     csv_by_file: bool = False
-    parquet_rescued: StructType = StructType()  # noqa: RUF009 - never changed
+    rescued: StructType = StructType()  # noqa: RUF009 - never changed
 
     def followed_by(self, reason: str, **changes: Any) -> SchemaVersion:
         """Returns the next version with `changes`."""
@@ -47,7 +48,7 @@ class SchemaVersion:
             "json_arrays": self.json_arrays,
             "csv_headers": [list(header) for header in self.csv_headers],
             "csv_by_file": self.csv_by_file,
-            "parquet_rescued": self.parquet_rescued.jsonValue(),
+            "parquet_rescued": self.rescued.jsonValue(),  # the name that all versions of Penstock read
         }
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -63,7 +64,7 @@ class SchemaVersion:
             json_arrays=bool(document["json_arrays"]),
             csv_headers=tuple(tuple(header) for header in document["csv_headers"]),
             csv_by_file=bool(document["csv_by_file"]),
-            parquet_rescued=StructType.fromJson(document["parquet_rescued"]),
+            rescued=StructType.fromJson(document["parquet_rescued"]),
         )
 
 

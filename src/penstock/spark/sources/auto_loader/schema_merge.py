@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from pyspark.sql.types import (
     ArrayType,
     DataType,
     DoubleType,
+    FloatType,
     IntegerType,
     LongType,
     MapType,
@@ -15,6 +18,12 @@ from pyspark.sql.types import (
 )
 
 _NUMBERS: tuple[type[DataType], ...] = (IntegerType, LongType, DoubleType)
+# What Spark's Avro reader reads as another type.
+_WIDENING: tuple[tuple[type[DataType], type[DataType]], ...] = (
+    (IntegerType, LongType),
+    (IntegerType, DoubleType),
+    (FloatType, DoubleType),
+)
 
 
 def add_new_fields(known: StructType, found: StructType) -> StructType:
@@ -52,6 +61,31 @@ def new_field_paths(before: StructType, after: StructType, prefix: str = "") -> 
     return tuple(paths)
 
 
+def union_of(schemas: Iterable[StructType]) -> StructType:
+    """Returns the union of the schemas that files of one format carry; numbers widen as Spark's Avro reader can.
+
+    Raises:
+        ValueError: two types of one field have no common one; its text says which.
+    """
+    merged = StructType()
+    for schema in schemas:
+        merged = _union(merged, schema, "")
+    return merged
+
+
+def fields_with_several_values(known: StructType, found: StructType, prefix: str = "") -> Iterator[str]:
+    """Yields the dotted paths of the fields that are lists in `found` and have one value in `known`."""
+    kinds = {field.name: field.dataType for field in known.fields}
+    for field in found.fields:
+        old, new = kinds.get(field.name), field.dataType
+        while isinstance(old, ArrayType) and isinstance(new, ArrayType):
+            old, new = old.elementType, new.elementType
+        if isinstance(old, StructType) and isinstance(new, StructType):
+            yield from fields_with_several_values(old, new, f"{prefix}{field.name}.")
+        elif old is not None and isinstance(new, ArrayType):
+            yield prefix + field.name
+
+
 def without_case_twins(schema: StructType) -> StructType:
     """Returns `schema` with one of each group of names that differ only in case: the lower-case one, else the first."""
     chosen: dict[str, StructField] = {}
@@ -84,6 +118,36 @@ def _grown(known: DataType, found: DataType) -> DataType:
             return MapType(known.keyType, _grown(known.valueType, found.valueType), known.valueContainsNull)
         case _:
             return known
+
+
+def _union(left: StructType, right: StructType, prefix: str) -> StructType:
+    merged = {field.name.casefold(): field for field in left.fields}
+    for field in right.fields:
+        key = field.name.casefold()
+        if key in merged:
+            kind = _common(merged[key].dataType, field.dataType, prefix + field.name)
+            merged[key] = StructField(merged[key].name, kind)
+        else:
+            merged[key] = field
+    return StructType(list(merged.values()))
+
+
+def _common(left: DataType, right: DataType, path: str) -> DataType:
+    match left, right:
+        case StructType(), StructType():
+            return _union(left, right, f"{path}.")
+        case ArrayType(), ArrayType():
+            return ArrayType(_common(left.elementType, right.elementType, path))
+        case MapType(), MapType():
+            return MapType(left.keyType, _common(left.valueType, right.valueType, path))
+        case _ if left == right:
+            return left
+        case _ if (type(left), type(right)) in _WIDENING:
+            return right
+        case _ if (type(right), type(left)) in _WIDENING:
+            return left
+        case _:
+            raise ValueError(f"'{path}' is {left.simpleString()} in one and {right.simpleString()} in another")
 
 
 def _untwinned(kind: DataType) -> DataType:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
+from penstock.spark.sources.auto_loader.cleaning import Cleaned, clean_source
 from penstock.spark.sources.auto_loader.csv_headers import read_headers, unambiguous_names
 from penstock.spark.sources.auto_loader.failed_batch import failed_batch_files
 from penstock.spark.sources.auto_loader.inference import infer_columns
+from penstock.spark.sources.auto_loader.looked_at_files import NOT_LOOKED_AT
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, EvolutionMode
-from penstock.spark.sources.auto_loader.parquet_records import NOT_LOOKED_AT
 from penstock.spark.sources.auto_loader.schema_hints import apply_hints
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, new_field_paths
@@ -69,9 +71,26 @@ class AutoLoaderSource:
             return self._evolve_headers(spark, failed_batch_files(checkpoint_location, name))
         return None
 
+    def clean(self, checkpoint_location: str, stopped: Callable[[], bool], source_name: str | None = None) -> Cleaned:
+        """Deletes or moves the files that `cloudFiles.cleanSource` names, as far as they are committed.
+
+        The runtime calls it from the flow's thread, between batches and after the last one; `stopped` tells when it
+        shall leave the rest to the next call. It raises nothing for files that it cannot delete.
+        """
+        if self.options.clean is None:
+            return Cleaned()
+        return clean_source(
+            self.options.clean,
+            checkpoint=checkpoint_location,
+            source=source_name or self.source_name,
+            notes_location=self.schema_location,
+            stopped=stopped,
+        )
+
     def _evolve_fields(self, spark: SparkSession, reported: UnknownFields, files: tuple[str, ...]) -> Evolution | None:
-        late_footers = reported.fields == (NOT_LOOKED_AT,)
-        if late_footers:  # loading the source again looks at the new files; there is nothing to write
+        if reported.fields == (
+            NOT_LOOKED_AT,
+        ):  # loading the source again looks at the new files; there is nothing to write
             return Evolution(
                 self.source_name, self.version.number, (), self.version.columns, "new files; their columns are compared"
             )

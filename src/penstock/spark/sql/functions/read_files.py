@@ -15,9 +15,7 @@ from penstock.spark.sql.functions.table_function import TableFunctionCall
 
 _EXAMPLE: Final = "read_files('path/of/the/files', format => 'json')"
 
-_FORMATS: Final = ("avro", "binaryFile", "csv", "json", "orc", "parquet", "text", "xml")
-
-# Of each file format; modifiedAfter and modifiedBefore are refused by Auto Loader itself.
+# Of each file format.
 _OF_ANY_FORMAT: Final = (
     "basePath",
     "ignoreCorruptFiles",
@@ -42,7 +40,7 @@ def read_files(call: TableFunctionCall) -> DataFrame:
     arguments = call.bind("path")
     path = arguments.required("path", _EXAMPLE)
     schema = arguments.text("schema")
-    chosen = arguments.choice("format", _FORMATS)
+    chosen = arguments.choice("format", option_names.FORMATS)
     where = path if call.streaming else call.map_path(path)
     source_format = chosen or _format_of(call, where)
     auto_loader = {

@@ -1,0 +1,112 @@
+"""Rows of Spark's own readers: Avro, ORC, Parquet, XML."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
+
+from penstock.graph.sql_names import literal
+from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
+from penstock.spark.sources.auto_loader.sql_text import column, whole_record, with_file_path
+from penstock.spark.sources.auto_loader.unknown_fields import raise_malformed_sql
+
+_CORRUPT: Final = "__penstock_corrupt"
+_FILE: Final = "input_file_name()"
+
+
+def native_schema(version: SchemaVersion, options: AutoLoaderOptions) -> StructType:
+    """Returns the schema with which Spark reads the files: also what goes to the rescued data."""
+    larger = {field.name: field for field in version.rescued.fields}
+    columns = [larger.pop(field.name, field) for field in version.columns.fields]
+    corrupt = _corrupt_column(version, options)
+    if corrupt == _CORRUPT:
+        columns.append(StructField(_CORRUPT, StringType()))
+    return StructType([*columns, *larger.values(), *version.partitions.fields])
+
+
+def native_options(version: SchemaVersion, options: AutoLoaderOptions) -> dict[str, str]:
+    """Returns the options of Spark's reader."""
+    corrupt = _corrupt_column(version, options)
+    if corrupt is None:
+        return dict(options.reader)
+    own = {"mode", "columnnameofcorruptrecord"}
+    settings = {name: value for name, value in options.reader.items() if name.casefold() not in own}
+    mode = "DROPMALFORMED" if _mode(options) == "DROPMALFORMED" else "PERMISSIVE"
+    return {**settings, "mode": mode, "columnNameOfCorruptRecord": corrupt}
+
+
+def native_rows(rows: DataFrame, version: SchemaVersion, options: AutoLoaderOptions, source_name: str) -> DataFrame:
+    """Returns the rows in the columns of `version`, with the rescued data column if there is one."""
+    corrupt = _corrupt_column(version, options)
+    if corrupt is not None and _mode(options) == "FAILFAST":
+        fail = raise_malformed_sql(source_name, _FILE)
+        rows = rows.where(f"CASE WHEN {column(corrupt)} IS NOT NULL THEN {fail} ELSE true END")
+    larger = {field.name: field.dataType for field in version.rescued.fields}
+    names = itertools.count()
+    values = {
+        field.name: _without_more(column(field.name), larger.get(field.name, field.dataType), field.dataType, names)
+        for field in version.columns.fields
+    }
+    columns = [f"{value} AS {column(name)}" for name, value in values.items()]
+    columns.extend(column(field.name) for field in version.partitions.fields)
+    if options.rescued_column is not None:
+        columns.append(f"{_rescued(version, values, corrupt)} AS {column(options.rescued_column)}")
+    return rows.selectExpr(*columns)
+
+
+def _corrupt_column(version: SchemaVersion, options: AutoLoaderOptions) -> str | None:
+    """The column for records that do not fit, one of the user's if there is one; only XML has records as text."""
+    if options.format != "xml":
+        return None
+    chosen = options.reader_option("columnNameOfCorruptRecord", "_corrupt_record")
+    return chosen if chosen in version.columns.fieldNames() else _CORRUPT
+
+
+def _mode(options: AutoLoaderOptions) -> str:
+    return options.reader_option("mode", "PERMISSIVE").upper()
+
+
+def _without_more(value: str, kind: DataType, wanted: DataType, names: Iterator[int]) -> str:
+    """SQL for `value`, of type `kind`, without the fields inside that `wanted` has not."""
+    if kind == wanted:
+        return value
+    inner = f"x{next(names)}"
+    match kind, wanted:
+        case StructType(), StructType():
+            kinds = {field.name: field.dataType for field in kind.fields}
+            items = (
+                f"{literal(field.name)}, "
+                f"{_without_more(f'{value}.{column(field.name)}', kinds[field.name], field.dataType, names)}"
+                for field in wanted.fields
+            )
+            return f"IF({value} IS NULL, NULL, named_struct({', '.join(items)}))"
+        case ArrayType(), ArrayType():
+            return f"transform({value}, {inner} -> {_without_more(inner, kind.elementType, wanted.elementType, names)})"
+        case MapType(), MapType():
+            smaller = _without_more(inner, kind.valueType, wanted.valueType, names)
+            return f"transform_values({value}, (k{inner}, {inner}) -> {smaller})"
+        case _:
+            raise AssertionError((kind, wanted))
+
+
+def _rescued(version: SchemaVersion, values: dict[str, str], corrupt: str | None) -> str:
+    items = []
+    for field in version.rescued.fields:
+        name = column(field.name)
+        if field.name in values:  # it is there, and the fields inside of which the schema knows nothing are not
+            differs = f"to_json(struct({name} AS v)) <> to_json(struct({values[field.name]} AS v))"
+            name = f"IF({differs}, {name}, NULL)"
+        items.append((field.name, name))
+    document = "CAST(NULL AS STRING)"
+    if items:
+        present = " OR ".join(f"{value} IS NOT NULL" for _, value in items)
+        fields = ", ".join(f"{value} AS {column(name)}" for name, value in items)
+        document = f"CASE WHEN {present} THEN {with_file_path(f'to_json(struct({fields}))', _FILE)} END"
+    if corrupt is None:
+        return document
+    return f"IF({column(corrupt)} IS NOT NULL, {whole_record(column(corrupt), _FILE)}, {document})"
