@@ -18,6 +18,7 @@ from penstock.runtime.accepted_loss import was_asked_to_correct_data
 from penstock.runtime.accounting import StreamAccounts, report_accounts
 from penstock.runtime.board import TableProgress
 from penstock.runtime.change_target import with_merged
+from penstock.runtime.files_read import FilesRead
 from penstock.runtime.late_rows import KeptLateRows
 from penstock.runtime.lateness import with_measured_lateness
 from penstock.runtime.retry import Stopped
@@ -85,6 +86,7 @@ class StreamingFlow:
         self._checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.flow.name, stage.generation)
         self._late = KeptLateRows(stage, services, self._checkpoint)
         self._watermark = StandingWatermark(stage.flow, services)
+        self._files = FilesRead(stage.flow, services, self._checkpoint)
 
     def run(self) -> None:
         """Blocks until the flow has ended.
@@ -111,6 +113,7 @@ class StreamingFlow:
                 continue
             except Stopped:
                 self._late.keep()
+                self._files.after_stop()
                 raise
             return
 
@@ -140,6 +143,7 @@ class StreamingFlow:
             remove_unfinished_plan(self._checkpoint)
             self._late.catch_up()
             self._watermark.start()
+            self._files.before_start()
             query = self._start(built, writer, measured, follows=follows)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             self._await_end(query, built, recovery, follows=follows)
@@ -157,6 +161,7 @@ class StreamingFlow:
             if query is not None:
                 self._end(query)
         self._late.keep()
+        self._files.after_end(built)
         if self._has_run_again(writer):
             raise _Restart
         if recovery is not None and (batch := recovery.plan()) is not None:
@@ -248,6 +253,7 @@ class StreamingFlow:
                 self._stop_after_batch(query)
                 raise Stopped
             self._late.keep()
+            self._files.between_batches(built, self._batches)
             if not until_idle and recovery is not None and recovery.waits(query):
                 query.stop()
                 return

@@ -1,0 +1,35 @@
+"""The files that a streaming flow has read: looked at again, and taken out of their source where that is asked for."""
+
+from __future__ import annotations
+
+from penstock.graph.resolved import ResolvedFlow
+from penstock.runtime.services import FlowQuery, FlowServices
+from penstock.runtime.source_cleaning import SourceCleaning
+from penstock.runtime.unfinished_files import UnfinishedFiles
+
+
+class FilesRead:
+    """Of one flow; used by its thread alone."""
+
+    def __init__(self, flow: ResolvedFlow, services: FlowServices, checkpoint: str) -> None:
+        self._unfinished = UnfinishedFiles(flow, services, checkpoint)
+        self._cleaning = SourceCleaning(flow, services, checkpoint)
+
+    def before_start(self) -> None:
+        """Called before each start of the query."""
+        self._unfinished.start()
+
+    def between_batches(self, built: FlowQuery, batches: int) -> None:
+        """Called again and again while the query runs; `batches` have ended."""
+        self._unfinished.after_batches()
+        self._cleaning.after_batches(built, batches)
+
+    def after_end(self, built: FlowQuery) -> None:
+        """Called when the query has read all that there was."""
+        self._unfinished.look()
+        self._cleaning.clean(built)
+        self._cleaning.tell()
+
+    def after_stop(self) -> None:
+        """Called when the query was asked to stop."""
+        self._cleaning.tell()
