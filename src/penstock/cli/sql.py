@@ -26,15 +26,22 @@ def sql(
 ) -> None:
     """Query the pipeline's tables with Spark SQL.
 
-    All rows of the result are printed, so put a LIMIT on a query over a large table.
+    The view event_log is the event log, and cloud_files_state tells what became of each source file. All rows of the
+    result are printed, so put a LIMIT on a query over a large table.
     """
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     enter(config)
-    from penstock.runtime.query import run_sql
+    from penstock.events.reader import read_events
+    from penstock.observe.checkpoints.inventory import Inventory
+    from penstock.observe.source_files import SOURCE_FILE_COLUMNS, source_files
+    from penstock.runtime.query import View, run_sql
+
+    def files() -> list[tuple[object, ...]]:
+        return list(source_files(Inventory(config.storage, read_events(config.storage))))
 
     progress_lines()("Starting Spark …")
     with only_results_on_stdout():
-        columns, rows = run_sql(config, statement)
+        columns, rows = run_sql(config, statement, views={"cloud_files_state": View(SOURCE_FILE_COLUMNS, files)})
     print_rows(columns, rows, as_json=as_json)
     if not as_json:
         note(plural(len(rows), "row"))

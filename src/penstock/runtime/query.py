@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -19,17 +20,27 @@ from penstock.spark.translate import translate_analysis
 from penstock.storage import Storage
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a query may name beside the tables: columns as DDL, and the rows, asked for when it is named."""
+
+    columns: str
+    rows: Callable[[], Iterable[tuple[Any, ...]]]
+
+
 def run_sql(
     config: PipelineConfig,
     statement: str,
     *,
     progress: Callable[[str], None] | None = None,
     spark: SparkSession | None = None,
+    views: Mapping[str, View] | None = None,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Runs one query and returns its column names and all of its rows.
 
     Names resolve against the tables of the storage, then against Spark's catalog; `event_log` is the
-    pipeline's event log. A table with a row filter or masks is read through its enforcing view.
+    pipeline's event log. Each of `views` that the statement names is made first. A table with a row
+    filter or masks is read through its enforcing view.
 
     Raises:
         DefinitionError: the query cannot be parsed or analysed.
@@ -45,6 +56,9 @@ def run_sql(
         dataset=None,
     )
     _create_event_log_view(workspace)
+    for name, view in (views or {}).items():
+        if name in statement.casefold():
+            workspace.spark.createDataFrame(list(view.rows()), view.columns).createOrReplaceTempView(name)
     try:
         with handling_reads(reads):
             frame = workspace.spark.sql(statement)

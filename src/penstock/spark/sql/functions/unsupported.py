@@ -27,8 +27,8 @@ _REFUSED: Final[Mapping[str, tuple[str, str]]] = {
         "Use Pulsar's Kafka protocol handler (KoP) and STREAM read_kafka(…)",
     ),
     "cloud_files_state": (
-        "the files that Auto Loader has read are kept in the checkpoint by Spark",
-        "Select _metadata.file_path into the table, and query that",
+        "a pipeline does not read its own checkpoints",
+        "Ask 'penstock sql' for the view cloud_files_state, or select _metadata.file_path into the table",
     ),
     "event_log": ("a pipeline does not read its own event log", _EVENTS),
 }

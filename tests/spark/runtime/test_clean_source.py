@@ -1,0 +1,76 @@
+"""`cloudFiles.cleanSource` in a run: files go when their rows are in the table, and the next run does not miss them."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from tests.spark.pipeline_project import PipelineProject
+
+from penstock.events import Level, UpdateState
+from penstock.events.reader import read_events
+from penstock.observe.checkpoints.inventory import Inventory
+from penstock.observe.source_files import SOURCE_FILE_COLUMNS, source_files
+from penstock.runtime import UpdateOutcome
+from penstock.runtime.query import View, run_sql
+
+
+def _said(project: PipelineProject, update: UpdateOutcome) -> list[str]:
+    return [event.message for event in project.events(update) if "files of" in event.message]
+
+
+def test_files_whose_rows_are_in_the_table_are_moved(project: PipelineProject) -> None:
+    project.write("""
+        @dlt.table
+        def loaded():
+            options = {"format": "json", "schemaHints": "id LONG", "maxFilesPerTrigger": "2", "cleanSource": "MOVE"}
+            options |= {"cleanSource.retentionDuration": "0 seconds", "cleanSource.moveDestination": "archive"}
+            files = spark.readStream.format("cloudFiles").options(**{f"cloudFiles.{k}": v for k, v in options.items()})
+            return files.load("in").where("100 div (99 - id) IS NOT NULL")
+    """)
+    for number in range(5):
+        project.arrive(f"file {number}", [{"id": number}])
+    update = project.run()
+    assert project.rows("loaded", "id") == [0, 1, 2, 3, 4]
+    assert list((project.directory / "in").glob("*.json")) == [], "also those of the last batch"
+    assert len(list((project.directory / "archive").iterdir())) == 5
+    [said] = _said(project, update)
+    assert "has moved 5 files of" in said
+
+    project.arrive("good", [{"id": 5}])
+    project.run()
+    assert project.rows("loaded", "id") == [0, 1, 2, 3, 4, 5], "files that are gone are not missed"
+    project.arrive("bad", [{"id": 99}])
+    assert project.run().state is UpdateState.FAILED
+    assert [path.name for path in (project.directory / "in").glob("*.json")] == ["bad.json"], "its rows are nowhere"
+
+    storage = str(project.directory / ".penstock")
+    view = View(SOURCE_FILE_COLUMNS, lambda: list(source_files(Inventory(storage, read_events(storage)))))
+    statement = "SELECT ingestion_state, count(*), count(discovery_time), count(move_location) FROM cloud_files_state"
+    views = {"cloud_files_state": view}
+    _, rows = run_sql(project.config, f"{statement} GROUP BY 1 ORDER BY 1", spark=project.spark, views=views)
+    assert rows == [("ARCHIVED", 6, 6, 6), ("DISCOVERED", 1, 1, 0)]
+
+
+def test_a_file_that_is_read_before_it_is_whole_is_named(project: PipelineProject) -> None:
+    project.write("""
+        @dlt.table
+        def loaded():
+            return spark.readStream.format("cloudFiles").option("cloudFiles.format", "text").load("in")
+    """)
+    (project.directory / "in").mkdir()
+    written = project.directory / "in/slow.txt"
+    written.write_text("first\n")
+    for hidden in (".hidden.txt", "_hidden.txt", "copied.txt._COPYING_"):
+        (project.directory / "in" / hidden).write_text("not yet\n")
+    project.run()
+    with written.open("a") as file:
+        file.write("second\n")
+    os.utime(written, (time.time() + 5, time.time() + 5))
+    update = project.run()
+    assert project.rows("loaded", "value") == ["first"]
+    assert [event.level for event in project.events(update) if "before it was whole" in event.message] == [Level.WARN]
+
+    (project.directory / "in/.hidden.txt").rename(project.directory / "in/renamed.txt")
+    project.run()
+    assert project.rows("loaded", "value") == ["first", "not yet"], "a file counts from when it has its name"
