@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 
+from penstock.errors import PenstockError
 from penstock.events import FlowStatus, Level
 from penstock.graph.resolved import ResolvedFlow
 from penstock.runtime.services import FlowQuery, FlowServices
-from penstock.spark.sources.auto_loader import CleanMode
+from penstock.spark.sources.auto_loader import Cleaned, CleanMode
 
 _PAUSE_SECONDS = 60.0  # files also become old enough while nothing arrives
 
@@ -40,7 +41,10 @@ class SourceCleaning:
             how = source.options.clean
             if how is None:
                 continue
-            cleaned = source.clean(self._checkpoint, self._services.stop.is_set)
+            try:
+                cleaned = source.clean(self._checkpoint, self._services.stop.is_set)
+            except PenstockError as error:  # no reason to end the flow: its rows are in the table
+                cleaned = Cleaned(failure=str(error))
             self._done[how.mode, source.path] += cleaned.files
             for path in cleaned.changed:
                 self._warn(f"leaves {path} in its source: it was changed after it was read, and is not read again")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Final
 
@@ -29,12 +30,13 @@ class UnfinishedFiles:
         self._checkpoint = checkpoint
         self._told: set[str] = set()
         self._looked = 0.0
-        self._since: list[Mapping[str, int]] = []
+        self._since: list[Mapping[str, int]] = [{}, {}]
 
     def start(self) -> None:
         """Looks at what the last batch before this start has read."""
-        before_last: Mapping[str, int] = next(islice(committed_steps(self._checkpoint), 1, None), {})
-        self._since = [before_last, before_last]
+        with suppress(PenstockError):
+            before_last: Mapping[str, int] = next(islice(committed_steps(self._checkpoint), 1, None), {})
+            self._since = [before_last, before_last]
         self.look()
 
     def after_batches(self) -> None:
@@ -45,17 +47,16 @@ class UnfinishedFiles:
     def look(self) -> None:
         """Looks at what was committed since the last look but one; warns of each file once."""
         self._looked = time.monotonic()
-        now = next(committed_steps(self._checkpoint), {})
-        since = self._since[0]
-        self._since = [self._since[1], now]
-        for source, last in now.items():
-            try:
+        # What is wrong with a checkpoint is said elsewhere.
+        with suppress(DamagedFile, UnknownVersion, OSError, PenstockError):
+            now = next(committed_steps(self._checkpoint), {})
+            since = self._since[0]
+            self._since = [self._since[1], now]
+            for source, last in now.items():
                 for path in files_changed_after(self._checkpoint, source, since.get(source, -1) + 1, last):
                     if path not in self._told:
                         self._told.add(path)
                         self._warn(path)
-            except (DamagedFile, UnknownVersion, OSError, PenstockError):
-                continue  # what is wrong with a checkpoint is said elsewhere
 
     def _warn(self, path: str) -> None:
         reason = f"has read {path} before it was whole: what was written to it later is not read; {_ADVICE}"

@@ -52,7 +52,7 @@ def _commits(checkpoint: Storage) -> Iterator[tuple[int, dict[str, int]]]:
         try:
             parse_commit(checkpoint.read_bytes(f"commits/{batch}"))
             yield batch, file_steps(parse_planned_batch(checkpoint.read_bytes(f"offsets/{batch}")).offsets)
-        except (DamagedFile, UnknownVersion):
+        except (DamagedFile, UnknownVersion, FileNotFoundError):  # a running query deletes its old ones
             continue
 
 

@@ -2,6 +2,7 @@
 
 from penstock.spark.sources.auto_loader.batch import load_files, only_format_of
 from penstock.spark.sources.auto_loader.clean_source import CLEAN_SOURCE, CleanMode, with_destination, without_cleaning
+from penstock.spark.sources.auto_loader.cleaning import Cleaned
 from penstock.spark.sources.auto_loader.load import load_auto_loader
 from penstock.spark.sources.auto_loader.options import EvolutionMode
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource, Evolution
@@ -11,6 +12,7 @@ __all__ = [
     "CLEAN_SOURCE",
     "AutoLoaderSource",
     "CleanMode",
+    "Cleaned",
     "Evolution",
     "EvolutionMode",
     "describe_failure",

@@ -63,7 +63,10 @@ def clean_source(
 ) -> Cleaned:
     """Deletes or moves the files that `source` has read long enough ago; called between the batches of a query.
 
-    It never touches a file that was changed after it was read, and never raises for one that it cannot delete.
+    It never touches a file that was changed after it was read.
+
+    Raises:
+        PenstockError: the checkpoint cannot be read, or the notes not be written.
     """
     storage = Storage(notes_location)
     try:
@@ -135,7 +138,7 @@ def _read_notes(storage: Storage, query: str) -> _Notes:
             int(document["cleaned"]),
             tuple((int(step), float(known)) for step, known in document["committed"]),
         )
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # without notes, files go later
         return _Notes(query)
     return notes if notes.query == query else _Notes(query)
 

@@ -75,7 +75,10 @@ class AutoLoaderSource:
         """Deletes or moves the files that `cloudFiles.cleanSource` names, as far as they are committed.
 
         The runtime calls it from the flow's thread, between batches and after the last one; `stopped` tells when it
-        shall leave the rest to the next call. It raises nothing for files that it cannot delete.
+        shall leave the rest to the next call. Files that it cannot delete are told in the result.
+
+        Raises:
+            PenstockError: the storage of the checkpoint or of the schemas fails.
         """
         if self.options.clean is None:
             return Cleaned()
