@@ -71,6 +71,9 @@ bench: $(STAMP) ## Run the benchmarks and print their table
 docs: $(STAMP) ## Check the documentation: links, commands and generated parts
 	@$(BIN)/python -m pytest -q tests/repo $(ARGS)
 
+java: $(STAMP) ## Compile java/ into the jar that Penstock ships (javac 17)
+	@$(BIN)/python tools/compile_java.py $(ARGS)
+
 lock: $(STAMP) ## Write the hashed requirement locks anew from pyproject.toml
 	@$(BIN)/python tools/lock_requirements.py $(ARGS)
 
@@ -87,4 +90,4 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
-.PHONY: help setup demo test check fmt lint types layers test-unit test-spark test-integration test-browser test-faults bench docs lock clean
+.PHONY: help setup demo test check fmt lint types layers test-unit test-spark test-integration test-browser test-faults bench docs java lock clean

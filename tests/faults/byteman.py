@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from penstock.spark.setup.jars import ensure_jars
+from penstock.spark.setup.local_disk import LOG_STORE
 
 _RULE: Final = """
-RULE {name}
-CLASS org.apache.hadoop.fs.RawLocalFileSystem
+RULE {name}, {method}
+CLASS {owner}
 METHOD {method}
 AT {moment}
 BIND {bindings}
@@ -18,22 +20,45 @@ IF file.toUri().getPath().matches(".*/{path}") AND {condition}
 DO {action}
 ENDRULE
 """
-RENAME: Final = "rename(org.apache.hadoop.fs.Path, org.apache.hadoop.fs.Path)"
-CREATE: Final = "createOutputStreamWithMode"
-OPEN: Final = "open(org.apache.hadoop.fs.Path, int)"
-LIST: Final = "listStatus"
+_FILES: Final = "org.apache.hadoop.fs.RawLocalFileSystem"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is done to a file or folder: the class and method of each way to do it, and which path that is told."""
+
+    name: str
+    ways: tuple[tuple[str, str, str], ...]
+
+
+RENAME: Final = Call(
+    "rename",
+    ((_FILES, "rename(org.apache.hadoop.fs.Path, org.apache.hadoop.fs.Path)", "$2"), (LOG_STORE, "publish", "$2")),
+)
+CREATE: Final = Call("create", ((_FILES, "createOutputStreamWithMode", "$1"),))
+OPEN: Final = Call("open", ((_FILES, "open(org.apache.hadoop.fs.Path, int)", "$1"),))
+LIST: Final = Call("list", ((_FILES, "listStatus", "$1"), (LOG_STORE, "listFrom", "$1.getParent()")))
 
 
 def rule(
-    name: str, method: str, path: str, action: str, *, moment: str = "ENTRY", condition: str = "TRUE", bind: str = ""
+    name: str, call: Call, path: str, action: str, *, moment: str = "ENTRY", condition: str = "TRUE", bind: str = ""
 ) -> str:
-    """Returns a rule for a method of the local file system, and files whose whole path ends with the pattern `path`.
+    """Returns the rules for a call of the local file system, and files whose whole path ends with the pattern `path`.
 
     Of a rename, it is the path of the new name.
     """
-    bindings = "; ".join(each for each in (f"file = ${2 if method == RENAME else 1}", bind) if each)
-    return _RULE.format(
-        name=name, method=method, path=path, action=action, moment=moment, condition=condition, bindings=bindings
+    return "".join(
+        _RULE.format(
+            name=name,
+            owner=owner,
+            method=method,
+            path=path,
+            action=action,
+            moment=moment,
+            condition=condition,
+            bindings="; ".join(each for each in (f"file : org.apache.hadoop.fs.Path = {file}", bind) if each),
+        )
+        for owner, method, file in call.ways
     )
 
 

@@ -22,7 +22,7 @@ Call = Literal["before", "after", "open"]
 _STATEFUL: Final = ("windows", "dedup")
 _COMMIT: Final = "tables/shop/{table}/_delta_log/[0-9]{{20}}.json"
 _CHECKPOINT: Final = "checkpoints/shop/{table}/{table}/0"
-_METHODS: Final[Mapping[Call, tuple[str, str]]] = {
+_METHODS: Final[Mapping[Call, tuple[byteman.Call, str]]] = {
     "before": (byteman.RENAME, "ENTRY"),
     "after": (byteman.RENAME, "EXIT"),
     "open": (byteman.CREATE, "EXIT"),
@@ -40,10 +40,10 @@ class JvmPlace:
 
     def rule(self, kind: str, sign: Path) -> str:
         """Returns the Byteman rule that holds the flow of this kind here."""
-        method, moment = _METHODS[self.call]
+        call, moment = _METHODS[self.call]
         return byteman.rule(
             kind,
-            method,
+            call,
             self.path.format(table=KINDS[kind]),
             "sign.createNewFile(); delay(3600000)",
             moment=moment,

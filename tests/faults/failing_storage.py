@@ -40,7 +40,7 @@ class Place:
     """A call of the local file system, for files whose path below the storage matches `path`."""
 
     name: str
-    method: str
+    call: byteman.Call
     path: str
 
 
@@ -87,7 +87,7 @@ class Switches:
     def environment(self) -> dict[str, str]:
         """Returns the environment for the start of that JVM."""
         rules = {self._rule(place, kind) for places in (WRITES, READS) for kind, place in places.items()}
-        rules |= {self._slow(method) for method in (byteman.RENAME, byteman.CREATE, byteman.OPEN, byteman.LIST)}
+        rules |= {self._slow(call) for call in (byteman.RENAME, byteman.CREATE, byteman.OPEN, byteman.LIST)}
         return byteman.environment("".join(sorted(rules)), self.folder / "rules.btm")
 
     @contextmanager
@@ -115,10 +115,10 @@ class Switches:
     def _slowly(self) -> Path:
         return self.folder / "slow"
 
-    def _slow(self, method: str) -> str:
+    def _slow(self, call: byteman.Call) -> str:
         return byteman.rule(
-            f"slow: {method}",
-            method,
+            f"slow: {call.name}",
+            call,
             "[.]penstock/.*",
             "Thread.sleep(200)",
             condition="slow.exists()",
@@ -129,7 +129,7 @@ class Switches:
         files = ((name, self._file(place, kind, name)) for name in _FILES)
         return byteman.rule(
             f"{kind}: {place.name}",
-            place.method,
+            place.call,
             place.path.format(table=KINDS[kind]),
             f'met.createNewFile(); THROW new java.io.IOException("{REASON}")',
             condition="(once.delete() OR always.exists())",

@@ -12,7 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("tool", ["tools/generate_spark_defaults.py", "tools/generate_python_api.py"])
+@pytest.mark.parametrize(
+    "tool", ["tools/generate_spark_defaults.py", "tools/generate_python_api.py", "tools/compile_java.py"]
+)
 def test_generated_pages(tool: str) -> None:
     done = subprocess.run([sys.executable, tool, "--check"], cwd=ROOT, check=False)
     assert done.returncode == 0, f"run: python {tool}"

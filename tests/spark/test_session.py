@@ -11,7 +11,6 @@ from pyspark.sql import functions as f
 from tests.spark.session_settings import CHOSEN
 
 from penstock.errors import StateError
-from penstock.spark._jvm import java_session, jvm
 from penstock.spark.defaults import DEFAULTS, Machine, session_conf
 from penstock.spark.launch import SessionConfig
 from penstock.spark.session import driver_log, jvm_exit_code, start_session
@@ -44,22 +43,12 @@ def test_the_keys_of_the_defaults_are_sparks(spark: SparkSession, tmp_path: Path
         "spark.sql.codegen.cache.maxEntries",
         "spark.sql.ui.retainedExecutions",
         "spark.databricks.delta.properties.defaults.checkpointInterval",
-        "spark.sql.streaming.checkpointFileManagerClass",  # Spark reads it and does not list it; see the next test
+        "spark.sql.streaming.checkpointFileManagerClass",  # Spark reads it and does not list it; see test_local_disk.py
     }
     for default in DEFAULTS:
         by_pattern = default.key.startswith("spark.sql.streaming.stateStore.rocksdb.")
         if default.key.startswith(("spark.sql.", "spark.databricks.")) and default.key not in static and not by_pattern:
             assert spark.conf.isModifiable(default.key), default.key
-
-
-def test_local_files_are_renamed_without_processes(spark: SparkSession, tmp_path: Path) -> None:
-    java = jvm(spark)
-    path = java.org.apache.hadoop.fs.Path(tmp_path.as_uri())
-    conf = java_session(spark).sessionState().newHadoopConf()
-    managers = java.org.apache.spark.sql.execution.streaming.checkpointing
-    assert managers.CheckpointFileManager.create(path, conf).getClass().getSimpleName().startswith("FileSystemBased")
-    files = java.org.apache.hadoop.fs.FileContext.getFileContext(path.toUri(), conf)
-    assert files.getDefaultFileSystem().getClass().getSimpleName() == "RawLocalFs"
 
 
 def test_state_is_kept_in_rocksdb_with_changelogs(spark: SparkSession, tmp_path: Path) -> None:

@@ -18,6 +18,13 @@ from penstock.spark.launch import SessionConfig
 from penstock.spark.session import start_session, stop_session
 
 _ROWS = 50
+_SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "1",
+    # An archive holds classes of the jars that Java compares by path and time; Penstock's own jar is not among them.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
+    "spark.delta.logStore.file.impl": "io.delta.storage.HDFSLogStore",
+}
 
 
 def record(archive: Path) -> None:
@@ -26,7 +33,7 @@ def record(archive: Path) -> None:
         SessionConfig(
             name="class archive",
             master="local[2]",
-            spark_conf={"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"},
+            spark_conf=_SETTINGS,
             class_archive_to_record=archive,
         )
     )

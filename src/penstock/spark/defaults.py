@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from penstock.spark.setup.local_disk import FILE_SYSTEM, LOG_STORE, local_disk_jars
+
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
 # Keys whose values add up: the user's part joins ours instead of replacing it.
@@ -41,6 +43,8 @@ class Default:
     key: str
     value: str | Callable[[Machine], str | None]
     reason: str
+    gives_way_to: str | None = None
+    """A setting beside which this one may not stand; the user's own."""
 
     def value_on(self, machine: Machine) -> str | None:
         """Returns the value on `machine`, or None when Spark's own default is kept there."""
@@ -49,6 +53,10 @@ class Default:
 
 def _if_local(value: str) -> Callable[[Machine], str | None]:
     return lambda machine: value if machine.local else None
+
+
+def _if_on_local_disk(value: str) -> Callable[[Machine], str | None]:
+    return lambda machine: value if machine.local and local_disk_jars() else None
 
 
 def _if_loopback(value: str) -> Callable[[Machine], str | None]:
@@ -156,9 +164,16 @@ DEFAULTS: tuple[Default, ...] = (
         "on a local disk, Hadoop's other interface starts six processes to rename one file: 33 ms instead of 1",
     ),
     Default(
-        "spark.hadoop.fs.AbstractFileSystem.file.impl",
-        _if_local("org.apache.hadoop.fs.local.RawLocalFs"),
-        "the same for Delta's log, which has no checksum files anyway: half of the processes",
+        "spark.hadoop.fs.file.impl",
+        _if_on_local_disk(FILE_SYSTEM),
+        "Hadoop's own starts a process or two for each file that it creates: 11 to 13 ms, several times a batch",
+    ),
+    Default(
+        "spark.delta.logStore.file.impl",
+        _if_on_local_disk(LOG_STORE),
+        "Delta's own looks at each file of a table's log in each batch, 40 ms for 1,000 commits; and its commits could "
+        "replace another writer's",
+        gives_way_to="spark.delta.logStore.class",
     ),
     # -- Process
     Default("spark.driver.memory", "2g", "room for a few dozen flows; Spark's 1g is short for Delta's snapshots"),
@@ -192,7 +207,11 @@ def session_conf(machine: Machine, chosen: Mapping[str, str], extra: Iterable[tu
     A few keys hold lists (`spark.sql.extensions`, `spark.driver.extraJavaOptions`, `spark.jars`): there `chosen` is
     added to ours.
     """
-    conf = {default.key: value for default in DEFAULTS if (value := default.value_on(machine)) is not None}
+    conf = {
+        default.key: value
+        for default in DEFAULTS
+        if default.gives_way_to not in chosen and (value := default.value_on(machine)) is not None
+    }
     conf.update(extra)
     for key, value in chosen.items():
         separator = _JOINED.get(key)

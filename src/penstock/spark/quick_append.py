@@ -1,7 +1,7 @@
 """Appends few rows to a plain Delta table without Spark, which needs half a second where this takes milliseconds.
 
-Spark and delta-rs must not commit to one table at the same moment: where Spark commits by renaming, as on a local disk,
-it could replace the other's commit. So such a table has one writer at a time, who holds its `commit_lock`.
+Spark and delta-rs must not commit to one table at the same moment: one of them would fail, or, where Spark commits by
+renaming, be replaced. So such a table has one writer at a time, who holds its `commit_lock`.
 """
 
 from __future__ import annotations

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 import pytest
 
 from penstock.spark.defaults import DEFAULTS, Machine, session_conf
+from penstock.spark.setup import local_disk
 
 CLUSTER = Machine.of("spark://spark.test:7077")
+LOCAL = Machine.of("local[2]")
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,21 @@ def test_the_user_wins() -> None:
     for default in DEFAULTS:
         if default.key not in {"spark.sql.extensions", "spark.driver.extraJavaOptions"}:
             assert session_conf(CLUSTER, {default.key: "mine"})[default.key] == "mine"
+
+
+def test_files_on_local_disks_are_for_local_masters_and_need_the_jar(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {"spark.hadoop.fs.file.impl", "spark.delta.logStore.file.impl"}
+    assert keys <= session_conf(LOCAL, {}).keys()
+    assert not keys & session_conf(CLUSTER, {}).keys()
+    monkeypatch.setattr(local_disk, "JAR", Path("no.jar"))
+    assert not keys & session_conf(LOCAL, {}).keys()
+    assert local_disk.local_disk_jars() == []
+
+
+def test_deltas_own_setting_for_all_logs_stands_alone() -> None:
+    chosen = {"spark.delta.logStore.class": "com.example.Mine"}  # Delta refuses it beside one for a scheme
+    assert "spark.delta.logStore.file.impl" not in session_conf(LOCAL, chosen)
+    assert "spark.hadoop.fs.file.impl" in session_conf(LOCAL, chosen)
 
 
 def test_lists_add_up() -> None:
