@@ -37,6 +37,7 @@ RENAME: Final = Call(
 )
 CREATE: Final = Call("create", ((_FILES, "createOutputStreamWithMode", "$1"),))
 OPEN: Final = Call("open", ((_FILES, "open(org.apache.hadoop.fs.Path, int)", "$1"),))
+LINK: Final = Call("link", (("java.nio.file.Files", "createLink", "$1"),))
 LIST: Final = Call("list", ((_FILES, "listStatus", "$1"), (LOG_STORE, "listFrom", "$1.getParent()")))
 
 
@@ -56,7 +57,7 @@ def rule(
             action=action,
             moment=moment,
             condition=condition,
-            bindings="; ".join(each for each in (f"file : org.apache.hadoop.fs.Path = {file}", bind) if each),
+            bindings="; ".join(each for each in (f"file = {file}", bind) if each),
         )
         for owner, method, file in call.ways
     )

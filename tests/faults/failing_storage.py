@@ -42,6 +42,7 @@ class Place:
     name: str
     call: byteman.Call
     path: str
+    error: str = "java.io.IOException"
 
 
 HowOften = Literal["once", "always"]
@@ -77,6 +78,12 @@ READS: Final[Places] = {
 }
 """Every kind of flow fails to read in another place, some of them before their first batch."""
 
+NO_LINKS: Final[Places] = dict.fromkeys(
+    KINDS,
+    Place("links are made", byteman.LINK, f"{_LOG}/[0-9]{{{{20}}}}[.]json", "java.nio.file.FileSystemException"),
+)
+"""A disk that has no hard links, for the commits of every flow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Switches:
@@ -86,7 +93,7 @@ class Switches:
 
     def environment(self) -> dict[str, str]:
         """Returns the environment for the start of that JVM."""
-        rules = {self._rule(place, kind) for places in (WRITES, READS) for kind, place in places.items()}
+        rules = {self._rule(place, kind) for places in (WRITES, READS, NO_LINKS) for kind, place in places.items()}
         rules |= {self._slow(call) for call in (byteman.RENAME, byteman.CREATE, byteman.OPEN, byteman.LIST)}
         return byteman.environment("".join(sorted(rules)), self.folder / "rules.btm")
 
@@ -131,7 +138,7 @@ class Switches:
             f"{kind}: {place.name}",
             place.call,
             place.path.format(table=KINDS[kind]),
-            f'met.createNewFile(); THROW new java.io.IOException("{REASON}")',
+            f'met.createNewFile(); THROW new {place.error}("{REASON}")',
             condition="(once.delete() OR always.exists())",
             bind="; ".join(f'{name} = new java.io.File("{file}")' for name, file in files),
         )

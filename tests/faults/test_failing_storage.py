@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.faults.failing_storage import READS, REASON, WRITES, FailingFlows, Places, Switches
+from tests.faults.failing_storage import NO_LINKS, READS, REASON, WRITES, FailingFlows, Places, Switches
 from tests.faults.six_flows import KINDS
 
 from penstock.events import read_events
@@ -55,6 +55,17 @@ def test_a_storage_that_goes_on_failing_ends_the_flows_and_the_next_run_complete
     assert {error.condition for error in errors} == {"STORAGE_FAILED"}
     assert all(REASON in str(error) for error in errors)
     assert project.run() == ()
+    assert project.flows.differing() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_disk_without_hard_links_is_no_failure(spark: SparkSession, switches: Switches, tmp_path: Path) -> None:
+    project = FailingFlows(tmp_path / "six", spark)
+    project.flows.arrive(2)
+    with switches.failing(NO_LINKS, "always") as met:
+        assert project.run() == ()
+        assert met() == {*KINDS}
     assert project.flows.differing() == {}
 
 

@@ -73,7 +73,7 @@ public final class LocalDiskLogStore extends HadoopFileSystemLogStore {
       }
       publish(temporary, path, overwrite);
     } finally {
-      Files.deleteIfExists(file(temporary).toPath());
+      file(temporary).delete(); // what stays is hidden, and no reason to fail a commit that was made
     }
   }
 
