@@ -156,7 +156,7 @@ with open(own, "w") as file:
     file.write("other\\n")
 print("ready", flush=True)
 for line in sys.stdin:
-    moment = time.perf_counter() + random.random() * 0.002
+    moment = time.perf_counter() + random.random() * 0.0015
     while time.perf_counter() < moment:
         pass
     try:
@@ -175,7 +175,7 @@ def test_the_commit_of_another_process_is_never_replaced(disk: Disk, tmp_path: P
         assert other.stdin
         assert other.stdout
         assert other.stdout.readline() == "ready\n"
-        for number in range(400):
+        for number in range(800):
             commit = tmp_path / f"{number:020d}.json"
             other.stdin.write(f"{commit}\n")
             other.stdin.flush()
