@@ -12,6 +12,7 @@ from penstock.errors import DataError, DefinitionError, ExternalError, PenstockE
 from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
 from penstock.spark.expectations import observe_expectations
+from penstock.spark.setup.local_disk import LOG_STORE
 from penstock.spark.translate import failure_messages, translate_analysis, translate_failure, user_raised
 
 _PLACE = SourceLocation("orders.py", 7)
@@ -58,6 +59,7 @@ def test_a_storage_that_does_not_work_is_told_from_what_it_keeps_from_being_done
         (java.io.IOException("Input/output error"), file_system, "STORAGE_FAILED"),
         (java.net.SocketTimeoutException("Read timed out"), ["org.apache.hadoop.fs.s3a.Invoker"], "STORAGE_FAILED"),
         (hadoop.PathIOException("/t/offsets/1"), file_system, "STORAGE_FAILED"),
+        (java.io.IOException("Input/output error"), [LOG_STORE], "STORAGE_FAILED"),
         (java.io.IOException("write: No space left on device"), file_system, "STORAGE_FULL"),
         (java.io.IOException("Stream is corrupted"), ["net.jpountz.lz4.LZ4BlockInputStream"], "FLOW_FAILED"),
         (java.io.FileNotFoundException("/t/offsets/1"), file_system, "FLOW_FAILED"),

@@ -65,7 +65,11 @@ _IO_FAILURES = (
     "org.apache.hadoop.fs.FSError",
     "org.apache.hadoop.fs.PathIOException",
 )
-_FILE_SYSTEMS = ("org.apache.hadoop.fs.", "org.apache.spark.sql.execution.streaming.checkpointing.")
+_FILE_SYSTEMS = (
+    "org.apache.hadoop.fs.",
+    "org.apache.spark.sql.execution.streaming.checkpointing.",
+    "penstock.localdisk.",
+)
 """Whoever throws one of those below a call of these has met a disk or an object store that does not work."""
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _NO_ANSWER = re.compile(r"java\.net\.(Connect|NoRouteToHost|UnknownHost)Exception")
