@@ -16,7 +16,7 @@ from pathlib import Path
 
 from penstock.spark.setup.class_path import SPARK_HOME
 from penstock.spark.setup.jars import ensure_jars, jars_cached
-from penstock.spark.setup.local_disk import JAR
+from penstock.spark.setup.own_classes import JAR
 
 SOURCES = Path(__file__).resolve().parent.parent / "java"
 JAVA = "17"
@@ -30,7 +30,7 @@ def sources() -> dict[str, bytes]:
 
 def compiled() -> dict[str, bytes]:
     """Returns the class files by their path in the jar."""
-    class_path = [*(SPARK_HOME / "jars").glob("hadoop-client-*.jar"), *ensure_jars("core")]
+    class_path = [*(SPARK_HOME / "jars").glob("*.jar"), *ensure_jars("core")]
     with tempfile.TemporaryDirectory() as folder:
         command = ["javac", "--release", JAVA, "-Xlint:all,-path,-classfile", "-Werror", "-encoding", "UTF-8"]
         command += [

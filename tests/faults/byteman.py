@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.spark.setup.jars import ensure_jars
-from penstock.spark.setup.local_disk import LOG_STORE
+from penstock.spark.setup.own_classes import LOG_STORE
 
 _RULE: Final = """
 RULE {name}, {method}

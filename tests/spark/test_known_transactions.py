@@ -9,9 +9,11 @@ import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 from pyspark.sql import SparkSession
 
-from penstock.spark import _jvm
+from penstock.config.trigger import Trigger, TriggerKind
+from penstock.spark import _jvm, known_transactions, writes
 from penstock.spark.known_transactions import remember_transactions
-from penstock.spark.writes import append_to_table
+from penstock.spark.setup.own_classes import DELTA_SINK
+from penstock.spark.writes import DeltaWriter, append_to_table, start_stream
 
 
 @pytest.fixture
@@ -65,10 +67,39 @@ def test_the_look_through_the_log_is_saved(spark: SparkSession, table: str) -> N
     spark.sparkContext.setJobGroup("", "")
 
 
-def test_a_version_of_delta_that_is_not_known_is_left_alone(
+@pytest.mark.parametrize(("sink", "looks"), [(DELTA_SINK, False), ("no.such.sink", True)])
+def test_each_batch_of_a_stream_is_told_before_the_next_begins(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: str, looks: bool
+) -> None:
+    batches = 5
+    for number in range(batches):
+        spark.range(number, number + 1).coalesce(1).write.mode("append").parquet(str(tmp_path / "in"))
+    monkeypatch.setattr(writes, "DELTA_SINK", sink)
+    query = start_stream(
+        spark.readStream.name("numbers")
+        .schema("id LONG")
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(tmp_path / "in")),
+        DeltaWriter(str(tmp_path / "out"), complete=False),
+        query_name="told",
+        checkpoint=str(tmp_path / "checkpoint"),
+        trigger=Trigger(TriggerKind.AVAILABLE_NOW),
+    )
+    query.awaitTermination()
+    assert sorted(row.id for row in spark.read.format("delta").load(str(tmp_path / "out")).collect()) == [
+        *range(batches)
+    ]
+    progress = query.lastProgress
+    assert progress
+    assert "DeltaSink[" in progress["sink"]["description"], "accounts and checkpoints go by that"
+    jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup(str(query.runId)))
+    assert (jobs > batches + 1) is looks, f"{jobs} jobs for {batches} batches: the first one has to look"
+
+
+def test_without_the_java_classes_delta_looks_by_itself(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.spark.known_transactions._BIT", {})
+    monkeypatch.setattr(known_transactions, "jvm", lambda spark: _jvm.jvm(spark).nowhere)
     assert not remember_transactions(spark, table)
 
 

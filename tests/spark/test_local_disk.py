@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from penstock.spark._jvm import java_session, jvm
-from penstock.spark.setup.local_disk import FILE_SYSTEM, LOG_STORE, local_disk_jars
+from penstock.spark.setup.own_classes import FILE_SYSTEM, LOG_STORE, own_jars
 
 _TAKEN = "java.nio.file.FileAlreadyExistsException"
 _TEMPORARY = "4e2d8e42-7d3c-4a5b-8d5c-000000000000.tmp"
@@ -69,7 +69,7 @@ def disk(spark: SparkSession) -> Disk:
 
 
 def test_a_local_session_uses_them(spark: SparkSession, disk: Disk, tmp_path: Path) -> None:
-    assert local_disk_jars()
+    assert own_jars()
     path = disk.path(tmp_path)
     assert path.getFileSystem(disk.conf).getClass().getName() == FILE_SYSTEM
     java = disk.java.org.apache.spark.sql

@@ -12,7 +12,7 @@ from penstock.errors import DataError, DefinitionError, ExternalError, PenstockE
 from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
 from penstock.spark.expectations import observe_expectations
-from penstock.spark.setup.local_disk import LOG_STORE
+from penstock.spark.setup.own_classes import LOG_STORE
 from penstock.spark.translate import failure_messages, translate_analysis, translate_failure, user_raised
 
 _PLACE = SourceLocation("orders.py", 7)

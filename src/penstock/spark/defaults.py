@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from penstock.spark.setup.local_disk import FILE_SYSTEM, LOG_STORE, local_disk_jars
+from penstock.spark.setup.own_classes import FILE_SYSTEM, LOG_STORE, own_jars
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -56,7 +56,7 @@ def _if_local(value: str) -> Callable[[Machine], str | None]:
 
 
 def _if_on_local_disk(value: str) -> Callable[[Machine], str | None]:
-    return lambda machine: value if machine.local and local_disk_jars() else None
+    return lambda machine: value if machine.local and own_jars() else None
 
 
 def _if_loopback(value: str) -> Callable[[Machine], str | None]:

@@ -26,7 +26,7 @@ from penstock.spark.setup.class_archive import archive_path, options_to_record, 
 from penstock.spark.setup.class_path import spark_class_path
 from penstock.spark.setup.jars import ensure_jars, jars_cached
 from penstock.spark.setup.java import Java, find_java, java_home_for_spark
-from penstock.spark.setup.local_disk import local_disk_jars
+from penstock.spark.setup.own_classes import own_jars
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def _start_jvm(
     environ["JAVA_HOME"] = str(java_home_for_spark(java, cache))
     environ["PYSPARK_PYTHON"] = worker_python(config, machine)
     environ["PYTHONPATH"] = local_python_path(config.python_roots, environ.get("PYTHONPATH", ""))
-    own = local_disk_jars() if machine.local and not config.class_archive_to_record else []
+    own = [] if config.class_archive_to_record else own_jars()
     return start_driver(
         java,
         session_conf(machine, config.spark_conf, _structure(config, machine, jars, folder)),

@@ -17,6 +17,7 @@ from penstock.spark import _jvm
 from penstock.spark.expectations import ObservedExpectations
 from penstock.spark.offset_log import repair_offset_log
 from penstock.spark.query_settings import query_settings
+from penstock.spark.setup.own_classes import DELTA_SINK
 from penstock.storage.checkpoint import SHUFFLE_PARTITIONS
 
 _METRICS_SECONDS = 5.0
@@ -38,7 +39,8 @@ class DeltaWriter:
     """Appends to (or, complete, rewrites) the Delta table at `path`, through Delta's own streaming sink.
 
     Each commit carries the query's id and the batch's id, so a batch that was committed before a
-    crash is not written again. New columns are added to the table.
+    crash is not written again. New columns are added to the table. Between two batches the sink is told what
+    transactions its table has; see `penstock.spark.known_transactions`.
     """
 
     path: str
@@ -46,7 +48,8 @@ class DeltaWriter:
 
     def start(self, writer: DataStreamWriter) -> StreamingQuery:
         """Starts the query."""
-        writer = writer.format("delta").option("mergeSchema", "true")
+        told = _jvm.has_format(writer._spark, DELTA_SINK)  # not in a session that somebody else has made
+        writer = writer.format(DELTA_SINK if told else "delta").option("mergeSchema", "true")
         return writer.outputMode("complete" if self.complete else "append").start(self.path)
 
 

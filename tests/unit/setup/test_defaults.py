@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.spark.defaults import DEFAULTS, Machine, session_conf
-from penstock.spark.setup import local_disk
+from penstock.spark.setup import own_classes
 
 CLUSTER = Machine.of("spark://spark.test:7077")
 LOCAL = Machine.of("local[2]")
@@ -50,9 +50,9 @@ def test_files_on_local_disks_are_for_local_masters_and_need_the_jar(monkeypatch
     keys = {"spark.hadoop.fs.file.impl", "spark.delta.logStore.file.impl"}
     assert keys <= session_conf(LOCAL, {}).keys()
     assert not keys & session_conf(CLUSTER, {}).keys()
-    monkeypatch.setattr(local_disk, "JAR", Path("no.jar"))
+    monkeypatch.setattr(own_classes, "JAR", Path("no.jar"))
     assert not keys & session_conf(LOCAL, {}).keys()
-    assert local_disk.local_disk_jars() == []
+    assert own_classes.own_jars() == []
 
 
 def test_deltas_own_setting_for_all_logs_stands_alone() -> None:

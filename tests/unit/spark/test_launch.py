@@ -13,7 +13,7 @@ from penstock.spark import launch
 from penstock.spark.launch import SessionConfig
 from penstock.spark.setup.class_path import spark_class_path
 from penstock.spark.setup.java import Java, JavaOrigin
-from penstock.spark.setup.local_disk import JAR
+from penstock.spark.setup.own_classes import JAR
 
 
 def test_the_launch_loads_no_pyspark() -> None:
@@ -26,7 +26,7 @@ def test_the_launch_loads_no_pyspark() -> None:
     ("config", "own"),
     [
         (SessionConfig("local", "local[2]"), [JAR]),
-        (SessionConfig("cluster", "spark://spark.test:7077"), []),
+        (SessionConfig("cluster", "spark://spark.test:7077"), [JAR]),
         (SessionConfig("training", "local[2]", class_archive_to_record=Path("x.jsa")), []),
     ],
 )

@@ -1,0 +1,47 @@
+package penstock.delta;
+
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.delta.sources.DeltaDataSource;
+import org.apache.spark.sql.execution.streaming.Sink;
+import org.apache.spark.sql.sources.StreamSinkProvider;
+import org.apache.spark.sql.streaming.OutputMode;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+
+/** Delta's own sink for a stream, which after each batch is told the transactions of its table. */
+public final class DeltaSinkProvider implements StreamSinkProvider {
+  /** Called by Spark for {@code writeStream.format(...)}. */
+  public DeltaSinkProvider() {}
+
+  @Override
+  public Sink createSink(
+      SQLContext context, Map<String, String> parameters, Seq<String> partitionColumns, OutputMode mode) {
+    Sink delta = new DeltaDataSource().createSink(context, parameters, partitionColumns, mode);
+    return new ToldSink(delta, parameters.apply("path"));
+  }
+
+  private static final class ToldSink implements Sink {
+    private final Sink delta;
+    private final String path;
+
+    ToldSink(Sink delta, String path) {
+      this.delta = delta;
+      this.path = path;
+    }
+
+    @Override
+    public void addBatch(long number, Dataset<Row> rows) {
+      delta.addBatch(number, rows);
+      // In the query's own thread: the next batch may begin before a listener hears of this one.
+      KnownTransactions.tell(rows.sparkSession(), path);
+    }
+
+    /** As which the query's progress knows it. */
+    @Override
+    public String toString() {
+      return delta.toString();
+    }
+  }
+}
