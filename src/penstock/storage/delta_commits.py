@@ -130,17 +130,23 @@ class DeltaCommits:
         if self._next is None:
             newest = self._newest()
             self._next = newest + 1
-            found = self._back_from(newest, lambda commit: _is_up_to(commit, app_id, version))
-            return found if found is not None and found.transaction == (app_id, version) else None
+            self._back_from(newest, lambda commit: self._kept(commit, app_id) and min(self._ahead) <= version)
+            return self._ahead.pop(version, None)  # those after it stay: a quick query may be ahead of who asks
         self._ahead = {number: commit for number, commit in self._ahead.items() if number >= version}
         while version not in self._ahead and (commit := self._read(self._next)) is not None:
             self._next += 1
-            if commit.transaction is not None and commit.transaction[0] == app_id:
-                self._ahead[commit.transaction[1]] = commit
+            self._kept(commit, app_id)
         if version not in self._ahead and self._newest() >= self._next:  # old commits were cleaned up meanwhile
             self._next = None
             return self.of_transaction(app_id, version)
         return self._ahead.pop(version, None)
+
+    def _kept(self, commit: Commit, app_id: str) -> bool:
+        """Keeps a commit if it is one of the application; returns whether it is."""
+        if commit.transaction is None or commit.transaction[0] != app_id:
+            return False
+        self._ahead[commit.transaction[1]] = commit
+        return True
 
     def newest_write(self, note: str) -> Commit | None:
         """Returns the newest commit that wrote rows with this note, whatever maintenance has committed since.
@@ -188,11 +194,6 @@ class DeltaCommits:
     def _read(self, version: int) -> Commit | None:
         content = read_commit(self._storage, version)
         return None if content is None else parse_commit(version, content)
-
-
-def _is_up_to(commit: Commit, app_id: str, version: int) -> bool:
-    """Whether it is of that transaction or an earlier one of the same application: no later look can find it."""
-    return commit.transaction is not None and commit.transaction[0] == app_id and commit.transaction[1] <= version
 
 
 def parse_commit(version: int, content: str) -> Commit:

@@ -31,6 +31,19 @@ def test_each_batch_has_its_own_commit_among_those_of_others(tmp_path: Path) -> 
     assert [commit and commit.rows for commit in (commits.of_transaction("mine", n) for n in (2, 3, 4))] == [4, 5, None]
 
 
+def test_a_query_that_is_ahead_when_it_is_first_asked_for(tmp_path: Path) -> None:
+    for number in range(4):
+        _write(tmp_path, number, ("mine", number))
+        _write(tmp_path, 9, ("other", number))
+    commits = DeltaCommits(str(tmp_path))
+    assert [commit and commit.rows for commit in (commits.of_transaction("mine", n) for n in (1, 2, 3, 4))] == [
+        1,
+        2,
+        3,
+        None,
+    ]
+
+
 def test_a_log_that_was_cleaned_up_meanwhile_is_looked_at_again(tmp_path: Path) -> None:
     _write(tmp_path, 1, ("mine", 0))
     commits = DeltaCommits(str(tmp_path))
