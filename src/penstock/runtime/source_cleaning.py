@@ -7,7 +7,7 @@ from collections import Counter
 
 from penstock.errors import PenstockError
 from penstock.events import FlowStatus, Level
-from penstock.graph.resolved import ResolvedFlow
+from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.spark.sources.auto_loader import Cleaned, CleanMode
 
@@ -25,6 +25,7 @@ class SourceCleaning:
         self._batches = -1
         self._called = 0.0
         self._failures: set[str] = set()
+        self._shared: set[str] = set()
 
     def after_batches(self, built: FlowQuery, batches: int) -> None:
         """Cleans when a batch has ended since the last call, which `batches` counts, or time has passed."""
@@ -39,7 +40,7 @@ class SourceCleaning:
         self._called = time.monotonic()
         for source in built.auto_loader_sources:
             how = source.options.clean
-            if how is None:
+            if how is None or self._is_shared(source.source_name):
                 continue
             try:
                 cleaned = source.clean(self._checkpoint, self._services.stop.is_set)
@@ -51,6 +52,14 @@ class SourceCleaning:
             if cleaned.failure is not None and cleaned.failure not in self._failures:
                 self._failures.add(cleaned.failure)
                 self._warn(f"cannot clean its source, and tries again later: {cleaned.failure}")
+
+    def _is_shared(self, source_name: str) -> bool:
+        """Whether others would miss what is gone: nobody knows how far they are."""
+        others = other_readers(self._services.graph, self._flow, source_name)
+        if others and source_name not in self._shared:
+            self._shared.add(source_name)
+            self._warn(f"does not clean its source, because it is also read by {', '.join(others)}")
+        return bool(others)
 
     def tell(self) -> None:
         """Says how many files have gone since it was last said."""
@@ -65,3 +74,25 @@ class SourceCleaning:
 
     def _say(self, reason: str, level: Level) -> None:
         self._services.reporter.flow(self._flow, FlowStatus.RUNNING, reason=reason, level=level)
+
+
+def other_readers(graph: ResolvedGraph, flow: ResolvedFlow, source_name: str) -> tuple[str, ...]:
+    """Returns the targets of the flows that stream from the path of a flow's source too, perhaps by a view.
+
+    That is the flow itself when it reads the path twice.
+    """
+    mine = flow.stream.sources.get(source_name) if flow.stream is not None else None
+    if mine is None:
+        return ()
+    found = [
+        str(each.flow.target)
+        for each in graph.flows
+        for name, read in (each.stream.sources if each.stream is not None else {}).items()
+        if _path(read) == _path(mine) and (each is not flow or name != source_name)
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _path(read: str) -> str:
+    """A source is told as its format and its path."""
+    return read.partition(" ")[2].rstrip("/")

@@ -74,3 +74,25 @@ def test_a_file_that_is_read_before_it_is_whole_is_named(project: PipelineProjec
     (project.directory / "in/.hidden.txt").rename(project.directory / "in/renamed.txt")
     project.run()
     assert project.rows("loaded", "value") == ["first", "not yet"], "a file counts from when it has its name"
+
+
+def test_a_folder_that_two_tables_read_is_not_cleaned(project: PipelineProject) -> None:
+    project.write("""
+        @dlt.view
+        def files():
+            options = {"format": "text", "cleanSource": "MOVE", "cleanSource.moveDestination": "archive"}
+            options |= {"cleanSource.retentionDuration": "0 seconds"}
+            files = spark.readStream.format("cloudFiles").options(**{f"cloudFiles.{k}": v for k, v in options.items()})
+            return files.load("in")
+
+        for name in ("one", "two"):
+            @dlt.table(name=name)
+            def table():
+                return dlt.read_stream("files")
+    """)
+    project.arrive("1", [{"id": 1}])
+    update = project.run()
+    assert [len(project.rows(name, "value")) for name in ("one", "two")] == [1, 1]
+    assert [path.name for path in (project.directory / "in").glob("*.json")] == ["1.json"]
+    said = sorted(event.message for event in project.events(update) if "does not clean" in event.message)
+    assert [line.rpartition(" ")[2] for line in said] == ["shop.two", "shop.one"]
