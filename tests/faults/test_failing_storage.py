@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from tests.faults.failing_storage import NO_LINKS, READS, REASON, WRITES, FailingFlows, Places, Switches
 from tests.faults.six_flows import KINDS
 
-from penstock.events import read_events
+from penstock.events import Level, read_events
 
 
 @pytest.mark.timeout(600)
@@ -79,7 +79,7 @@ def test_a_slow_storage_costs_nothing_but_time(spark: SparkSession, switches: Sw
         slower = _seconds_of_a_run(project)
     print(f"{seconds:.1f} s, on a slow storage {slower:.1f} s")
     assert slower > seconds + 5  # so the storage was slow
-    assert [each for each in read_events(str(project.flows.storage)) if each.error is not None] == []
+    assert [each for each in read_events(str(project.flows.storage)) if each.level is Level.ERROR] == []
     assert project.flows.differing() == {}
 
 
