@@ -39,7 +39,7 @@ WITH_A_TABLE = ("customers", "orders_of_segments")
 EVERY = (*WITH_A_TABLE, *LATE_IN)
 SOME = ("best_ten_minutes", "all_orders_and_payments", "told_once")
 """A full join has what inner, left and right ones have, chained windows what stands in them."""
-SPLITS = list(testing.batch_splits(ROWS, 6, seed=4))
+SPLITS = list(testing.batch_splits(ROWS, 4, seed=4))
 QUICK = {"spark.sql.shuffle.partitions": "1"}
 
 Written = Callable[..., Path]
@@ -149,6 +149,7 @@ def _ids(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row[column] for column in columns) for row in rows), key=str)
 
 
+@pytest.mark.slow
 def test_an_idle_side_and_a_table_that_changes(written: Written) -> None:
     both, soon = "orders_and_payments", "orders_and_payments_soon"
     with testing.pipeline(written(*WITH_A_TABLE, both, soon), configuration=QUICK) as shop:
