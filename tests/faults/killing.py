@@ -18,13 +18,13 @@ def updates(storage: Path) -> list[Path]:
     return sorted((storage / "events").glob("*.jsonl"))
 
 
-def wait_for_event(said: str, command: Running, storage: Path, earlier: list[Path]) -> None:
-    """Waits until the run has said this in its event log, whose `earlier` parts do not count.
+def wait_for_event(said: str, command: Running, storage: Path, earlier: list[Path], *, times: int = 1) -> None:
+    """Waits until the run has said this so often in its event log, whose `earlier` parts do not count.
 
     So the run is beyond the start of its JVM, which would be started anew if it died before.
     """
     command.wait_for(
-        lambda: any(said in each.read_text() for each in updates(storage) if each not in earlier),
+        lambda: sum(each.read_text().count(said) for each in updates(storage) if each not in earlier) >= times,
         what=said,
         timeout=300,
     )

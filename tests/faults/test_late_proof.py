@@ -17,17 +17,18 @@ import pytest
 from tests.cli_runner import penstock, running
 from tests.faults.evidence import write_evidence
 from tests.faults.killing import VICTIMS, kill, updates, wait_for_event
-from tests.faults.late_flows import LateFlows
+from tests.faults.late_flows import FLOWS, LateFlows
 from tests.faults.table import RecordProperty
 
 _KILLS = int(os.environ.get("FAULT_KILLS", "3"))
 _SEED = int(os.environ.get("FAULT_SEED", SystemRandom().randrange(1 << 32)))
 _ROWS = int(os.environ.get("FAULT_ROWS", "1_000_000"))
 _PAIRS_A_RUN = 5  # of files, a batch each
-_LONGEST = 8.0  # seconds to the kill, from what the event log says by then
-_SINCE = ("INITIALIZING", "input_rows_per_second", '"event_type":"late_rows"')  # what the event log says by then
+_BATCHES = _PAIRS_A_RUN * len(FLOWS)  # that a run has to do, at least
+_LONGEST = 3.0  # seconds to the kill, from the batch that was chosen
 _ENOUGH_KILLS, _ENOUGH_ROWS = 10, 1_000_000  # for evidence
 _PATIENCE = 1200.0
+_BATCH = "input_rows_per_second"  # what the event log says of each
 
 
 @pytest.mark.slow
@@ -39,22 +40,23 @@ def test_each_dropped_row_is_a_late_row_once(tmp_path: Path, record_property: Re
     killed: Counter[str] = Counter()
     started = time.monotonic()
     for _ in range(_KILLS):
-        victim, moment, since = chance.choice(VICTIMS), chance.uniform(0, _LONGEST), chance.choice(_SINCE)
+        victim, batches, moment = chance.choice(VICTIMS), chance.randrange(_BATCHES), chance.uniform(0, _LONGEST)
         earlier = updates(project.storage)
         project.arrive(_PAIRS_A_RUN)
         with running("run", project.directory, "--continuous") as command:
-            wait_for_event(since, command, project.storage, earlier)
+            wait_for_event("INITIALIZING", command, project.storage, earlier)
+            wait_for_event(_BATCH, command, project.storage, earlier, times=batches)
             time.sleep(moment)
             kill(command, victim)
         killed[victim] += 1
-    batches = sum(each.read_text().count("input_rows_per_second") for each in updates(project.storage))
+    finished = sum(each.read_text().count(_BATCH) for each in updates(project.storage))
     project.arrive(_PAIRS_A_RUN)
     penstock("run", project.directory, timeout=_PATIENCE).expect(0)
     findings: dict[str, Any] = {
         "kills": killed.total(),
         "of": dict(killed),
         "seed": _SEED,
-        "batches_of_killed_runs": batches,
+        "batches_of_killed_runs": finished,
         "seconds": round(time.monotonic() - started),
         **project.findings(),
     }
