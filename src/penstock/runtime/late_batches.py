@@ -8,7 +8,7 @@ from penstock.events import Event, FlowStatus, batch_progress_of, flow_status_of
 from penstock.events.flow_facts import flow_key
 from penstock.events.progress import checkpointed_batch_of
 
-_LIVED_ON = {FlowStatus.COMPLETED, FlowStatus.STOPPED, FlowStatus.FAILED, FlowStatus.RETRYING}
+_LIVED_ON = {FlowStatus.COMPLETED, FlowStatus.STOPPED, FlowStatus.RETRYING}
 
 
 def open_batches(
@@ -19,7 +19,7 @@ def open_batches(
     `events` are the newest of the log, `flow` the full name of its target and its name, `finished` the batches of the
     checkpoint that are done. Late rows are kept in the order of batches, each batch with an event, so nothing before
     the newest such event is open. A process that was killed while the flow was running may not have told of its last
-    batches: these are open too.
+    batches, nor has one that outlived its JVM, where the flow has failed: these are open too.
     """
     counted: dict[int, int] = {}
     settled, newest, killed = -1, None, False

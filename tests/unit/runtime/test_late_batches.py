@@ -52,6 +52,13 @@ def test_a_killed_process_may_not_have_told_of_its_last_batches() -> None:
     assert Told().is_now(FlowStatus.RUNNING).open(7, 8, 9) == {9: None}, "the others have their events further back"
 
 
+def test_nor_may_one_whose_jvm_was_killed() -> None:
+    story = Told().is_now(FlowStatus.RUNNING).wrote(6).is_now(FlowStatus.FAILED)
+    story.is_now(FlowStatus.QUEUED).is_now(FlowStatus.STARTING)
+    assert story.open(6, 7) == {7: None}
+    assert story.open(6) == {}
+
+
 def test_other_flows_and_former_checkpoints_do_not_count() -> None:
     story = Told().is_now(FlowStatus.RUNNING).wrote(50, 3, query="before").late(50, query="before")
     story.is_now(FlowStatus.RUNNING).wrote(0).wrote(1, 4, flow=("shop.hours", "other"))
