@@ -30,13 +30,12 @@ def watermark(
 ) -> None:
     """Show, for each delay of the watermark, the rows lost, the state and the wait for results, and recommend one.
 
-    From how late the rows of all batches came since the last full refresh. Reads the event log only.
+    From how late rows came since the last full refresh, in the batches that were counted. Reads the event log only.
     """
-    from penstock.events.reader import read_events
     from penstock.observe.watermark import advise
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
-    flows = advise(read_events(config.storage), table, default_schema=config.schema, target=target)
+    flows = advise(config.storage, table, default_schema=config.schema, target=target)
     if as_json:
         print_json({"flows": [advice.to_json() for advice in flows]})
         return
@@ -68,9 +67,7 @@ def _print(advice: WatermarkAdvice) -> None:
     ]
     title = advice.dataset if advice.dataset.endswith(f".{advice.flow}") else f"{advice.dataset}, flow {advice.flow}"
     print_table([*columns, ("", False)], rows, title=title)
-    note(
-        f"{plural(advice.rows, 'row')} measured in {advice.batches:,} {'batch' if advice.batches == 1 else 'batches'}."
-    )
+    note(_based_on(advice))
     if advice.recommended_ms is not None:
         delay = delay_text(advice.recommended_ms)
         column = "…" if advice.column is None else f'"{advice.column}"'
@@ -82,6 +79,16 @@ def _print(advice: WatermarkAdvice) -> None:
         )
     else:
         note(f"No delay loses at most {advice.target:g} of a million: rows come later. --target allows more.")
+
+
+def _based_on(advice: WatermarkAdvice) -> str:
+    batches = f"{advice.all_batches:,} {'batch' if advice.all_batches == 1 else 'batches'}"
+    if advice.batches == advice.all_batches:
+        return f"{plural(advice.rows, 'row')} measured in {batches}."
+    return (
+        f"{plural(advice.rows, 'row')} measured, in {advice.batches:,} of {batches}: "
+        f"{advice.rows_read:,} of {plural(advice.all_rows_read, 'row')} read."
+    )
 
 
 def _told(advice: WatermarkAdvice) -> list[DelayCost]:

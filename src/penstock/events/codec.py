@@ -39,6 +39,9 @@ SQL_COLUMNS: Final = (
     "event_type STRING"
 )
 
+NO_DATASET: Final = b'"dataset_name":null'
+"""Part of the line of an event that is about no dataset."""
+
 _EVENT_TYPES: Final = {member.value: member for member in EventType}
 _LEVELS: Final = {member.value: member for member in Level}
 
@@ -72,6 +75,11 @@ def encode(event: Event) -> str:
     return _dump(line) + "\n"
 
 
+def line_end(event_type: EventType) -> bytes:
+    """Returns how the lines of a type end, without their newline."""
+    return f'"event_type":"{event_type.value}"}}'.encode()
+
+
 def as_dict(event: Event) -> dict[str, Any]:
     """Returns the event as the user's hooks get it: the columns of its line, but `details` as a dict."""
     line: dict[str, Any] = json.loads(encode(event))
@@ -88,7 +96,7 @@ def decode(line: str | bytes) -> Event:
         StateError: EVENT_NOT_READABLE; the line is torn, foreign or of a newer version.
     """
     try:
-        value = json.loads(line)
+        value = json.loads(line if isinstance(line, str) else line.decode())  # which spares a search for the encoding
         origin = value["origin"]
         details = json.loads(value["details"])
         error = value["error"]

@@ -42,11 +42,10 @@ class Lateness:
     @classmethod
     def from_json(cls, stored: object) -> Lateness | None:
         """Returns what `to_json` gave; None for anything else."""
-        match stored:
-            case {"rows": int(rows), "delay_ms": int(delay), "window_ms": int(window), "late": dict(late)}:
-                try:
-                    return cls(rows, delay, window, {int(at): int(count) for at, count in late.items()})
-                except (TypeError, ValueError):
-                    return None
-            case _:
-                return None
+        if not isinstance(stored, dict):
+            return None
+        try:
+            late = {int(at): int(count) for at, count in stored["late"].items()}
+            return cls(int(stored["rows"]), int(stored["delay_ms"]), int(stored["window_ms"]), late)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None

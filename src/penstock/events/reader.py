@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
+from penstock.events.codec import NO_DATASET, line_end
 from penstock.events.segments import last_events, list_segments, read_lines, try_decode
-from penstock.events.types import Event
+from penstock.events.types import Event, EventType
 from penstock.storage import Storage
 
 RECENT: Final = 2000  # events, which are read in milliseconds
 
 
-def read_events(storage_uri: str, *, after_sequence: int = -1) -> Iterator[Event]:
+def read_events(
+    storage_uri: str,
+    *,
+    after_sequence: int = -1,
+    types: Collection[EventType] = tuple(EventType),
+    dataset: str | None = None,
+) -> Iterator[Event]:
     """Yields the events of a storage in the order they were written, oldest first.
 
-    Torn, foreign and newer-version lines are left out. No log gives no events; nothing is created.
+    Only those of `types`, and with a `dataset` (`schema.name`, any case) those about it or about no dataset; most other
+    lines are not even parsed. Torn, foreign and newer-version lines are left out. No log gives no events; nothing is
+    created.
 
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
     """
     storage = Storage(storage_uri)
+    others = tuple(line_end(each) for each in EventType if each not in types)
+    named = dataset.casefold().encode() if dataset is not None and dataset.isascii() else b""
     for _, segment in list_segments(storage):
         for line, _ in read_lines(storage, segment.uri):
+            if line.endswith(others) or (named not in line.lower() and NO_DATASET not in line):
+                continue
             event = try_decode(line)
-            if event is not None and event.sequence > after_sequence:
+            if event is None or event.sequence <= after_sequence or event.event_type not in types:
+                continue
+            about = event.origin.dataset_name
+            if dataset is None or about is None or about.casefold() == dataset.casefold():
                 yield event
 
 

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from penstock.errors import ConfigError, did_you_mean
-from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, Lateness
+from penstock.errors import ConfigError
+from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, read_events
 from penstock.events.flow_facts import FlowFacts, details_of, flow_key
 from penstock.graph.identifier import Identifier
+from penstock.observe.tables import find_table
 
 _MILLION: Final = 1_000_000
 _Z: Final = 1.959964  # of the normal distribution, for 95 %
 _WINDOW_OPERATOR: Final = "aggregate"
+_DEFINITIONS: Final = (EventType.DATASET_DEFINITION, EventType.FLOW_DEFINITION)
+_TOLD_BY: Final = (EventType.CREATE_UPDATE, *_DEFINITIONS, EventType.FLOW_PROGRESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,11 @@ class DelayCost:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkAdvice:
-    """The delays of one flow's watermark, the shortest first; `rows` were measured, in `batches`.
+    """The delays of one flow's watermark, the shortest first; `rows` were measured, in `batches` of `all_batches`.
 
-    `recommended_ms` is the shortest delay with which, at 95 % confidence, at most `target` of a million rows are lost;
-    None when there is none, because rows come later than the longest, or too few were measured: `rows_needed` without a
-    loss would do.
+    Those batches have read `rows_read` of all the `all_rows_read`. `recommended_ms` is the shortest delay with which,
+    at 95 % confidence, at most `target` of a million rows are lost; None when there is none, because rows come later
+    than the longest, or too few were measured: `rows_needed` without a loss would do.
     """
 
     dataset: str
@@ -67,6 +70,9 @@ class WatermarkAdvice:
     column: str | None
     rows: int
     batches: int
+    all_batches: int
+    rows_read: int
+    all_rows_read: int
     current_ms: int
     delays: tuple[DelayCost, ...]
     target: float
@@ -86,6 +92,9 @@ class WatermarkAdvice:
             "column": self.column,
             "rows": self.rows,
             "batches": self.batches,
+            "all_batches": self.all_batches,
+            "rows_read": self.rows_read,
+            "all_rows_read": self.all_rows_read,
             "current_delay_ms": self.current_ms,
             "target_per_million": self.target,
             "recommended_delay_ms": self.recommended_ms,
@@ -102,15 +111,27 @@ class _Measured:
     flow: str
     rows: int = 0
     batches: int = 0
+    all_batches: int = 0
+    rows_read: int = 0
+    all_rows_read: int = 0
     window_ms: int = 0
     late: Counter[int] = field(default_factory=Counter)
     current_ms: int | None = None
     state_rows: int | None = None
     state_bytes: int | None = None
+    last: BatchProgress | None = None
 
-    def add(self, progress: BatchProgress, lateness: Lateness, sign: int = 1) -> None:
+    def add(self, progress: BatchProgress, sign: int = 1) -> None:
+        lateness = progress.lateness
+        has_rows = bool(progress.num_input_rows or (lateness is not None and lateness.rows))
+        self.all_batches += sign * has_rows
+        self.all_rows_read += sign * progress.num_input_rows
+        self.last = progress
+        if lateness is None:
+            return
         self.rows += sign * lateness.rows
-        self.batches += sign * bool(lateness.rows)
+        self.rows_read += sign * progress.num_input_rows
+        self.batches += sign * has_rows
         for at, count in lateness.late.items():
             self.late[at] += sign * count
         if lateness.delay_ms != self.current_ms:
@@ -126,7 +147,6 @@ class WatermarkProjection:
     def __init__(self) -> None:
         self._facts = FlowFacts()
         self._flows: dict[tuple[str, str], _Measured] = {}
-        self._last: dict[tuple[str, str], BatchProgress] = {}
         self._definitions: dict[tuple[str, str], Any] = {}
 
     def apply(self, event: Event) -> None:
@@ -142,21 +162,12 @@ class WatermarkProjection:
         if fact.begins_anew:
             for other in [each for each in self._flows if each[0] == key[0]]:
                 del self._flows[other]
-                self._last.pop(other, None)
-        progress = fact.progress
-        if progress is None or progress.lateness is None:
+        if fact.progress is None:
             return
         measured = self._flows.setdefault(key, _Measured(fact.dataset, fact.flow))
-        last = self._last.get(key)
-        if fact.repeats and last is not None and last.lateness is not None and last.batch_id == progress.batch_id:
-            measured.add(last, last.lateness, sign=-1)
-        measured.add(progress, progress.lateness)
-        self._last[key] = progress
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """The full names of the datasets with a measured flow."""
-        return tuple(dict.fromkeys(each.dataset for each in self._flows.values() if each.rows))
+        if fact.repeats and measured.last is not None:
+            measured.add(measured.last, sign=-1)
+        measured.add(fact.progress)
 
     def advice(self, dataset: str, *, target: float) -> tuple[WatermarkAdvice, ...]:
         """Returns the advice for each measured flow into `dataset` (`schema.name`, any case)."""
@@ -168,25 +179,51 @@ class WatermarkProjection:
         )
 
 
-def advise(events: Iterable[Event], table: str, *, default_schema: str, target: float) -> tuple[WatermarkAdvice, ...]:
-    """Returns the advice for each flow of `table` whose rows were measured; at least one.
+def advise(storage_uri: str, table: str, *, default_schema: str, target: float) -> tuple[WatermarkAdvice, ...]:
+    """Returns the advice for each flow of `table` whose rows were measured, from the event log; at least one.
 
     `target` is how many rows of a million may be lost.
 
     Raises:
         DefinitionError: INVALID_DATASET_NAME.
-        ConfigError: LATENESS_NOT_MEASURED, with the tables that were.
+        ConfigError: TABLE_NOT_FOUND, with the names that are close; LATENESS_NOT_MEASURED, with the reason.
     """
-    projection = WatermarkProjection()
-    for event in events:
-        projection.apply(event)
     identifier = Identifier.parse(table, default_schema=default_schema)
-    found = projection.advice(str(identifier), target=target)
-    if not found:
-        known = projection.datasets
-        hint = f"Measured are {', '.join(known)}." if known else "No table of this storage was measured yet."
-        raise ConfigError("LATENESS_NOT_MEASURED", name=table, hint=did_you_mean(str(identifier), known) or hint)
-    return found
+    found = _advice_for(storage_uri, identifier, target)
+    if found:
+        return found
+    definitions = list(read_events(storage_uri, types=_DEFINITIONS))
+    flows = _flows_into(identifier, definitions)
+    if not flows:
+        stored = find_table(storage_uri, table, default_schema=default_schema, events=definitions)
+        found = _advice_for(storage_uri, stored.identifier, target)
+        if found:
+            return found
+        flows = _flows_into(stored.identifier, definitions)
+    if any(each.get("watermark") and each.get("stateful") for each in flows):
+        reason = "No batch of it was counted."
+    else:
+        reason = "None of its queries has a watermark and an operator with state."
+    raise ConfigError("LATENESS_NOT_MEASURED", name=table, reason=reason)
+
+
+def _advice_for(storage_uri: str, identifier: Identifier, target: float) -> tuple[WatermarkAdvice, ...]:
+    projection = WatermarkProjection()
+    for event in read_events(storage_uri, types=_TOLD_BY, dataset=str(identifier)):
+        projection.apply(event)
+    return projection.advice(str(identifier), target=target)
+
+
+def _flows_into(identifier: Identifier, definitions: Iterable[Event]) -> list[Mapping[str, Any]]:
+    """The newest definition of each flow, as the log has it."""
+    wanted = str(identifier).casefold()
+    flows = {
+        event.origin.flow_name: details_of(event)
+        for event in definitions
+        if event.event_type is EventType.FLOW_DEFINITION
+        and str(details_of(event).get("output_dataset")).casefold() == wanted
+    }
+    return list(flows.values())
 
 
 def highest_share(count: int, of: int) -> float:
@@ -213,6 +250,9 @@ def _advice(measured: _Measured, definition: Any, target: float) -> WatermarkAdv
         watermark.get("column"),
         measured.rows,
         measured.batches,
+        measured.all_batches,
+        measured.rows_read,
+        measured.all_rows_read,
         current,
         costs,
         target,

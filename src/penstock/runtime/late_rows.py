@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from penstock.errors import PenstockError, first_line
-from penstock.events import LateRows, tail_events
+from penstock.events import Event, LateRows
 from penstock.graph import late_rows as names
 from penstock.graph.elements import StreamingTable
 from penstock.graph.schema import Schema
@@ -65,8 +65,11 @@ class KeptLateRows:
             with self._lock:
                 self._noticed[int(progress["batchId"])] = counted
 
-    def catch_up(self) -> None:
-        """Keeps what the last start of the query, or a process that died, has left; called before a start."""
+    def catch_up(self, newest_events: Callable[[], Sequence[Event]]) -> None:
+        """Keeps what the last start of the query, or a process that died, has left; called before a start.
+
+        `newest_events` gives the tail of the event log; it is asked only when there may be something left.
+        """
         self._query = None
         if not self._services.drops_late_rows(self._stage.flow) or not Storage(self._checkpoint).exists("commits"):
             return
@@ -80,7 +83,7 @@ class KeptLateRows:
             inherited = None
         finished = [each for each in folder.numbers("commits") if inherited is None or each > inherited]
         flow = (str(self._stage.dataset), self._stage.flow.flow.name)
-        left = open_batches(tail_events(self._services.layout.uri), flow, query_id, finished)
+        left = open_batches(newest_events(), flow, query_id, finished)
         with self._lock:
             self._noticed = left
         self.keep()

@@ -1,4 +1,4 @@
-"""Whether, and against which watermark, a streaming flow's query counts how late its rows come."""
+"""Whether, in which batches and against which watermark a streaming flow's query counts how late its rows come."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from penstock.errors import PenstockError
+from penstock.graph.lateness_counting import LatenessCounting
 from penstock.graph.resolved import ResolvedFlow
 from penstock.runtime.services import FlowServices
 from penstock.runtime.stream_notes import noted_definition
@@ -23,22 +24,36 @@ _UNPLANNED = (PySparkException, Py4JJavaError)
 def with_measured_lateness(
     frame: DataFrame, flow: ResolvedFlow, services: FlowServices, checkpoint: str
 ) -> MeasuredLateness | None:
-    """Returns the flow's query `frame` with counters; None where none are asked for or nothing can be told.
+    """Returns the flow's query `frame` with counters; None where none are wanted or nothing can be told.
 
     Called for each start of the query, before the checkpoint is noted to be run with this definition.
     """
-    if not services.counts_lateness(flow) or flow.stream is None:
+    if flow.stream is None or not services.drops_late_rows(flow):
+        return None
+    counting = LatenessCounting.of(services.graph.flow_settings(flow))
+    if counting is LatenessCounting.NEVER:
         return None
     if _FOLDING in (services.spark.conf.get(_EXCLUDED_RULES, "") or ""):
         return None
     before = noted_definition(checkpoint)
     try:
         folder = CheckpointFolder.open_without_state(checkpoint)
-        first, newest = _watermark_before(folder), _newest_watermark(folder)
         same = before is None or before.watermarks == flow.stream.watermarks
-        return measure_lateness(frame, watermark_ms=first, unknown_up_to_ms=-1 if same else newest)
+        return measure_lateness(
+            frame,
+            each_batch=counting is LatenessCounting.EACH_BATCH,
+            next_batch=_next_batch(folder),
+            watermark_ms=_watermark_before(folder),
+            unknown_up_to_ms=-1 if same else _newest_watermark(folder),
+        )
     except (*_UNKNOWN, *_UNPLANNED):  # a flow is not worse for lateness that cannot be counted
         return None
+
+
+def _next_batch(folder: CheckpointFolder) -> int:
+    if folder.in_flight is not None:
+        return folder.in_flight
+    return 0 if folder.planned is None else folder.planned + 1
 
 
 def _watermark_before(folder: CheckpointFolder) -> int:

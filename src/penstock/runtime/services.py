@@ -36,7 +36,6 @@ from penstock.storage import StorageLayout
 
 _INTERVAL = "pipelines.trigger.interval"
 _MODE = "pipelines.trigger"
-_LATENESS = "pipelines.watermark.lateness"
 _OUTPUT_MODES = {FlowType.COMPLETE: OutputMode.COMPLETE, FlowType.UPDATE: OutputMode.UPDATE}
 
 
@@ -213,10 +212,6 @@ class FlowServices(FlowQueries):
         if interval is None or kind is TriggerKind.AVAILABLE_NOW:
             return self.trigger if kind is self.trigger.kind else Trigger(kind)
         return Trigger(kind, interval)
-
-    def counts_lateness(self, flow: ResolvedFlow) -> bool:
-        """Whether the flow or its table asks, by a setting, to count how late rows come."""
-        return self.drops_late_rows(flow) and str(self.graph.flow_settings(flow).get(_LATENESS)).casefold() == "true"
 
     def drops_late_rows(self, flow: ResolvedFlow) -> bool:
         """Whether a moved watermark changes what the flow's query keeps and writes, batch by batch.

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from penstock.errors import DataError
-from penstock.events import (
-    BatchProgress,
-    CheckpointedBatch,
-    WatermarkStand,
-    WatermarkState,
-    WatermarkWatch,
-    tail_events,
-)
+from penstock.events import BatchProgress, CheckpointedBatch, Event, WatermarkStand, WatermarkState, WatermarkWatch
 from penstock.graph.resolved import ResolvedFlow
 from penstock.runtime.services import FlowServices
 
@@ -25,11 +19,11 @@ class StandingWatermark:
     _services: FlowServices
     _watch: WatermarkWatch | None = None
 
-    def start(self) -> None:
+    def start(self, newest_events: Callable[[], Sequence[Event]]) -> None:
         """Looks at the batches of earlier runs, as far as the tail of the event log tells; before the first batch."""
         if self._watch is None and self._services.drops_late_rows(self._flow):
             flow = (str(self._flow.flow.target), self._flow.flow.name)
-            self._watch = WatermarkWatch.over(tail_events(self._services.layout.uri), flow)
+            self._watch = WatermarkWatch.over(newest_events(), flow)
 
     def notice(self, progress: BatchProgress, told: CheckpointedBatch | None) -> None:
         """Takes a committed batch into account."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -11,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.config import Trigger, TriggerKind
 from penstock.errors import PenstockError
-from penstock.events import CheckpointedBatch, FlowStatus, Level, OperatorState, tail_events
+from penstock.events import CheckpointedBatch, Event, FlowStatus, Level, OperatorState, tail_events
 from penstock.graph.quarantine import has_quarantine, quarantine_path
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.accepted_loss import was_asked_to_correct_data
@@ -125,10 +127,11 @@ class StreamingFlow:
         writer: StreamWriter | None = None
         query: StreamingQuery | None = None
         recovery = WatermarkRecovery.of(self._flow, services, self._checkpoint)
+        newest_events = cache(lambda: tail_events(services.layout.uri))
         try:
             services.reporter.flow(self._flow, FlowStatus.STARTING)
             built = services.query(self._flow, checkpoint=self._checkpoint)
-            self._check_sources(built)
+            self._check_sources(built, newest_events)
             follows = self._follows()
             writer = stream_writer(self._stage, services, built)
             measured = with_measured_lateness(built.frame, self._flow, services, self._checkpoint)
@@ -141,9 +144,7 @@ class StreamingFlow:
                 services.reporter.flow(self._flow, FlowStatus.STARTING, reason=reason, level=Level.WARN)
                 writer = BatchAgain(again)
             remove_unfinished_plan(self._checkpoint)
-            self._late.catch_up()
-            self._watermark.start()
-            self._files.before_start()
+            self._look_back(newest_events)
             query = self._start(built, writer, measured, follows=follows)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             self._await_end(query, built, recovery, follows=follows)
@@ -167,6 +168,12 @@ class StreamingFlow:
         if recovery is not None and (batch := recovery.plan()) is not None:
             self._say(f"batch {batch} has no rows, and closes what the watermark has passed since the last one")
             raise _Restart
+
+    def _look_back(self, newest_events: Callable[[], Sequence[Event]]) -> None:
+        """Takes up what earlier starts have left, right before the query goes on."""
+        self._late.catch_up(newest_events)
+        self._watermark.start(newest_events)
+        self._files.before_start()
 
     def _note_stream(self) -> None:
         if self._flow.stream is not None:
@@ -217,9 +224,9 @@ class StreamingFlow:
             self._services.reporter.flow(self._flow, FlowStatus.STARTING, reason=reason)
         return partitions
 
-    def _check_sources(self, built: FlowQuery) -> None:
+    def _check_sources(self, built: FlowQuery, newest_events: Callable[[], Sequence[Event]]) -> None:
         """Looks at what the checkpoint says was not read yet; a loss that a person has accepted is left behind."""
-        flow, storage = (self._flow.flow.target, self._flow.flow.name), self._services.layout.uri
+        flow = (self._flow.flow.target, self._flow.flow.name)
         accepted = self._services.accepted.get(flow)
         if accepted is not None:
             go_on_elsewhere(self._checkpoint, accepted.facts)
@@ -234,7 +241,7 @@ class StreamingFlow:
                 dataset=str(self._stage.dataset),
                 flow=self._flow.flow.name,
                 table=table,
-                corrected=lambda: was_asked_to_correct_data(tail_events(storage), flow),
+                corrected=lambda: was_asked_to_correct_data(newest_events(), flow),
             )
 
     def _follows(self) -> bool:

@@ -350,9 +350,9 @@ def rows_of_files(spark: SparkSession, snapshot: Any, chosen: Column) -> DataFra
     return DataFrame(snapshot.deltaLog().createDataFrame(snapshot, sequence, False, java.scala.Option.empty()), spark)
 
 
-def column_of(spark: SparkSession, attribute: Any) -> Column:
-    """Returns the column that an attribute of a plan stands for, whatever others are called."""
-    return Column(jvm(spark).org.apache.spark.sql.classic.ExpressionUtils.column(attribute))
+def column_of(spark: SparkSession, expression: Any) -> Column:
+    """Returns the column that an expression of a plan stands for, such as an attribute, whatever others are called."""
+    return Column(jvm(spark).org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 
 def with_children(spark: SparkSession, plan: Any, children: Sequence[Any]) -> Any:
@@ -390,3 +390,25 @@ def called_by_optimizer(spark: SparkSession, target: Any, class_name: str, metho
     nothing = _to_seq(spark, ())
     call = expressions.objects.Invoke(literal, method, long, nothing, nothing, True, False, True)
     return Column(java.org.apache.spark.sql.classic.ExpressionUtils.column(call))
+
+
+def binary_search(spark: SparkSession, sorted_values: Sequence[int], value: Column) -> Column:
+    """Returns where a BIGINT stands in `sorted_values`, as the JDK tells it: -1 - p when it would be inserted at p."""
+    java = jvm(spark)
+    expressions, types = java.org.apache.spark.sql.catalyst.expressions, java.org.apache.spark.sql.types
+    values = array_of(spark, "long", *sorted_values)
+    utilities = java.org.apache.spark.sql.classic.ExpressionUtils
+    literal = expressions.Literal(values, types.ObjectType(java.java.lang.Class.forName("[J")))
+    arguments, nothing = _to_seq(spark, [literal, utilities.expression(value._jc)]), _to_seq(spark, ())
+    call = expressions.objects.StaticInvoke(
+        java.java.lang.Class.forName("java.util.Arrays"),
+        types.DataTypes.IntegerType,
+        "binarySearch",
+        arguments,
+        nothing,
+        True,
+        False,
+        True,
+        java.scala.Option.empty(),
+    )
+    return Column(utilities.column(call))

@@ -1,28 +1,33 @@
 """How late rows come, counted where the rows of a batch pass on their way to the operator that drops late ones.
 
 One `observe()` directly below that operator: what the operator gets is what can be lost, and predicates of the query
-still reach the sources, because they stand below. The batch's own watermark for late rows, which a query cannot ask
-for, is put into the plan by Spark's optimizer when it plans the batch (`LateWatermark`).
+still reach the sources, because they stand below. The batch's own watermark for late rows, and whether it is a batch to
+count in, is put into the plan by Spark's optimizer when it plans the batch (`RunningBatch`): in the other batches the
+optimizer finds nothing left to compute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from penstock.events.lateness import DELAYS_MS, Lateness
 from penstock.spark import _jvm
 from penstock.spark.late_filter import DELAY, FirstOperator, LateFilter, LateRowsUnknown, first_operator
-from penstock.spark.late_watermark import LateWatermark
+from penstock.spark.running_batch import RunningBatch
 
 _METRIC: Final = "penstock:lateness"
 _ROWS, _WINDOW, _LATE = "rows", "window", "late"
+SAMPLED_BATCHES: Final = 17
+"""One of so many batches is a sample, and so are the first ones. A prime, so that what repeats by the hour or the day
+comes in another place of each turn.
+"""
 _HARMLESS: Final = frozenset(
     {"Project", "SubqueryAlias", "View", "ResolvedHint", "RebalancePartitions", "CollectMetrics", "EventTimeWatermark"}
 )
@@ -36,27 +41,34 @@ class MeasuredLateness:
     frame: DataFrame
     delays_ms: tuple[int, ...]
     delay_ms: int
-    _watermark: LateWatermark
+    _batch: RunningBatch
 
     def follow(self, query: StreamingQuery) -> None:
-        """From its second batch on, the query's own watermark is what rows are compared with."""
-        self._watermark.follow(query)
+        """From its second batch on, the query itself tells of its batches."""
+        self._batch.follow(query)
 
     def of(self, progress: Mapping[str, Any]) -> Lateness | None:
-        """Returns the lateness of the batch that Spark's `progress` tells of; None when there were no rows to count."""
-        counted = (progress.get("observedMetrics") or {}).get(_METRIC)
-        if not counted or not counted.get(_ROWS):
+        """Returns the lateness of the batch that Spark's `progress` tells of.
+
+        None when it was not to be counted, or has read nothing.
+        """
+        counted = (progress.get("observedMetrics") or {}).get(_METRIC) or {}
+        rows = counted.get(_ROWS)
+        if rows is None or not (rows or progress.get("numInputRows")):
             return None
         late: dict[int, int] = {}
         for interval in counted.get(_LATE) or ():
-            at = self.delays_ms[round(interval["x"])]
+            found = round(interval["x"])  # as `binary_search` tells it
+            at = self.delays_ms[found if found >= 0 else -2 - found]
             late[at] = late.get(at, 0) + round(interval["y"])
         window = int(counted.get(_WINDOW) or 0) // 1000
-        return Lateness(int(counted[_ROWS]), self.delay_ms, window, late)
+        return Lateness(int(rows), self.delay_ms, window, late)
 
 
-def measure_lateness(frame: DataFrame, *, watermark_ms: int, unknown_up_to_ms: int = -1) -> MeasuredLateness:
-    """Returns the streaming query `frame` with counters.
+def measure_lateness(
+    frame: DataFrame, *, each_batch: bool, next_batch: int, watermark_ms: int, unknown_up_to_ms: int = -1
+) -> MeasuredLateness:
+    """Returns the streaming query `frame` with counters, which count in each batch or in samples.
 
     `watermark_ms` is the one that late rows of the next batch are compared with, 0 for none yet. Batches with a
     watermark of up to `unknown_up_to_ms` are left out: it came from another delay than the query's.
@@ -74,24 +86,25 @@ def measure_lateness(frame: DataFrame, *, watermark_ms: int, unknown_up_to_ms: i
     if len(delays) != 1:
         raise LateRowsUnknown("it has watermarks of several delays" if delays else "it has no watermark")
     [delay_ms] = delays
-    given = _jvm.frame_of(frame.sparkSession, children[0])
-    output, schema = _jvm.scala_seq(children[0].output()), given.schema
-    position = LateFilter.of(output, schema, first.node).deciding
-    if position is None:
-        raise LateRowsUnknown(f"the {first.name} does not go by event time")
-    watermark = LateWatermark.of(frame.sparkSession, watermark_ms)
+    place = _place(frame.sparkSession, first, children[0])
+    batch = RunningBatch.of(frame.sparkSession, first=next_batch, watermark_ms=watermark_ms)
     delays_ms = tuple(sorted({*DELAYS_MS, delay_ms}))
-    deciding, window = _deciding(_jvm.column_of(frame.sparkSession, output[position]), schema, position)
-    known = watermark.column > sf.lit(unknown_up_to_ms)
-    newest = sf.when(known & (watermark.column > 0), (watermark.column + delay_ms) * 1000)
-    counted = given.observe(
-        _METRIC,
-        sf.count(sf.when(known, deciding)).alias(_ROWS),
-        sf.max(window).alias(_WINDOW),
-        # It merges intervals only when there are more of them than it may keep.
-        sf.histogram_numeric(_interval(deciding, newest, delays_ms), sf.lit(2 * len(delays_ms))).alias(_LATE),
-    )
-    return MeasuredLateness(_in_place_of(first, counted), delays_ms, delay_ms, watermark)
+    deciding, window = _micros(place.deciding, place.kind)
+    counts = batch.watermark_ms > sf.lit(unknown_up_to_ms)
+    if not each_batch:
+        counts &= (batch.number < SAMPLED_BATCHES) | (batch.number % SAMPLED_BATCHES == 0)
+    newest = sf.when(batch.watermark_ms > 0, (batch.watermark_ms + delay_ms) * 1000)
+    interval = _jvm.binary_search(frame.sparkSession, [delay * 1000 for delay in delays_ms], newest - deciding)
+    late = sf.when(deciding <= newest, interval)
+    metrics = {
+        _ROWS: sf.count(deciding),
+        _WINDOW: sf.max(window),
+        # It merges intervals only when there are more of them than it may keep; each has two numbers.
+        _LATE: sf.histogram_numeric(late, sf.lit(2 * len(delays_ms))),
+    }
+    # The condition stands around the aggregation: where it does not hold, there is none.
+    counted = place.given.observe(_METRIC, *(sf.when(counts, each).alias(name) for name, each in metrics.items()))
+    return MeasuredLateness(_with_child(counted, place.above), delays_ms, delay_ms, batch)
 
 
 def _check_above(first: FirstOperator) -> None:
@@ -121,33 +134,59 @@ def _stays_above(filtering: Any, operator: Any) -> bool:
     return True
 
 
-def _deciding(column: Column, schema: StructType, position: int) -> tuple[Column, Column]:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where to count: what is `given` there, the time or window that decides about a row, and the nodes `above`."""
+
+    given: DataFrame
+    deciding: Column
+    kind: DataType
+    above: tuple[tuple[Any, int], ...]
+
+
+def _place(spark: SparkSession, first: FirstOperator, below: Any) -> _Place:
+    """Finds the place right below the operator, or, with the same rows, below the projection that makes its windows.
+
+    Counting would part the generated code of such a projection from that of the aggregation, which takes far longer.
+    """
+    output, schema = _jvm.scala_seq(below.output()), _jvm.frame_of(spark, below).schema
+    position = LateFilter.of(output, schema, first.node).deciding
+    if position is None:
+        raise LateRowsUnknown(f"the {first.name} does not go by event time")
+    above, deciding, kind = (*first.above, (first.node, 0)), output[position], schema[position].dataType
+    window = _projected(below, deciding)
+    if window is not None and _drops_only_null(times := below.child(), window):
+        above, deciding, below = (*above, (below, 0), (times, 0)), window, times.child()
+    return _Place(_jvm.frame_of(spark, below), _jvm.column_of(spark, deciding), kind, above)
+
+
+def _projected(node: Any, column: Any) -> Any | None:
+    """Returns the expression that a projection computes as `column`; None for other nodes and columns."""
+    for each in _jvm.scala_seq(node.projectList()) if node.getClass().getSimpleName() == "Project" else ():
+        if each.getClass().getSimpleName() == "Alias" and each.exprId().id() == column.exprId().id():
+            return each.child()
+    return None
+
+
+def _drops_only_null(node: Any, computed: Any) -> bool:
+    """Whether a node does nothing but drop rows for which `computed` has nothing to compute."""
+    if node.getClass().getSimpleName() != "Filter" or node.condition().getClass().getSimpleName() != "IsNotNull":
+        return False
+    return bool(node.condition().references().subsetOf(computed.references()))
+
+
+def _micros(deciding: Column, kind: DataType) -> tuple[Column, Column]:
     """Returns the microseconds of the time that decides about a row, and of the length of its window."""
-    kind = schema[position].dataType
     if not isinstance(kind, StructType):
-        return sf.unix_micros(column), sf.lit(0)
-    start, end = (sf.unix_micros(column.getField(each.name)) for each in kind)
+        return sf.unix_micros(deciding), sf.lit(0)
+    start, end = (sf.unix_micros(deciding.getField(each.name)) for each in kind)
     return end, end - start
 
 
-def _interval(time: Column, newest: Column, delays_ms: Sequence[int]) -> Column:
-    """Returns the position in `delays_ms` of the last delay with which a row of that time is dropped; NULL for none."""
-
-    def among(low: int, high: int) -> Column:
-        if high - low == 1:
-            return sf.lit(low)
-        middle = (low + high) // 2
-        dropped = time <= newest - delays_ms[middle] * 1000
-        return sf.when(dropped, among(middle, high)).otherwise(among(low, middle))
-
-    return sf.when(time <= newest, among(0, len(delays_ms)))
-
-
-def _in_place_of(first: FirstOperator, counted: DataFrame) -> DataFrame:
-    """Returns the whole query with what the operator is given counted."""
-    spark = counted.sparkSession
-    plan = _jvm.with_children(spark, first.node, [_jvm.analyzed_plan(counted)])
-    for node, position in reversed(first.above):
+def _with_child(counted: DataFrame, above: tuple[tuple[Any, int], ...]) -> DataFrame:
+    """Returns the whole query, with `counted` for the child of the lowest node of `above`."""
+    spark, plan = counted.sparkSession, _jvm.analyzed_plan(counted)
+    for node, position in reversed(above):
         children = _jvm.scala_seq(node.children())
         plan = _jvm.with_children(spark, node, [*children[:position], plan, *children[position + 1 :]])
     return _jvm.frame_of(spark, plan)

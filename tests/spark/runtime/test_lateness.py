@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tests.oracle.tables import read_table
@@ -16,7 +17,7 @@ from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.events import DELAYS_MS, batch_progress_of
+from penstock.events import DELAYS_MS, batch_progress_of, tail_events
 
 PIPELINE = """
 def seen(delay="{delay}"):
@@ -143,6 +144,40 @@ def test_what_another_delay_would_drop_is_what_it_drops(project: PipelineProject
     run(other, HASTY)
     assert predicted(project, "windows", HASTY) == dropped(other, "windows") > 0
     check_histogram(other, "windows", HASTY)
+
+
+HOURLY = """
+@dlt.table({setting})
+def windows():
+    rows = spark.readStream.schema("id LONG, k STRING, at TIMESTAMP").option("maxFilesPerTrigger", 1).json("in")
+    counts = rows.withWatermark("at", "30 minutes").groupBy(F.window("at", "10 minutes")).count()
+    return counts.select("window.end", "count")
+"""
+
+
+def test_it_counts_in_samples_and_a_checkpoint_goes_on_with_and_without(
+    project: PipelineProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.spark.lateness.SAMPLED_BATCHES", 3)
+    tails = Mock(wraps=tail_events)
+    monkeypatch.setattr("penstock.runtime.streaming_flow.tail_events", tails)
+    never, sample = "", 'spark_conf={"pipelines.watermark.lateness": "sample"}'
+    expected: Counter[datetime] = Counter()
+    settings = (never, sample, sample, sample, never)
+    for hour, setting in enumerate(settings):  # batch 2 * hour has rows, and the next one closes windows
+        times = [START + timedelta(hours=hour, minutes=minutes) for minutes in (0, 1, 25, 59, -45)]
+        expected.update(at + timedelta(minutes=10 - at.minute % 10) for at in (times[:4] if hour else times))
+        rows = [{"id": n, "k": "a", "at": f"{at:%Y-%m-%dT%H:%M:%S}"} for n, at in enumerate(times)]
+        project.write(HOURLY.format(setting=setting))
+        project.arrive(str(hour), rows)
+        assert project.run().errors == ()
+    closed = START + timedelta(hours=len(settings) - 1, minutes=29)
+    written = {end: count for end, count in expected.items() if end <= closed}
+    assert {row["end"]: row["count"] for row in read_table(project.path("windows"))} == written
+    assert dropped(project, "windows") == len(settings) - 1
+    counted = {batch: one.rows for batch, one in told(project, "windows").items()}
+    assert counted == {2: 5, 6: 5}, "of 2, 4 and 6, for which it was on, the first ones and each third one"
+    assert tails.call_count == len(settings), "the end of the log is read once for each start"
 
 
 @pytest.mark.slow

@@ -33,6 +33,14 @@ def project(tmp_path: Path) -> Path:
         progress = BatchProgress(0, 1, 1, state_rows=700, state_bytes=70_000, lateness=late)
         batch = builders.flow_batch("hours", progress)
         log.append(EventType.FLOW_PROGRESS, *batch, dataset="shop.hours", flow="hours", batch_id=0)
+        plain = builders.flow_definition("visits", output_dataset="shop.visits", flow_type="append")
+        log.append(EventType.FLOW_DEFINITION, *plain, dataset="shop.visits", flow="visits")
+        counted = builders.flow_definition(
+            "days", output_dataset="web.days", flow_type="append", stateful=("aggregate",), watermark=("at", "1 day")
+        )
+        log.append(EventType.FLOW_DEFINITION, *counted, dataset="web.days", flow="days")
+        built = builders.dataset_definition("shop.Hours", dataset_type="STREAMING_TABLE")
+        log.append(EventType.DATASET_DEFINITION, *built, dataset="shop.Hours")
     return tmp_path
 
 
@@ -75,6 +83,37 @@ def test_a_target_that_is_none(project: Path, target: str) -> None:
     _watermark("hours", str(project), "--target", target, code=2)
 
 
-def test_a_table_that_was_not_measured(project: Path) -> None:
-    [error] = json.loads(_watermark("visits", str(project), "--json", code=2).stdout)["errors"]
+@pytest.mark.parametrize(("table", "reason"), [("visits", "None of its queries"), ("web.days", "No batch of it")])
+def test_a_table_that_was_not_measured(project: Path, table: str, reason: str) -> None:
+    error = _error(project, table)
     assert error["condition"] == "LATENESS_NOT_MEASURED"
+    assert reason in error["message"]
+
+
+def test_a_name_that_is_no_table(project: Path) -> None:
+    (project / ".penstock/tables/shop/hours/_delta_log").mkdir(parents=True)
+    error = _error(project, "huors")
+    assert error["condition"] == "TABLE_NOT_FOUND"
+    assert "'Hours'" in error["message"]
+
+
+def test_a_table_of_another_schema_is_found_as_in_other_commands(project: Path) -> None:
+    (project / ".penstock/tables/web/days/_delta_log").mkdir(parents=True)
+    with EventLog.open(str(project / ".penstock"), pipeline_name="orders", update_id="u2") as log:
+        progress = BatchProgress(0, 9, 9, lateness=Lateness(9, 24 * 60 * MINUTE))
+        log.append(EventType.FLOW_PROGRESS, *builders.flow_batch("days", progress), dataset="web.days", flow="days")
+    assert "9 rows measured in 1 batch." in _watermark("days", str(project)).stderr
+
+
+def test_people_see_on_how_much_it_is_based(project: Path) -> None:
+    with EventLog.open(str(project / ".penstock"), pipeline_name="orders", update_id="u2") as log:
+        for batch in (1, 2):
+            progress = builders.flow_batch("hours", BatchProgress(batch, 500, 1))
+            log.append(EventType.FLOW_PROGRESS, *progress, dataset="shop.hours", flow="hours", batch_id=batch)
+    told = _watermark("hours", str(project)).stderr
+    assert "1,000,000 rows measured, in 1 of 3 batches: 1 of 1,001 rows read." in told
+
+
+def _error(project: Path, table: str) -> Any:
+    [error] = json.loads(_watermark(table, str(project), "--json", code=2).stdout)["errors"]
+    return error

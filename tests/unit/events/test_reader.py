@@ -9,8 +9,10 @@ import pytest
 from tests.recorded.build import SteppedClock
 
 from penstock.errors import ConfigError
-from penstock.events import EventLog, EventReader, EventType, read_events, tail_events
+from penstock.events import Event, EventLog, EventReader, EventType, read_events, tail_events
+from penstock.events import reader as reader_module
 from penstock.events import segments as segments_module
+from penstock.events.segments import try_decode
 
 
 def open_log(storage: Path) -> EventLog:
@@ -162,3 +164,25 @@ def test_the_tail_is_the_end_of_the_log(tmp_path: Path, count: int) -> None:
 
 def test_the_tail_of_nothing(tmp_path: Path) -> None:
     assert tail_events(str(tmp_path / "none"), 5) == []
+
+
+def test_only_what_is_asked_for_is_read_and_other_lines_are_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_log(tmp_path) as log:
+        for dataset in ("shop.Hours", "shop.hours_late", None, "shop.größe"):
+            for kind in (EventType.FLOW_PROGRESS, EventType.ACCOUNTING):
+                log.append(kind, f"{dataset} shop", {}, dataset=dataset)
+    parsed: list[bytes] = []
+
+    def parsing(line: bytes) -> Event | None:
+        parsed.append(line)
+        return try_decode(line)
+
+    monkeypatch.setattr(reader_module, "try_decode", parsing)
+    told = read_events(str(tmp_path), types=(EventType.FLOW_PROGRESS,), dataset="SHOP.hours")
+    assert [event.origin.dataset_name for event in told] == ["shop.Hours", None]
+    assert len(parsed) == 3, "the name is in one more line"
+    told = read_events(str(tmp_path), dataset="shop.GRÖSSE")
+    assert [event.origin.dataset_name for event in told] == [None, None, "shop.größe", "shop.größe"]
+    assert len(list(read_events(str(tmp_path), types=(EventType.ACCOUNTING,)))) == 4

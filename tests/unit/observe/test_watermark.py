@@ -9,9 +9,8 @@ import random
 import pytest
 from tests.unit.observe.story import Story
 
-from penstock.errors import ConfigError
 from penstock.events import DELAYS_MS, EventType, Lateness, builders
-from penstock.observe.watermark import WatermarkAdvice, advise, delay_text, highest_share
+from penstock.observe.watermark import WatermarkAdvice, WatermarkProjection, delay_text, highest_share
 
 DATASET = "shop.hours"
 MINUTE = 60_000
@@ -29,7 +28,10 @@ def _story(*, output: str = "append", stateful: tuple[str, ...] = ("aggregate",)
 
 
 def _advice(story: Story, target: float = 100) -> WatermarkAdvice:
-    [advice] = advise(story.events, "Hours", default_schema="shop", target=target)
+    projection = WatermarkProjection()
+    for event in story.events:
+        projection.apply(event)
+    [advice] = projection.advice("Shop.Hours", target=target)
     return advice
 
 
@@ -112,16 +114,16 @@ def test_a_batch_that_ran_twice_counts_once_and_a_full_refresh_begins_anew() -> 
     assert (_advice(story).rows, _advice(story).delays[0].lost) == (3, 1)
 
 
-def test_a_table_that_was_not_measured_is_refused_with_those_that_were() -> None:
+def test_it_tells_in_how_many_of_all_batches_rows_were_measured() -> None:
     story = _story()
-    story.batch(DATASET, 0, 10)
-    with pytest.raises(ConfigError) as nothing:
-        _advice(story)
-    assert (nothing.value.condition, nothing.value.facts["name"]) == ("LATENESS_NOT_MEASURED", "Hours")
-    story.batch(DATASET, 1, 10, lateness=Lateness(10, MINUTE))
-    with pytest.raises(ConfigError) as other:
-        advise(story.events, "visits", default_schema="shop", target=1)
-    assert DATASET in other.value.facts["hint"]
+    story.batch(DATASET, 0, 10, lateness=Lateness(7, MINUTE, 0, {0: 4}))
+    story.batch(DATASET, 1, 0)
+    for _ in range(2):
+        story.batch(DATASET, 2, 1000)
+    advice = _advice(story)
+    assert (advice.rows, advice.batches, advice.all_batches) == (7, 1, 2), "a batch without rows does not count"
+    assert (advice.rows_read, advice.all_rows_read) == (10, 1010)
+    assert {"batches": 1, "all_batches": 2, "rows_read": 10, "all_rows_read": 1010}.items() <= advice.to_json().items()
 
 
 def test_the_limit_covers_the_true_share_in_95_of_100_draws() -> None:

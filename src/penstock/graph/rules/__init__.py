@@ -23,6 +23,7 @@ from penstock.graph.rules.event_time_on_view import event_time_on_view
 from penstock.graph.rules.file_sink_shared import file_sink_shared
 from penstock.graph.rules.flow_into_sink import flow_into_sink
 from penstock.graph.rules.flow_target import flow_target
+from penstock.graph.rules.lateness_setting import lateness_setting
 from penstock.graph.rules.once_flow_trigger import once_flow_trigger
 from penstock.graph.rules.output_mode_fits import output_mode_fits
 from penstock.graph.rules.quarantine_name_taken import quarantine_name_taken
@@ -38,6 +39,7 @@ RULES: tuple[Rule, ...] = (
     flow_into_sink,
     dataset_without_flow,
     once_flow_trigger,
+    lateness_setting,
     change_flow_options,
     change_flows_agree,
     output_mode_fits,
