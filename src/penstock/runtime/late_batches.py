@@ -8,6 +8,8 @@ from penstock.events import Event, FlowStatus, batch_progress_of, flow_status_of
 from penstock.events.flow_facts import flow_key
 from penstock.events.progress import checkpointed_batch_of
 
+_UNTOLD = 20
+"""More batches than Spark finishes before a killed process is gone that has not told of the first one yet."""
 _LIVED_ON = {FlowStatus.COMPLETED, FlowStatus.STOPPED, FlowStatus.RETRYING}
 
 
@@ -39,7 +41,7 @@ def open_batches(
     known = sorted(finished)
     silent = [] if not killed else [batch for batch in known if newest is None or batch > newest]
     if newest is None:
-        silent = silent[-1:]  # the newest one is all that can be without an event when others have theirs further back
+        silent = silent[-_UNTOLD:]  # earlier ones have their events further back in the log
     found: dict[int, int | None] = {batch: late for batch, late in counted.items() if late and batch in known}
     found |= dict.fromkeys(silent)
     return {batch: found[batch] for batch in sorted(found) if batch > settled}

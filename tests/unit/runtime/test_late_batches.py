@@ -49,7 +49,12 @@ def test_a_killed_process_may_not_have_told_of_its_last_batches() -> None:
     story.is_now(FlowStatus.QUEUED).is_now(FlowStatus.STARTING)
     assert story.open(7, 8, 9, 10) == {8: 1, 9: None, 10: None}
     assert story.late(9).open(7, 8, 9, 10) == {10: None}
-    assert Told().is_now(FlowStatus.RUNNING).open(7, 8, 9) == {9: None}, "the others have their events further back"
+
+
+def test_one_that_was_killed_before_it_told_of_any_batch() -> None:
+    untold = Told().is_now(FlowStatus.RUNNING)
+    assert untold.open(0, 1, 2) == {0: None, 1: None, 2: None}
+    assert [*untold.open(*range(100))] == [*range(80, 100)], "the others have their events further back"
 
 
 def test_nor_may_one_whose_jvm_was_killed() -> None:
