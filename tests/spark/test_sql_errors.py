@@ -20,7 +20,7 @@ WRONG = {
     ),
     "SELECT * FROM read_files('in', 'json')": ("TABLE_FUNCTION_ARGUMENT_INVALID", (1, 32), "one too many"),
     "SELECT * FROM read_files('in', format => 'jsn')": ("TABLE_FUNCTION_ARGUMENT_INVALID", (1, 32), "'json'"),
-    "SELECT * FROM STREAM read_files('in', format => 'orc')": ("AUTO_LOADER_UNSUPPORTED_FORMAT", (1, 15), "json"),
+    "SELECT * FROM STREAM read_files('in', format => 'orc')": ("AUTO_LOADER_FILE_UNREADABLE", (1, 15), "as ORC"),
     "SELECT * FROM STREAM read_files('nowhere', format => 'json')": ("PATH_NOT_FOUND", (1, 15), "nowhere"),
     "SELECT * FROM cloud_files('in')": ("TABLE_FUNCTION_ARGUMENT_MISSING", (1, 15), "'format'"),
     "SELECT * FROM cloud_files('in', 'json', 'x')": ("TABLE_FUNCTION_ARGUMENT_INVALID", (1, 41), "is not a map"),

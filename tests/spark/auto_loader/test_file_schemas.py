@@ -127,12 +127,13 @@ def test_xml_keeps_what_does_not_fit(spark: SparkSession, tmp_path: Path) -> Non
     assert "'tag' occurs several times" in error.value.facts["detail"]
 
 
-def test_an_avro_file_that_is_none_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "1.avro").write_text("no Avro")
+@pytest.mark.parametrize(("kind", "name"), [("avro", "Avro"), ("orc", "ORC"), ("parquet", "Parquet")])
+def test_a_file_that_is_of_another_format_is_named(spark: SparkSession, tmp_path: Path, kind: str, name: str) -> None:
+    (tmp_path / f"1.{kind}").write_text("no such file " * 9)
     with pytest.raises(DataError) as error:
-        batch(spark, tmp_path, "avro")
+        batch(spark, tmp_path, kind)
+    assert (error.value.facts["format"], Path(error.value.facts["file"]).name) == (name, f"1.{kind}")
     assert error.value.condition == "AUTO_LOADER_FILE_UNREADABLE"
-    assert error.value.facts["file"].endswith("1.avro")
 
 
 def test_avro_types_of_several_files(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
-from penstock.errors import DefinitionError
+from penstock.errors import DataError, DefinitionError
 from penstock.spark._jvm import case_sensitive_clone
 from penstock.spark.sources.auto_loader.avro_headers import avro_schemas
 from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, read_headers, unambiguous_names
@@ -75,7 +75,7 @@ def infer_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequen
 
     Raises:
         DefinitionError: AUTO_LOADER_TYPE_CONFLICT (avro, orc, parquet).
-        DataError: AUTO_LOADER_FILE_UNREADABLE (avro).
+        DataError: AUTO_LOADER_FILE_UNREADABLE (avro, orc, parquet).
     """
     match options.format:
         case "json":
@@ -172,9 +172,15 @@ def _infer_by_footers(spark: SparkSession, options: AutoLoaderOptions, files: Se
     try:
         schema = reader.load([literal_path(path) for path in files]).schema
     except (PySparkException, Py4JJavaError) as error:
-        conflicts = [message for message in failure_messages(error) if "CANNOT_MERGE" in message]
+        messages = failure_messages(error)
+        conflicts = [message for message in messages if "CANNOT_MERGE" in message]
         if not conflicts:
-            raise
+            unreadable = next((path for path in files if any(path in message for message in messages)), None)
+            if unreadable is None:
+                raise
+            reason = messages[-1].strip().partition("\n")[0].rstrip(".")
+            kind = options.format.capitalize() if options.format == "parquet" else options.format.upper()
+            raise DataError("AUTO_LOADER_FILE_UNREADABLE", file=unreadable, format=kind, reason=reason) from error
         detail = conflicts[-1].partition("] ")[2].partition(". ")[0]
         raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=detail) from error
     return StructType([StructField(field.name, field.dataType) for field in schema.fields])

@@ -47,7 +47,7 @@ def load_auto_loader(
         DefinitionError: the AUTO_LOADER_… conditions of the options, PATH_NOT_FOUND,
             CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE.
         DataError: UNKNOWN_FIELD_EXCEPTION (avro, orc, parquet and xml in mode failOnNewColumns),
-            AUTO_LOADER_FILE_UNREADABLE (avro).
+            AUTO_LOADER_FILE_UNREADABLE (avro, orc, parquet).
         StateError: AUTO_LOADER_SCHEMA_UNREADABLE.
     """
     options = parse_options(read)
