@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from penstock.cli import (
+    alerts,
     checkpoint,
     checkpoint_changes,
     checkpoint_rebuild,
@@ -137,6 +138,13 @@ quarantined = typer.Typer(
 quarantined.command(cls=Command)(quarantine.show)
 quarantined.command(cls=Command)(quarantine.replay)
 app.add_typer(quarantined, rich_help_panel=LOOK)
+
+alerting = typer.Typer(
+    name="alerts", help="Look at what is wrong now, and test whom the pipeline file tells.", no_args_is_help=True
+)
+alerting.command(cls=Command)(alerts.check)
+alerting.command("test", cls=Command)(alerts.send_test)
+app.add_typer(alerting, rich_help_panel=LOOK)
 
 late_rows = typer.Typer(
     name="late", help="Look at rows that came behind the watermark, take them into account.", no_args_is_help=True

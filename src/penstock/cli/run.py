@@ -117,6 +117,7 @@ def _run(
     PySpark takes over SIGINT when it is started in the main thread; here it is not, so a signal is
     always ours.
     """
+    from penstock.cli.followers import followers_of
     from penstock.cli.progress_view import progress_view
     from penstock.cli.quiet_stdout import only_results_on_stdout
     from penstock.cli.stopping import StopNow, StopRequests
@@ -134,6 +135,7 @@ def _run(
                     chosen,
                     accept_data_loss=accept_data_loss,
                     on_event=view.on_event,
+                    followers=followers_of(config),
                     stop=stop,
                     progress=view.progress,
                 )

@@ -66,6 +66,7 @@ def script(
 
 def _run(config: PipelineConfig, file: Path, arguments: list[str]) -> tuple[UpdateOutcome, PipelineStatus]:
     """Runs the script in this thread, as Python would: libraries may rely on that."""
+    from penstock.cli.followers import followers_of
     from penstock.cli.progress_view import PlainLines
     from penstock.cli.stopping import StopNow, StopRequests
     from penstock.errors import render_told
@@ -87,6 +88,7 @@ def _run(config: PipelineConfig, file: Path, arguments: list[str]) -> tuple[Upda
                 file,
                 arguments,
                 on_event=show,
+                followers=followers_of(config),
                 stop=requests.stop,
                 interrupt=lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT),
                 progress=view.progress,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -138,10 +138,20 @@ def error_lines(status: PipelineStatus) -> list[str]:
         for dataset in status.datasets
         if dataset.accounts is not None and dataset.accounts.error is not None
     ]
-    return [line for name, error, retry_at in found for line in _error_lines(name, error, retry_at)]
+    told = [line for name, error, retry_at in found for line in told_error_lines(name, error, retry_at)]
+    return [*told, *_alert_lines(status, {error.get("message") for _, error, _ in found})]
 
 
-def _error_lines(name: str, error: Mapping[str, Any], retry_at: datetime | None) -> Iterator[str]:
+def _alert_lines(status: PipelineStatus, told: Collection[object]) -> Iterator[str]:
+    """Yields what fires; an alert about an error that is told anyway says only since when."""
+    for alert in status.alerts:
+        yield clean(f"Alert {alert.rule}, {alert.dataset or 'the pipeline'}: firing since {_moment(alert.fired)}")
+        if alert.error.get("message") not in told:
+            yield from (f"  {line}" for line in told_error_lines("", alert.error))
+
+
+def told_error_lines(name: str, error: Mapping[str, Any], retry_at: datetime | None = None) -> Iterator[str]:
+    """Yields an error of the event log as `render` shows an error; `name` is the dataset's."""
     yield clean(f"[{error.get('condition')}] {error.get('message')}")
     if error.get("file"):
         line = f":{error['line']}" if error.get("line") else ""
@@ -152,6 +162,10 @@ def _error_lines(name: str, error: Mapping[str, Any], retry_at: datetime | None)
         yield "  " + clean(f"Fix: {error['fix']}")
     if retry_at is not None:
         yield f"  Next try at {retry_at.astimezone():%H:%M:%S}"
+
+
+def _moment(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _visible(datasets: Iterable[DatasetStatus]) -> list[DatasetStatus]:

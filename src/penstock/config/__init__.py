@@ -1,5 +1,6 @@
 """The pipeline file, checked with line numbers, as one frozen `PipelineConfig`."""
 
+from penstock.config.alerts import ALL_TABLES, AlertSettings, Command, Destination, Email, TableAlerts, Webhook
 from penstock.config.interval import parse_interval
 from penstock.config.library import Library, LibraryKind, find_in_folder
 from penstock.config.load import load_project
@@ -10,14 +11,21 @@ from penstock.config.secret import SecretReference
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger, trigger_kind
 
 __all__ = [
+    "ALL_TABLES",
+    "AlertSettings",
+    "Command",
+    "Destination",
+    "Email",
     "Library",
     "LibraryKind",
     "MaintenanceSettings",
     "PipelineConfig",
     "RetrySettings",
     "SecretReference",
+    "TableAlerts",
     "Trigger",
     "TriggerKind",
+    "Webhook",
     "effective_trigger",
     "explain_missing_file",
     "find_in_folder",

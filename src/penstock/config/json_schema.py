@@ -6,7 +6,20 @@ import json
 from typing import Any, assert_never
 
 from penstock.config.keys import PENSTOCK
-from penstock.config.shapes import Count, Flag, Foreign, Key, ListOf, MapOf, Section, Shape, Text, TextMap, TriggerText
+from penstock.config.shapes import (
+    Count,
+    Flag,
+    Foreign,
+    Key,
+    ListOf,
+    MapOf,
+    Section,
+    Shape,
+    Text,
+    TextList,
+    TextMap,
+    TriggerText,
+)
 
 
 def render_json_schema() -> str:
@@ -28,6 +41,8 @@ def _of(shape: Shape) -> dict[str, Any]:
             return {"type": "boolean"}
         case Count():
             return {"type": "integer", "minimum": 0}
+        case TextList():
+            return {"type": "array", "items": _text(None), "minItems": 1}
         case TextMap():
             return {"type": ["object", "null"], "additionalProperties": _text(shape.pattern)}
         case TriggerText():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from penstock.config.alert_keys import ALERTS
 from penstock.config.interval import parse_interval
 from penstock.config.secret import REFERENCE, WHOLE_REFERENCE
 from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText
@@ -193,6 +194,12 @@ _SETTINGS = (
         _MAINTENANCE,
         "OPTIMIZE and VACUUM of tables, and what becomes of old checkpoints.",
         "{interval: 6 hours}",
+    ),
+    Key(
+        "alerts",
+        ALERTS,
+        "What is told to whom without being asked.",
+        "{tables: {orders: {freshness: 5 minutes}}}",
     ),
 )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from penstock.config.alert_keys import alert_references, alert_settings
 from penstock.config.formats import Choice, FileSettings, read_file
 from penstock.config.library import Library, LibraryKind
 from penstock.config.locate import PipelineFile, locate
@@ -20,6 +21,9 @@ from penstock.errors import ConfigError, PipelineInvalid, SourceLocation, did_yo
 from penstock.storage import local_path
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+Referred = Callable[[str, tuple[Any, ...], SourceLocation], SecretReference]
+"""Makes the reference of a key from its source and target and its place."""
 
 
 def load_project(
@@ -81,6 +85,15 @@ def _build(
         for name, placed in values.get("secrets", {}).items()
     }
     spark_conf: Settings = values.get("spark_conf", {})
+    alerts: Settings = values.get("alerts", {})
+
+    def referred(key: str, reference: tuple[Any, ...], location: SourceLocation) -> SecretReference:
+        source, target = reference
+        if source == "secret":
+            return secrets[target]
+        return refer(key, source, target, directory=folder, environ=environ, location=location)
+
+    of_alerts = {key: referred(key, reference, place) for key, reference, place in alert_references(alerts)}
     configuration = {**_texts(values.get("configuration", {})), **overrides}
     of_session = _settings_of_spark(configuration) if read.of_session else {}
     own_storage = absolute_location(values.get("storage", read.storage), folder)
@@ -103,7 +116,8 @@ def _build(
         master=values.get("master") or of_session.get("spark.master", "local[*]"),
         retries=RetrySettings(**_values(values.get("retries", {}))),
         maintenance=MaintenanceSettings(**_values(values.get("maintenance", {}))),
-        references=_references(spark_conf, secrets, folder, environ),
+        alerts=alert_settings(alerts, folder, of_alerts),
+        references={**_references(spark_conf, referred), **of_alerts},
         notices=tuple(read.notices),
     )
 
@@ -123,33 +137,31 @@ def _library(placed: Placed) -> Library:
     return Library(path.value, LibraryKind(kind), placed.location)
 
 
-def _references(
-    spark_conf: Settings, secrets: Mapping[str, SecretReference], folder: Path, environ: Mapping[str, str]
-) -> dict[str, SecretReference]:
-    found: dict[str, SecretReference] = {}
-    for key, placed in spark_conf.items():
-        for match in REFERENCE.finditer(placed.value):
-            source, target = match.groups()
-            found[match.group(0)] = (
-                secrets[target]
-                if source == "secret"
-                else refer(key, source, target, directory=folder, environ=environ, location=placed.location)
-            )
-    return found
+def _references(spark_conf: Settings, referred: Referred) -> dict[str, SecretReference]:
+    return {
+        match.group(0): referred(key, match.groups(), placed.location)
+        for key, placed in spark_conf.items()
+        for match in REFERENCE.finditer(placed.value)
+    }
 
 
 def _unknown_secrets(settings: Settings) -> Iterable[ConfigError]:
     known = settings["secrets"].value if "secrets" in settings else {}
-    for key, placed in (settings["spark_conf"].value if "spark_conf" in settings else {}).items():
-        for source, target in REFERENCE.findall(placed.value):
-            if source == "secret" and target not in known:
-                yield ConfigError(
-                    "CONFIG_UNKNOWN_SECRET",
-                    location=placed.location,
-                    key=f"spark_conf.{key}",
-                    secret=target,
-                    suggestion=did_you_mean(target, known),
-                )
+    used = [
+        (f"spark_conf.{key}", reference, placed.location)
+        for key, placed in (settings["spark_conf"].value if "spark_conf" in settings else {}).items()
+        for reference in REFERENCE.findall(placed.value)
+    ]
+    used += alert_references(settings["alerts"].value if "alerts" in settings else {})
+    for key, (source, target), place in used:
+        if source == "secret" and target not in known:
+            yield ConfigError(
+                "CONFIG_UNKNOWN_SECRET",
+                location=place,
+                key=key,
+                secret=target,
+                suggestion=did_you_mean(target, known),
+            )
 
 
 def _unknown_environment(found: PipelineFile, environment: str, known: Sequence[str]) -> ConfigError:

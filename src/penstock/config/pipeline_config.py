@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from penstock.config.alerts import AlertSettings
 from penstock.config.library import Library, find_source_files
 from penstock.config.secret import REFERENCE, SecretReference
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
@@ -63,8 +64,9 @@ class PipelineConfig:
     master: str = "local[*]"
     retries: RetrySettings = field(default_factory=RetrySettings)
     maintenance: MaintenanceSettings = field(default_factory=MaintenanceSettings)
+    alerts: AlertSettings = field(default_factory=AlertSettings)
     references: Mapping[str, SecretReference] = field(default_factory=dict, repr=False)
-    """The references in the values of `spark_conf`, by their text, e.g. `${env:TOKEN}`."""
+    """The references in `alerts` by their key, and in the values of `spark_conf` by their text, e.g. `${env:TOKEN}`."""
     batch_of: str | None = None
     """Of a run as one batch, the storage of the pipeline's other runs; `storage` is a folder in it."""
     notices: tuple[ConfigError, ...] = ()

@@ -20,6 +20,7 @@ from penstock.config.shapes import (
     Section,
     Shape,
     Text,
+    TextList,
     TextMap,
     TriggerText,
     expected,
@@ -129,6 +130,8 @@ class Reader:
                 return self._scalar(node, shape, path, key)
             case TriggerText():
                 return self._trigger(node, shape, path, key)
+            case TextList():
+                return self._texts(node, shape, path, key)
             case TextMap():
                 return {} if empty else self._text_map(node, shape, path, key)
             case Section():
@@ -159,6 +162,13 @@ class Reader:
                 return int(text)
             case _:
                 assert_never(shape)
+
+    def _texts(self, node: Node, shape: TextList, path: str, key: Key) -> list[str]:
+        texts = [scalar_text(item) for item in node.value] if isinstance(node, SequenceNode) else []
+        known = [text for text in texts if text is not None]
+        if not known or len(known) < len(texts):
+            raise self._wrong(node, shape, path, f"{key.name}: {key.example}")
+        return known
 
     def _text_map(self, node: Node, shape: TextMap, path: str, key: Key) -> Settings:
         found: Settings = {}

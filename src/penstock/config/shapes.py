@@ -36,6 +36,11 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class TextList:
+    """A list of texts, at least one; numbers and true/false are kept as they are written."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextMap:
     """Names and texts. Numbers and true/false are kept as they are written."""
 
@@ -90,7 +95,7 @@ class MapOf:
     item: Section
 
 
-Shape = Text | Flag | Count | TextMap | TriggerText | Foreign | Section | ListOf | MapOf
+Shape = Text | Flag | Count | TextList | TextMap | TriggerText | Foreign | Section | ListOf | MapOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,8 @@ def expected(shape: Shape) -> str:
             return "anything"
         case Section():
             return "a mapping with " + (" or " if shape.one_of else ", ").join(f"'{key.name}'" for key in shape.keys)
+        case TextList():
+            return "a list of texts, at least one"
         case ListOf():
             return "a list"
         case MapOf():

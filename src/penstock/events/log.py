@@ -86,6 +86,16 @@ class EventLog:
         """The update whose events this log writes."""
         return self._origin.update_id
 
+    @property
+    def host(self) -> str:
+        """The machine that its events come from."""
+        return self._origin.host or ""
+
+    @property
+    def next_sequence(self) -> int:
+        """The sequence number of the event that comes next."""
+        return self._next_sequence
+
     def append(
         self,
         event_type: EventType,

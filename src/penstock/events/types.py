@@ -23,7 +23,7 @@ class Level(Enum):
 class EventType(Enum):
     """The event types of the DLT event log that Penstock writes, and its own.
 
-    Those are `accounting`, `late_rows`, `watermark` and `maintenance_progress`.
+    Those are `accounting`, `late_rows`, `watermark`, `maintenance_progress`, `alert` and `alert_delivery`.
     """
 
     CREATE_UPDATE = "create_update"
@@ -39,6 +39,13 @@ class EventType(Enum):
     WATERMARK = "watermark"
     MAINTENANCE_PROGRESS = "maintenance_progress"
     HOOK_PROGRESS = "hook_progress"
+    ALERT = "alert"
+    ALERT_DELIVERY = "alert_delivery"
+
+    @property
+    def of_its_update(self) -> bool:
+        """Whether it is a sign of life of the update whose id it has; the others may come before or after it."""
+        return self not in {EventType.USER_ACTION, EventType.ALERT, EventType.ALERT_DELIVERY}
 
 
 class UpdateState(Enum):

@@ -90,7 +90,7 @@ class DatasetCounts:
 
     def apply(self, event: Event, fact: FlowFact | None) -> None:
         """Takes an event into account; `fact` is what `FlowFacts` made of it."""
-        if event.event_type is EventType.USER_ACTION:
+        if not event.event_type.of_its_update:
             return
         if event.origin.update_id != self._update_id:
             self._update_id = event.origin.update_id

@@ -8,9 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from penstock.events import Event, FlowStatus
+from penstock.events.alerts import Alert
 from penstock.events.codec import format_timestamp
 from penstock.events.flow_facts import FlowFacts
 from penstock.observe.accounting import AccountCounts
+from penstock.observe.alerts import AlertProjection
 from penstock.observe.dataset_counts import DatasetCounts, FlowCounts
 from penstock.observe.lag import Lag
 from penstock.observe.undeclared import UndeclaredDatasets
@@ -119,6 +121,8 @@ class PipelineStatus:
     datasets: tuple[DatasetStatus, ...]
     undeclared: tuple[str, ...] = ()
     """Stored tables that the newest update found no longer declared."""
+    alerts: tuple[Alert, ...] = ()
+    """The alerts that fire, oldest first."""
 
     def dataset(self, name: str) -> DatasetStatus | None:
         """Returns the dataset called `name` (`schema.name`, any case), or None."""
@@ -130,6 +134,7 @@ class PipelineStatus:
             "update": None if self.update is None else self.update.to_json(),
             "datasets": [dataset.to_json() for dataset in self.datasets],
             "undeclared": list(self.undeclared),
+            "alerts": [alert.to_json() for alert in self.alerts],
         }
 
 
@@ -145,6 +150,7 @@ class StatusProjection:
         self._history = UpdateHistory()
         self._counts = DatasetCounts()
         self._undeclared = UndeclaredDatasets()
+        self._alerts = AlertProjection()
 
     @property
     def history(self) -> UpdateHistory:
@@ -157,6 +163,7 @@ class StatusProjection:
         self._history.apply(event, fact)
         self._counts.apply(event, fact)
         self._undeclared.apply(event)
+        self._alerts.apply(event)
 
     def status(self, *, writer_alive: bool | None = None) -> PipelineStatus:
         """Returns the status as of the last event.
@@ -169,7 +176,7 @@ class StatusProjection:
             update = update.interrupted()
         over = update is not None and update.state.terminal
         datasets = tuple(self._dataset(name, over=over) for name in self._counts.shown())
-        return PipelineStatus(update, datasets, self._undeclared.names)
+        return PipelineStatus(update, datasets, self._undeclared.names, self._alerts.firing())
 
     def _dataset(self, name: str, *, over: bool) -> DatasetStatus:
         definition = self._counts.definition(name)

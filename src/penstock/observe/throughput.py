@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from penstock.events import BatchProgress, Event, EventType
+from penstock.events import BatchProgress, Event
 from penstock.events.flow_facts import FlowFacts, flow_key
 
-_WINDOW: Final = 10
+WINDOW: Final = 10
+"""How many of the newest batches are looked at."""
+
 _ENOUGH: Final = 3
 _TOLERANCE: Final = 1.1
 
@@ -46,7 +48,7 @@ class ThroughputProjection:
 
     def apply(self, event: Event) -> None:
         """Takes one event into account."""
-        if event.event_type is not EventType.USER_ACTION and event.origin.update_id != self._update_id:
+        if event.event_type.of_its_update and event.origin.update_id != self._update_id:
             self._update_id = event.origin.update_id
             self._recent.clear()
         fact = self._facts.apply(event)
@@ -54,7 +56,7 @@ class ThroughputProjection:
             return
         key = flow_key(fact.dataset, fact.flow)
         self._names[key] = fact.dataset, fact.flow
-        self._recent.setdefault(key, deque(maxlen=_WINDOW)).append((fact.timestamp, fact.progress))
+        self._recent.setdefault(key, deque(maxlen=WINDOW)).append((fact.timestamp, fact.progress))
 
     def of(self, dataset: str) -> tuple[FlowThroughput, ...]:
         """Returns the flows into `dataset` (`schema.name`) that had a batch in the newest update."""

@@ -74,8 +74,8 @@ class UpdateHistory:
 
     def apply(self, event: Event, fact: FlowFact | None = None) -> None:
         """Takes an event into account; `fact` is what `FlowFacts` made of it."""
-        if event.event_type is EventType.USER_ACTION:
-            return  # may precede its update, or concern none
+        if not event.event_type.of_its_update:
+            return
         update = self._update_of(event)
         match event.event_type:
             case EventType.CREATE_UPDATE:

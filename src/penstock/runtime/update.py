@@ -24,6 +24,7 @@ from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
 from penstock.runtime.continuous_maintenance import looking_after_tables
 from penstock.runtime.event_hooks import EventHooks
+from penstock.runtime.followers import Follower, followed_by
 from penstock.runtime.maintenance import Maintenance
 from penstock.runtime.reporter import Reporter
 from penstock.runtime.schedule import FlowRunner, run_flows
@@ -64,6 +65,7 @@ def run_update(
     accept_data_loss: Sequence[str] = (),
     cause: str = "USER_ACTION",
     on_event: Callable[[Event], None] | None = None,
+    followers: Sequence[Follower] = (),
     stop: threading.Event | None = None,
     progress: Progress | None = None,
     spark: SparkSession | None = None,
@@ -73,10 +75,10 @@ def run_update(
     """Brings the selected tables up to date; blocks until that is done, or `stop` is set.
 
     `accept_data_loss` names flows that shall go on without the data whose loss they have reported. The storage is
-    locked meanwhile. `on_event` is called with each event, from any thread, and must
-    be quick; `progress` with a line before each slow step of the start. `spark` is a session to run
-    on; without one Spark is started, and goes on until this process ends. `outside` stands in the
-    place of what the pipeline reads and writes elsewhere; `run` runs the flows and returns when each has ended.
+    locked meanwhile. `on_event` is called with each event, from any thread, and must be quick; `followers` follow the
+    log from its first event on; `progress` is called with a line before each slow step of the start. `spark` is a
+    session to run on; without one Spark is started, and goes on until this process ends. `outside` stands in the place
+    of what the pipeline reads and writes elsewhere; `run` runs the flows and returns when each has ended.
 
     Raises:
         ConfigError, DefinitionError, StateError: before anything was written to a table.
@@ -89,6 +91,7 @@ def run_update(
         StorageLock(config.storage, LockOwner.current(), on_lost=stopping.abandon_storage),
         EventLog.open(config.storage, pipeline_name=config.name, update_id=update_id) as log,
         EventHooks(log, config.directory) as hooks,
+        followed_by(followers, log),
     ):
         if on_event is not None:
             log.subscribe(on_event)

@@ -11,7 +11,8 @@ from penstock.config import PipelineConfig, load_project
 from penstock.config.keys import PENSTOCK
 from penstock.errors import ConfigError, PenstockError, render
 
-NAMES = st.sampled_from([name for key in PENSTOCK.keys for name in (key.name, *key.aliases, "glob", "include", "x")])
+_INNER = ["glob", "include", "x", "tables", "destinations", "webhook", "email", "command", "run", "url", "freshness"]
+NAMES = st.sampled_from([name for key in PENSTOCK.keys for name in (key.name, *key.aliases)] + _INNER)
 VALUES = st.recursive(
     st.sampled_from(["a", "''", "1", "1.5", "true", "null", "~", "'${env:A}'", "'${secret:b}'", "10 seconds", "!x y"]),
     lambda inner: (

@@ -33,6 +33,7 @@ def test_defaults(project: Project) -> None:
         "master": "local[*]",
         "retries": {"max_flow_retries": None, "first_delay": 5.0, "longest_delay": 60.0},
         "maintenance": {"automatic": True, "interval": 86_400.0},
+        "alerts": {"tables": {}, "destinations": (), "keep_firing_for": 300.0},
         "references": {},
         "batch_of": None,
         "notices": (),

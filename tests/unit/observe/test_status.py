@@ -43,7 +43,7 @@ def counts(dataset: DatasetStatus) -> list[tuple[str, int, int]]:
 def test_the_document_has_the_agreed_keys() -> None:
     document = project_status(RECORDED_EVENTS).to_json()
     assert json.loads(json.dumps(document)) == document
-    assert list(document) == ["update", "datasets", "undeclared"]
+    assert list(document) == ["update", "datasets", "undeclared", "alerts"]
     assert list(document["update"]) == ["id", "state", "started", "ended", "cause", "pipeline", "error"]
     for dataset in document["datasets"]:
         assert list(dataset) == [
@@ -73,8 +73,13 @@ def test_the_document_has_the_agreed_keys() -> None:
 
 
 def test_no_run_yet(tmp_path: Path) -> None:
-    assert project_status([]).to_json() == {"update": None, "datasets": [], "undeclared": []}
-    assert read_status(str(tmp_path / "none")).to_json() == {"update": None, "datasets": [], "undeclared": []}
+    assert project_status([]).to_json() == {"update": None, "datasets": [], "undeclared": [], "alerts": []}
+    assert read_status(str(tmp_path / "none")).to_json() == {
+        "update": None,
+        "datasets": [],
+        "undeclared": [],
+        "alerts": [],
+    }
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,6 +17,7 @@ from penstock.config import PipelineConfig
 from penstock.declare.user_frames import failure_location
 from penstock.errors import DefinitionError, PenstockError, SourceLocation, StateError
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
+from penstock.runtime.followers import Follower, followed_by
 from penstock.runtime.script.queries import ScriptQueries
 from penstock.runtime.script.reads import ScriptReads
 from penstock.runtime.script.reports import ScriptReports
@@ -38,6 +39,7 @@ def run_script(
     arguments: Sequence[str] = (),
     *,
     on_event: Callable[[Event], None] | None = None,
+    followers: Sequence[Follower] = (),
     stop: threading.Event | None = None,
     interrupt: Interrupt | None = None,
     progress: Callable[[str], None] = lambda _line: None,
@@ -46,10 +48,10 @@ def run_script(
     """Runs the script at `file` in this thread, and waits for the queries that it leaves running.
 
     `config` is what `load_script` returns. `on_event` is called with each event, from any thread, and must be quick;
-    `progress` with a line before each slow step. When `stop` is set, the queries end after their current batches; a
-    script that goes on all the same is ended by `interrupt`, which is to raise in this thread something that is no
-    Exception. `spark` is a session to run on; without one Spark is started when the script asks for it, and goes on
-    until this process ends.
+    `followers` follow the log; `progress` is called with a line before each slow step. When `stop` is set, the queries
+    end after their current batches; a script that goes on all the same is ended by `interrupt`, which is to raise in
+    this thread something that is no Exception. `spark` is a session to run on; without one Spark is started when the
+    script asks for it, and goes on until this process ends.
 
     Raises:
         ConfigError, DefinitionError: the script cannot be read.
@@ -61,6 +63,7 @@ def run_script(
     with (
         StorageLock(config.storage, LockOwner.current(), on_lost=run.abandon_storage),
         EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log,
+        followed_by(followers, log),
     ):
         if on_event is not None:
             log.subscribe(on_event)

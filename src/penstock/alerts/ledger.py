@@ -1,0 +1,70 @@
+"""What fires, and who was told: kept for a run, and written into its event log."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.errors import PenstockError
+from penstock.events import Event, EventLog, EventType, Level
+from penstock.events.alerts import Alert, AlertState, DeliveryState, alert, alert_delivery
+from penstock.observe.alerts import AlertProjection
+
+
+class Ledger:
+    """The alerts of a pipeline; thread-safe.
+
+    What cannot be written, because a disk is full, is told all the same: then above all.
+    """
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._alerts = AlertProjection()
+        self._lock = threading.Lock()
+
+    def apply(self, event: Event) -> None:
+        """Takes an event of former runs into account."""
+        with self._lock:
+            self._alerts.apply(event)
+
+    def firing(self) -> tuple[Alert, ...]:
+        """Returns the alerts that fire, oldest first."""
+        with self._lock:
+            return self._alerts.firing()
+
+    def tell(self, told: Alert) -> None:
+        """An alert fires or is resolved."""
+        with self._lock:
+            self._alerts.tell(told)
+        fires = told.state is AlertState.FIRING
+        self._append(
+            EventType.ALERT,
+            *alert(told),
+            level=Level.WARN if fires else Level.INFO,
+            dataset=told.dataset,
+            error=told.error if fires else None,
+        )
+
+    def untold(self, destination: str) -> tuple[Alert, ...]:
+        """Returns the alerts of which the destination is to be told."""
+        with self._lock:
+            return self._alerts.untold(destination)
+
+    def delivered(self, destination: str, alerts: Sequence[Alert]) -> None:
+        """The destination has taken them."""
+        with self._lock:
+            self._alerts.delivered(destination, {each.id: each.state for each in alerts})
+        self._append(
+            EventType.ALERT_DELIVERY, *alert_delivery(destination, DeliveryState.DELIVERED, alerts), level=Level.INFO
+        )
+
+    def failed(self, destination: str, alerts: Sequence[Alert], error: PenstockError) -> None:
+        """The destination does not take them."""
+        built = alert_delivery(destination, DeliveryState.FAILED, alerts, reason=error.message)
+        self._append(EventType.ALERT_DELIVERY, *built, level=Level.WARN, error=error)
+
+    def _append(self, event_type: EventType, message: str, details: Any, **more: Any) -> None:
+        with contextlib.suppress(PenstockError, ValueError):  # the log's disk is full, or the run is over
+            self._log.append(event_type, message, details, **more)

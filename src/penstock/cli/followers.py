@@ -1,0 +1,20 @@
+"""What follows a run because its pipeline file asks for it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.config import PipelineConfig
+    from penstock.runtime.followers import Follower
+
+
+def followers_of(config: PipelineConfig) -> list[Follower]:
+    """Returns what is to follow a run of this pipeline."""
+    found: list[Follower] = []
+    if config.alerts.declared:
+        from penstock.alerts.follower import Alerts
+
+        found.append(partial(Alerts, config))
+    return found

@@ -1,0 +1,161 @@
+"""Alerts: what is wrong for longer than the pipeline file allows, from when it is told to when it is over."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from penstock.events.codec import format_timestamp
+from penstock.events.text import clean
+from penstock.events.types import Event, EventType
+
+_NAMESPACE = uuid.UUID("4c5dd8a8-5b1f-5e6c-9d7a-9a1f0f6f7c11")
+_REASON_LIMIT = 500
+
+AlertKey = tuple[str, str, str]
+"""What an alert is about: its rule, and in lower case the dataset and the subject, or nothing."""
+
+
+class AlertState(Enum):
+    """FIRING is told once when something is wrong, RESOLVED once when it is not any more."""
+
+    FIRING = "FIRING"
+    RESOLVED = "RESOLVED"
+
+
+class DeliveryState(Enum):
+    """Whether a destination took a message; FAILED is told once, while it is tried again and again."""
+
+    DELIVERED = "DELIVERED"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """The details of an `alert` event.
+
+    `rule` is the key of `alerts.tables` that asked for it. `dataset` is `schema.name`, None for the pipeline itself;
+    `subject` the flow or the expectation. `error` is `{condition, message, fix, …}`. `since` is when it began to be
+    wrong, `fired` when that was told, `resolved` when it was told that it is over.
+    """
+
+    rule: str
+    dataset: str | None
+    subject: str | None
+    error: Mapping[str, Any]
+    since: datetime
+    fired: datetime
+    resolved: datetime | None = None
+
+    @property
+    def key(self) -> AlertKey:
+        """What the alert is about."""
+        return alert_key(self.rule, self.dataset, self.subject)
+
+    @property
+    def id(self) -> str:
+        """The same while one alert fires and when it resolves; another one the next time."""
+        return str(uuid.uuid5(_NAMESPACE, "/".join((*self.key, self.fired.isoformat()))))
+
+    @property
+    def state(self) -> AlertState:
+        """Whether it still fires."""
+        return AlertState.FIRING if self.resolved is None else AlertState.RESOLVED
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the details of the event, and one element of `alerts` of `status --json`."""
+        return {
+            "id": self.id,
+            "state": self.state.value,
+            "rule": self.rule,
+            "dataset": self.dataset,
+            "subject": self.subject,
+            "condition": self.error.get("condition"),
+            "message": self.error.get("message"),
+            "fix": self.error.get("fix"),
+            "since": format_timestamp(self.since),
+            "fired": format_timestamp(self.fired),
+            "resolved": None if self.resolved is None else format_timestamp(self.resolved),
+        }
+
+
+def alert_key(rule: str, dataset: str | None, subject: str | None) -> AlertKey:
+    """Returns what identifies an alert while it fires."""
+    return rule, (dataset or "").casefold(), (subject or "").casefold()
+
+
+def alert(told: Alert) -> tuple[str, dict[str, Any]]:
+    """An alert fires or is resolved. The level is WARN while it fires, with its error."""
+    message = clean(str(told.error.get("message")), limit=_REASON_LIMIT)
+    words = f"alert {told.rule}: {message}" if told.resolved is None else f"alert {told.rule} is resolved: {message}"
+    return words, {"alert": told.to_json()}
+
+
+def alert_delivery(
+    destination: str, state: DeliveryState, alerts: Sequence[Alert], *, reason: str | None = None
+) -> tuple[str, dict[str, Any]]:
+    """A destination was told of some alerts, or could not be: then append it with Level.WARN and the error."""
+    name = clean(destination, limit=120)
+    count = f"{len(alerts)} {'alert' if len(alerts) == 1 else 'alerts'}"
+    words = (
+        f"{name} was told of {count}" if state is DeliveryState.DELIVERED else f"{name} could not be told of {count}"
+    )
+    if reason:
+        words += f": {clean(reason, limit=_REASON_LIMIT)}"
+    return words, {
+        "alert_delivery": {
+            "destination": destination,
+            "state": state.value,
+            "alerts": [{"id": each.id, "state": each.state.value} for each in alerts],
+        }
+    }
+
+
+def alert_of(event: Event) -> Alert | None:
+    """Returns the alert that an `alert` event tells, else None."""
+    told = event.details.get(EventType.ALERT.value)
+    if event.event_type is not EventType.ALERT or not isinstance(told, Mapping):
+        return None
+    since, fired = _moment(told.get("since")), _moment(told.get("fired"))
+    if since is None or fired is None or not isinstance(told.get("rule"), str):
+        return None
+    return Alert(
+        rule=told["rule"],
+        dataset=_name(told.get("dataset")),
+        subject=_name(told.get("subject")),
+        error={key: told.get(key) for key in ("condition", "message", "fix")},
+        since=since,
+        fired=fired,
+        resolved=_moment(told.get("resolved")),
+    )
+
+
+def delivery_of(event: Event) -> tuple[str, dict[str, AlertState]] | None:
+    """Returns which destination has taken which states of alerts, by their ids, when the event tells that."""
+    told = event.details.get(EventType.ALERT_DELIVERY.value)
+    if event.event_type is not EventType.ALERT_DELIVERY or not isinstance(told, Mapping):
+        return None
+    if told.get("state") != DeliveryState.DELIVERED.value or not isinstance(told.get("destination"), str):
+        return None
+    found: dict[str, AlertState] = {}
+    alerts = told.get("alerts")
+    for each in alerts if isinstance(alerts, list) else ():
+        match each:
+            case {"id": str(known), "state": "FIRING" | "RESOLVED" as state}:
+                found[known] = AlertState(state)
+    return told["destination"], found
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _name(value: object) -> str | None:
+    return value if isinstance(value, str) else None
