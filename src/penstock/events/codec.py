@@ -28,6 +28,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from pydantic_core import from_json
+
 from penstock.errors import StateError
 from penstock.events.types import Event, EventType, Level, Origin
 
@@ -96,9 +98,9 @@ def decode(line: str | bytes) -> Event:
         StateError: EVENT_NOT_READABLE; the line is torn, foreign or of a newer version.
     """
     try:
-        value = json.loads(line if isinstance(line, str) else line.decode())  # which spares a search for the encoding
+        value = _parsed(line)
         origin = value["origin"]
-        details = json.loads(value["details"])
+        details = _parsed(value["details"])
         error = value["error"]
         if not isinstance(details, dict) or not isinstance(error, dict | None):
             raise TypeError("details and error must be objects")  # noqa: TRY301 - one way out for a bad line
@@ -145,6 +147,13 @@ def json_ready(value: Any) -> Any:
             return format_timestamp(value)
         case _:
             return str(value)
+
+
+def _parsed(text: str | bytes) -> Any:
+    try:
+        return from_json(text, cache_strings="keys")  # in less than half the time of Python's own
+    except ValueError:
+        return json.loads(text)  # which takes half a surrogate pair, as names of files can have it
 
 
 def _dump(value: Any) -> str:

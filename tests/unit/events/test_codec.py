@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import PurePosixPath
 from typing import Any
@@ -125,3 +126,9 @@ def refuse(line: str | bytes) -> None:
         decode(line)
     assert caught.value.condition == "EVENT_NOT_READABLE"
     assert caught.value.facts["reason"]
+
+
+def test_half_a_surrogate_pair_is_read_back() -> None:
+    """Python makes one of a byte in a file's name that is no UTF-8."""
+    event = replace(EVENT, message="caf\udce9.json", details={"flow_progress": {"path": "caf\udce9.json"}})
+    assert decode(encode(event)) == event
