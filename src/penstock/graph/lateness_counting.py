@@ -10,7 +10,7 @@ LATENESS: Final = "pipelines.watermark.lateness"
 
 
 class LatenessCounting(Enum):
-    """The values of the setting, `false` unless told; `sample` is the first batches, and later ones now and then."""
+    """The values of the setting; `sample`, unless told: the first batches, and later ones now and then."""
 
     SAMPLE = "sample"
     EACH_BATCH = "true"
@@ -23,4 +23,4 @@ class LatenessCounting(Enum):
         Raises:
             ValueError: it says something else.
         """
-        return cls(str(settings.get(LATENESS, cls.NEVER.value)).casefold())
+        return cls(str(settings.get(LATENESS, cls.SAMPLE.value)).casefold())

@@ -43,7 +43,7 @@ def sliding():
 def updated():
     return seen().groupBy(F.window("at", "10 minutes")).count().select("window.start", "count")
 
-@dlt.table
+@dlt.table(spark_conf={{"pipelines.watermark.lateness": "false"}})
 def unasked():
     return seen().dropDuplicatesWithinWatermark(["id"])
 
@@ -155,13 +155,13 @@ def windows():
 """
 
 
-def test_it_counts_in_samples_and_a_checkpoint_goes_on_with_and_without(
+def test_unless_told_it_counts_in_samples_and_a_checkpoint_goes_on_with_and_without(
     project: PipelineProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.spark.lateness.SAMPLED_BATCHES", 3)
     tails = Mock(wraps=tail_events)
     monkeypatch.setattr("penstock.runtime.streaming_flow.tail_events", tails)
-    never, sample = "", 'spark_conf={"pipelines.watermark.lateness": "sample"}'
+    never, sample = 'spark_conf={"pipelines.watermark.lateness": "false"}', ""
     expected: Counter[datetime] = Counter()
     settings = (never, sample, sample, sample, never)
     for hour, setting in enumerate(settings):  # batch 2 * hour has rows, and the next one closes windows
