@@ -34,6 +34,7 @@ from penstock.spark.plans import (
     supported_output_mode,
     watermark,
 )
+from penstock.spark.query_settings import spark_settings
 from penstock.spark.sources.whole_read import not_possible
 from penstock.spark.stream_definition import stream_definition
 from penstock.spark.translate import reason_of, translate_analysis
@@ -116,6 +117,7 @@ class QueryAnalyser:
             raise translated from error
         mark = watermark(frame) if frame.isStreaming else None
         kept = kept_state(frame, mode)
+        conf = {**(target.spark_conf if isinstance(target, Table) else {}), **flow.spark_conf}
         return AnalysedQuery(
             schema=plain_schema(frame.schema if written is None else written),
             streaming=frame.isStreaming,
@@ -125,7 +127,9 @@ class QueryAnalyser:
             watermark=None if mark is None else (mark.column, mark.delay),
             definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
             changes=applied,
-            stream=stream_definition(frame, evaluation.sources, mode, None if keys is None else keys.columns)
+            stream=stream_definition(
+                frame, evaluation.sources, mode, None if keys is None else keys.columns, spark_settings(conf)
+            )
             if frame.isStreaming and modes
             else None,
             judged=None if written is None else plain_schema(frame.schema),

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+WATERMARK_POLICY: Final = "spark.sql.streaming.multipleWatermarkPolicy"
+"""Which of several watermarks counts, `min` or `max`."""
+
+STATE_SETTINGS: Final = (
+    "spark.sql.streaming.stateStore.providerClass",
+    "spark.sql.streaming.stateStore.compression.codec",
+    "spark.sql.streaming.stateStore.encodingFormat",
+    "spark.sql.streaming.stateStore.rowChecksum.enabled",
+)
+"""How state is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,9 @@ class StreamDefinition:
     first. `watermarks` gives the delay of each event-time column. `query` is a fingerprint of the whole query, which
     is the same in whatever process it is analysed; the code of Python functions is not in it. `keys` are the columns by
     which it updates the rows of a table, None when it does not.
+
+    `settings` are those of Spark that matter to the query and that a checkpoint keeps from its first batch on, whatever
+    the session says later. They are not noted: the checkpoint's own plans have them.
     """
 
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -37,6 +51,7 @@ class StreamDefinition:
     output_mode: str = "append"
     query: str = ""
     keys: tuple[str, ...] | None = None
+    settings: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Returns JSON-ready data for `from_json`."""

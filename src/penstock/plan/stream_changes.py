@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from penstock.graph.stream_definition import StateOperator, StreamDefinition
+from penstock.graph.stream_definition import STATE_SETTINGS, WATERMARK_POLICY, StateOperator, StreamDefinition
 
 
 class Verdict(Enum):
@@ -62,6 +62,18 @@ def _breaking(before: StreamDefinition, now: StreamDefinition) -> Iterator[str]:
     for column in sorted(before.watermarks.keys() ^ now.watermarks.keys()):
         change = "no longer has" if column in before.watermarks else "now has"
         yield f"event-time column {column} {change} a watermark, by which its state ends"
+    for name, old, new in _other_settings(before, now, (WATERMARK_POLICY,)):
+        yield f"{name} was {old} and is {new}, but Spark goes on with that of the checkpoint"
+
+
+def _other_settings(
+    before: StreamDefinition, now: StreamDefinition, names: tuple[str, ...]
+) -> Iterator[tuple[str, str, str]]:
+    for name in names:
+        new = now.settings.get(name)
+        old = before.settings.get(name, new)
+        if old is not None and new is not None and old.casefold() != new.casefold():
+            yield name, old, new
 
 
 def _other_state(before: tuple[StateOperator, ...], now: tuple[StateOperator, ...]) -> Iterator[str]:
@@ -88,6 +100,8 @@ def _compatible(before: StreamDefinition, now: StreamDefinition) -> Iterator[str
     for column, delay in sorted(now.watermarks.items()):
         if (old := before.watermarks.get(column, delay)) != delay:
             yield f"the watermark on {column} waits {delay} instead of {old}, from the next batch on"
+    for name, old, new in _other_settings(before, now, STATE_SETTINGS):
+        yield f"its state keeps the {name} with which it began, {old}; {new} is for a new checkpoint"
     if before.query == now.query:
         return
     if now.operators:

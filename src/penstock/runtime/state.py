@@ -25,7 +25,7 @@ from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSize, Sta
 from penstock.runtime.checkpoint_checks import CheckpointChecks
 from penstock.runtime.refresh_notes import last_refresh, versions_of
 from penstock.runtime.state_sizes import state_sizes
-from penstock.runtime.stream_notes import is_started, noted_definition
+from penstock.runtime.stream_notes import is_started, known_definition
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint import numbers_in
@@ -143,7 +143,7 @@ def _streams(
         generation = highest[target] if table is None else table.generation
         checkpoint = layout.checkpoint(target, flow.flow.name, generation)
         if is_started(checkpoint):
-            yield (target, flow.flow.name), noted_definition(checkpoint)
+            yield (target, flow.flow.name), known_definition(checkpoint)
 
 
 def _undeclared(

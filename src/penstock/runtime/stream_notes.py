@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.storage import Storage
+from penstock.storage.checkpoint import DamagedFile, UnknownVersion, numbers_in, parse_planned_batch
 
 _NOTE = "penstock.json"
 _DEFINITION = "definition"
@@ -44,6 +46,16 @@ def noted_definition(checkpoint: str) -> StreamDefinition | None:
         return StreamDefinition.from_json(_note(checkpoint)[_DEFINITION])
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def known_definition(checkpoint: str) -> StreamDefinition | None:
+    """Returns the noted definition, with the settings that the newest plan of the checkpoint has."""
+    noted, storage = noted_definition(checkpoint), Storage(checkpoint)
+    if noted is not None and noted.operators and (planned := numbers_in(storage, "offsets")):
+        with suppress(FileNotFoundError, DamagedFile, UnknownVersion):  # of which other checks tell
+            plan = parse_planned_batch(storage.read_bytes(f"offsets/{planned[-1]}"))
+            return replace(noted, settings=plan.settings)
+    return noted
 
 
 def noted_owner(checkpoint: str) -> FlowOwner | None:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from penstock.graph.elements import OutputMode
 from penstock.graph.resolved import Input
-from penstock.graph.stream_definition import StateOperator, StreamDefinition
+from penstock.graph.stream_definition import STATE_SETTINGS, WATERMARK_POLICY, StateOperator, StreamDefinition
 from penstock.spark import _jvm
 from penstock.spark.plan_text import ALL_FIELDS, CTE_ID, LAMBDA_NAME, Ordinals, plan_lines
 from penstock.spark.plans import STATEFUL
@@ -34,25 +34,32 @@ _LONGEST_TEXT = 200
 
 
 def stream_definition(
-    frame: DataFrame, sources: Iterable[Input], mode: OutputMode, keys: tuple[str, ...] | None
+    frame: DataFrame,
+    sources: Iterable[Input],
+    mode: OutputMode,
+    keys: tuple[str, ...] | None,
+    conf: Mapping[str, str],
 ) -> StreamDefinition:
     """Returns the definition of a streaming query.
 
     `sources` are its streaming reads, which have names, those of the views that it inlines among them; `keys` the
-    columns by which it updates the rows of a table, None when it does not.
+    columns by which it updates the rows of a table, None when it does not; `conf` is set while it runs.
     """
     plan = _jvm.analyzed_plan(frame)
     named = {read.name: read.source for read in sources if read.name is not None}
     lines = plan_lines(plan)
     operators: tuple[StateOperator, ...] = ()
     watermarks: Mapping[str, str] = {}
+    settings: Mapping[str, str] = {}
     if any(name in line for line in lines for name in ("EventTimeWatermark", "Join", *STATEFUL)):
         with query_settings(frame.sparkSession, {"spark.sql.debug.maxToStringFields": str(ALL_FIELDS)}):
             state = _State()
             state.add(plan, _ids(plan.output().mkString(" ")))
         operators, watermarks = tuple(state.operators), state.watermarks
+        matter = state.settings()
+        settings = {key: conf[key] if key in conf else str(frame.sparkSession.conf.get(key)) for key in matter}
     query = hashlib.sha256("\n".join(_without_drawn(lines)).encode()).hexdigest()
-    return StreamDefinition(named, operators, watermarks, mode.value, query, keys)
+    return StreamDefinition(named, operators, watermarks, mode.value, query, keys, settings)
 
 
 def _without_drawn(lines: Iterable[str]) -> list[str]:
@@ -72,6 +79,7 @@ class _State:
 
     operators: list[StateOperator] = field(default_factory=list)
     watermarks: dict[str, str] = field(default_factory=dict)
+    _marks: int = 0  # two of one column's name are one of `watermarks`
     _computed: dict[str, str] = field(default_factory=dict)
 
     def add(self, plan: Any, needed: frozenset[str]) -> None:
@@ -95,6 +103,7 @@ class _State:
                 self._unite(plan, [_jvm.scala_seq(child.output()) for child in children])
             case "EventTimeWatermark":
                 self.watermarks[self._text(plan.eventTime())] = str(plan.delay().toString())
+                self._marks += 1
             case "Aggregate":
                 if plan.isStreaming():
                     self._keep(STATEFUL[kind], *_aggregation(plan, needed))
@@ -116,6 +125,12 @@ class _State:
                 self._keep(
                     STATEFUL[name], _jvm.scala_seq(plan.leftAttributes() if in_python else plan.groupingAttributes())
                 )
+
+    def settings(self) -> tuple[str, ...]:
+        """The settings that matter to the operators."""
+        if not self.operators:
+            return ()
+        return STATE_SETTINGS if self._marks < 2 else (WATERMARK_POLICY, *STATE_SETTINGS)
 
     def _keep(self, name: str, keys: Sequence[Any], values: Sequence[Any] = ()) -> None:
         content = [f"{self._text(each)} {each.dataType().catalogString()}" for each in (*keys, *values)]

@@ -84,3 +84,49 @@ def test_a_compatible_change_goes_on_and_says_what_it_means(project: PipelinePro
         assert not project.run().errors
         assert set(json.loads(note.read_text())) == {"definition", "flow"}
     assert project.rows("orders", "id") == [1, 3]
+
+
+TWO_STREAMS = """
+def side(name):
+    return spark.readStream.schema("id LONG, product STRING, shop STRING, at TIMESTAMP").json(name)
+
+@ps.table(spark_conf={{{conf}}})
+def pairs():
+    left = side("in").withWatermark("at", "1 hour")
+    right = side("other").select(F.col("id").alias("other"), "at").withWatermark("at", "1 hour")
+    return left.join(right, on=[left.id == F.col("other"), left.at == right.at], how="inner").select("id")
+
+@ps.table(spark_conf={{{conf}}})
+def distinct():
+    return side("in").withWatermark("at", "1 hour").dropDuplicates(["id", "at"])
+"""
+_POLICY, _CODEC = "spark.sql.streaming.multipleWatermarkPolicy", "spark.sql.streaming.stateStore.compression.codec"
+
+
+def test_settings_that_the_checkpoint_keeps(project: PipelineProject) -> None:
+    (project.directory / "other").mkdir()
+    project.arrive("1", [_order(1)])
+    project.write(TWO_STREAMS.format(conf=""))
+    assert not project.run().errors
+
+    project.write(TWO_STREAMS.format(conf=f"'{_POLICY}': 'max', '{_CODEC}': 'zstd'"))
+    plan = plan_update(project.config, RefreshSelection(), spark=project.spark).plan
+    [refusal] = plan.refusals
+    assert (refusal.condition, refusal.dataset) == ("CHECKPOINT_NOT_COMPATIBLE", "shop.pairs"), "the other has one"
+    assert f"{_POLICY} was min and is max" in refusal.message
+    assert refusal.fix.endswith("penstock run --full-refresh shop.pairs")
+    with pytest.raises(UpdateRefused):
+        project.run()
+
+    project.write(TWO_STREAMS.format(conf=f"'{_POLICY}': 'MIN', '{_CODEC}': 'zstd'"))
+    project.arrive("2", [_order(2)])
+    [distinct] = [
+        flow.changes
+        for flow in plan_update(project.config, RefreshSelection(), spark=project.spark).plan.of_type(RunStreamingFlow)
+        if flow.dataset.name == "distinct"
+    ]
+    assert distinct.reasons == (f"its state keeps the {_CODEC} with which it began, lz4; zstd is for a new checkpoint",)
+    assert not project.run().errors
+    kept = project.directory / ".penstock/checkpoints/shop/distinct/distinct/0/offsets"
+    newest = max(int(file.name) for file in kept.iterdir() if file.name.isdecimal())
+    assert json.loads((kept / str(newest)).read_text().splitlines()[1])["conf"][_CODEC] == "lz4", "Spark's own word"

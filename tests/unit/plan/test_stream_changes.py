@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.graph.stream_definition import StateOperator, StreamDefinition
+from penstock.graph.stream_definition import WATERMARK_POLICY, StateOperator, StreamDefinition
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.plan.state import StateSize
 from penstock.plan.stream_changes import Verdict, compare_streams
@@ -16,6 +16,7 @@ PLAIN = StreamDefinition({"kafka_orders": "kafka orders"}, query="q1")
 HOURLY = StateOperator("aggregate", ("window", "product"), ("sum(amount)",), "a1")
 WINDOWS = StreamDefinition({"bronze": "shop.bronze"}, (HOURLY,), {"order_time": "1 hour"}, "append", "q1")
 UPDATED = replace(WINDOWS, output_mode="update", keys=("window", "product"))
+CODEC = "spark.sql.streaming.stateStore.compression.codec"
 DISTINCT = StateOperator("deduplicate", ("order_id",), (), "d1")
 
 
@@ -47,6 +48,14 @@ def test_the_same_is_unchanged(now: StreamDefinition) -> None:
     assert compare_streams(None, now, started=True).verdict is Verdict.UNCHANGED, "nothing was noted"
 
 
+def test_settings_in_other_letters_and_those_of_an_older_checkpoint_are_the_same() -> None:
+    now = replace(WINDOWS, settings={WATERMARK_POLICY: "max", CODEC: "lz4"})
+    for before in (replace(WINDOWS, settings={WATERMARK_POLICY: "MAX", "spark.other": "1"}), WINDOWS):
+        assert compare_streams(before, now, started=True).verdict is Verdict.UNCHANGED
+    before = replace(WINDOWS, settings={WATERMARK_POLICY: "min"})
+    assert compare_streams(before, WINDOWS, started=True).verdict is Verdict.UNCHANGED, "it has one watermark"
+
+
 COMPATIBLE = {
     "another filter": (PLAIN, replace(PLAIN, query="q2"), "new rows come from the new query"),
     "a filter before state": (WINDOWS, replace(WINDOWS, query="q2"), "holds rows of the old query beside"),
@@ -69,6 +78,11 @@ COMPATIBLE = {
         UPDATED,
         replace(UPDATED, keys=("Product", "window"), query="q2"),
         "its query has changed",
+    ),
+    "another codec, of which the checkpoint has one": (
+        replace(WINDOWS, settings={CODEC: "lz4"}),
+        replace(WINDOWS, settings={CODEC: "zstd"}),
+        f"its state keeps the {CODEC} with which it began, lz4; zstd is for a new checkpoint",
     ),
     "another output mode, without state": (PLAIN, replace(PLAIN, output_mode="update", query="q2"), "new query"),
 }
@@ -126,6 +140,11 @@ BREAKING = {
         UPDATED,
         replace(UPDATED, keys=()),
         "its rows were updated by window, product and are now updated as one",
+    ),
+    "another policy of several watermarks": (
+        replace(WINDOWS, settings={WATERMARK_POLICY: "min"}),
+        replace(WINDOWS, settings={WATERMARK_POLICY: "max"}),
+        f"{WATERMARK_POLICY} was min and is max, but Spark goes on with that of the checkpoint",
     ),
     "complete instead of append": (WINDOWS, replace(WINDOWS, output_mode="complete"), "was append and is complete"),
     "no watermark any more": (
