@@ -55,7 +55,7 @@ def served_modules(modules: Modules) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if _is_served(name, modules)]:
+        for name in [name for name in list(sys.modules) if _is_served(name, modules)]:  # other threads import, too
             del sys.modules[name]
         for name, attribute in attributes.items():
             _take_attribute(name)
