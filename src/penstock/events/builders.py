@@ -221,7 +221,7 @@ def planning_information(stages: Sequence[tuple[str, str | None, str | None, str
 
 
 def planning_warning(warning: str, *, name: str | None = None) -> Built:
-    """Analysis found something that does not stop the run; append it with Level.WARN and the error."""
+    """Something that does not stop the run; append it with Level.WARN and the error."""
     message = clean(warning, limit=_REASON_LIMIT)
     return f"{_name(name)}: {message}" if name else message, {"planning_information": {"stages": []}}
 
@@ -344,9 +344,10 @@ def late_rows(name: str, late: LateRows) -> Built:
 
 
 def watermark(name: str, stand: WatermarkStand) -> Built:
-    """A flow's watermark stands still although rows arrive, which goes with Level.WARN and an error; or moves again."""
+    """A flow's watermark stands still or is in the future, which goes with Level.WARN and an error; or moves again."""
     words = {
         WatermarkState.MOVING: "moves again",
+        WatermarkState.AHEAD: "is ahead of the clock, so that rows of now are late",
         WatermarkState.STALLED: "stands still: all rows that arrive are older than rows before",
         WatermarkState.HELD_BACK: "stands still, while event times go on",
     }[stand.state]

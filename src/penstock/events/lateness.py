@@ -26,18 +26,20 @@ class Lateness:
     of its window, or its own. `late` counts the rows that were late at all (0 included) by intervals, each named by the
     milliseconds at which it begins; the next name ends it. So with a delay that begins an interval, exactly the rows of
     that interval and later ones are dropped. `delay_ms` is the watermark's own delay, and begins one. `window_ms` is
-    the longest window of a row, 0 without windows.
+    the longest window of a row, 0 without windows. `without_time` rows came besides, and had no event time.
     """
 
     rows: int
     delay_ms: int
     window_ms: int = 0
     late: Mapping[int, int] = field(default_factory=dict)
+    without_time: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Returns JSON-ready data for `from_json`."""
         late = {str(at): self.late[at] for at in sorted(self.late)}
-        return {"rows": self.rows, "delay_ms": self.delay_ms, "window_ms": self.window_ms, "late": late}
+        told = {"rows": self.rows, "delay_ms": self.delay_ms, "window_ms": self.window_ms, "late": late}
+        return told | ({"without_time": self.without_time} if self.without_time else {})
 
     @classmethod
     def from_json(cls, stored: object) -> Lateness | None:
@@ -46,6 +48,7 @@ class Lateness:
             return None
         try:
             late = {int(at): int(count) for at, count in stored["late"].items()}
-            return cls(int(stored["rows"]), int(stored["delay_ms"]), int(stored["window_ms"]), late)
+            without_time = int(stored.get("without_time", 0))
+            return cls(int(stored["rows"]), int(stored["delay_ms"]), int(stored["window_ms"]), late, without_time)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None

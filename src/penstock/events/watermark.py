@@ -1,4 +1,4 @@
-"""Watches a flow's watermark, batch by batch: whether it stands still although rows arrive, and why."""
+"""Watches a flow's watermark, batch by batch: whether it stands still although rows arrive, or is in the future."""
 
 from __future__ import annotations
 
@@ -19,15 +19,20 @@ HELD_BACK_BATCHES: Final = 3
 HELD_BACK_TIME: Final = timedelta(minutes=10)
 """How far event times may go on without the watermark, within at least so many batches."""
 
+CLOCK_SKEW: Final = timedelta(minutes=1)
+"""How far the watermark may be ahead of the clock, because clocks differ."""
+
 
 class WatermarkState(Enum):
     """What a flow's watermark does.
 
-    STALLED: all rows that arrive are older than the newest one, which may have had a wrong clock. HELD_BACK: event
-    times go on, but the watermark is that of another source, which delivers nothing or nothing newer.
+    AHEAD: a row from the future has moved it past the clock, so that rows of now are late. STALLED: all rows that
+    arrive are older than the newest one, which may have had a wrong clock. HELD_BACK: event times go on, but the
+    watermark is that of another source, which delivers nothing or nothing newer.
     """
 
     MOVING = "MOVING"
+    AHEAD = "AHEAD"
     STALLED = "STALLED"
     HELD_BACK = "HELD_BACK"
 
@@ -81,11 +86,11 @@ class WatermarkWatch:
                 continue
             progress, told = batch_progress_of(event), checkpointed_batch_of(event)
             if progress is not None and told is not None:
-                watch.apply(progress, told)
+                watch.apply(progress, told, event.timestamp)
         return watch
 
-    def apply(self, progress: BatchProgress, told: CheckpointedBatch) -> WatermarkStand | None:
-        """Takes a committed batch into account; returns the new state when it is another one."""
+    def apply(self, progress: BatchProgress, told: CheckpointedBatch, now: datetime) -> WatermarkStand | None:
+        """Takes a batch into account that was committed at `now`; returns the new state when it is another one."""
         if told.query_id != self._query_id:
             self._start_anew(told.query_id)
         quiet = {name for name, offset in told.offsets.items() if self._offsets.get(name) == offset}
@@ -94,7 +99,7 @@ class WatermarkWatch:
             self._note(progress.event_time_max)
             return None
         if progress.watermark != self._watermark:
-            return self._moved(progress)
+            return self._moved(progress, now)
         if progress.num_input_rows == 0:
             return None
         self._standing += 1
@@ -105,11 +110,13 @@ class WatermarkWatch:
         self._older = self._older + 1 if older else 0
         held = self._is_held_back()  # by what came before: a batch moves the watermark of the next one
         self._note(arrived)
+        if self.state is WatermarkState.AHEAD and self._is_ahead(now):
+            return None
         if held:
             return self._enter(WatermarkState.HELD_BACK)
         if self._older >= STALLED_BATCHES:
             return self._enter(WatermarkState.STALLED)
-        return None
+        return self._enter(WatermarkState.MOVING) if self.state is WatermarkState.AHEAD else None
 
     def _start_anew(self, query_id: str) -> None:
         self.state, self._query_id = WatermarkState.MOVING, query_id
@@ -117,12 +124,15 @@ class WatermarkWatch:
         self._older = self._standing = 0
         self._offsets, self._idle = {}, set()
 
-    def _moved(self, progress: BatchProgress) -> WatermarkStand | None:
+    def _moved(self, progress: BatchProgress, now: datetime) -> WatermarkStand | None:
         self._watermark, self._newest_at_stand = progress.watermark, self._newest
         self._older = self._standing = 0
         self._idle = set()
         self._note(progress.event_time_max)
-        return self._enter(WatermarkState.MOVING)
+        return self._enter(WatermarkState.AHEAD if self._is_ahead(now) else WatermarkState.MOVING)
+
+    def _is_ahead(self, now: datetime) -> bool:
+        return self._watermark is not None and _time(self._watermark) > now + CLOCK_SKEW
 
     def _note(self, newest: str | None) -> None:
         if newest is not None and (self._newest is None or _time(newest) > _time(self._newest)):

@@ -90,16 +90,17 @@ class Reporter:
                 flow=flow,
             )
         for warning in graph.warnings:
-            self._warning(warning)
+            self.warning(warning)
 
     def plan(self, plan: UpdatePlan) -> None:
         """What the update is going to do."""
         steps = [(stage.kind, str(stage.dataset), stage.flow_name, stage.explanation) for stage in plan.stages]
         self._log.append(EventType.PLANNING_INFORMATION, *builders.planning_information(steps))
         for notice in plan.notices:
-            self._warning(notice)
+            self.warning(notice)
 
-    def _warning(self, warning: PenstockError) -> None:
+    def warning(self, warning: PenstockError) -> None:
+        """Something that does not stop the run."""
         self._log.append(
             EventType.PLANNING_INFORMATION,
             *builders.planning_warning(warning.message, name=warning.dataset),

@@ -1,9 +1,10 @@
-"""Warns, once, when a flow's watermark stands still although rows arrive, and says when it moves again."""
+"""Warns, once, when a flow's watermark stands still or is in the future, and of rows without an event time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from penstock.errors import DataError
 from penstock.events import BatchProgress, CheckpointedBatch, Event, WatermarkStand, WatermarkState, WatermarkWatch
@@ -18,6 +19,7 @@ class StandingWatermark:
     _flow: ResolvedFlow
     _services: FlowServices
     _watch: WatermarkWatch | None = None
+    _told_of_rows_without_time: bool = False
 
     def start(self, newest_events: Callable[[], Sequence[Event]]) -> None:
         """Looks at the batches of earlier runs, as far as the tail of the event log tells; before the first batch."""
@@ -27,11 +29,31 @@ class StandingWatermark:
 
     def notice(self, progress: BatchProgress, told: CheckpointedBatch | None) -> None:
         """Takes a committed batch into account."""
+        self._look_for_rows_without_time(progress)
         if self._watch is None or told is None:
             return
-        stand = self._watch.apply(progress, told)
+        stand = self._watch.apply(progress, told, datetime.now(UTC))
         if stand is not None:
             self._services.reporter.watermark(self._flow, stand, error=self._error(stand))
+
+    def _look_for_rows_without_time(self, progress: BatchProgress) -> None:
+        lateness = progress.lateness
+        if lateness is None or not lateness.without_time or self._told_of_rows_without_time:
+            return
+        self._told_of_rows_without_time = True
+        flow, watermark = self._flow.flow, self._flow.watermark
+        self._services.reporter.warning(
+            DataError(
+                "EVENT_TIME_MISSING",
+                location=flow.location,
+                dataset=str(flow.target),
+                flow=flow.name,
+                batch=progress.batch_id,
+                count=f"{lateness.without_time:,}",
+                rows=f"{lateness.rows + lateness.without_time:,}",
+                column="…" if watermark is None else watermark[0],
+            )
+        )
 
     def _error(self, stand: WatermarkStand) -> DataError | None:
         flow = self._flow.flow
@@ -44,6 +66,8 @@ class StandingWatermark:
         match stand.state:
             case WatermarkState.MOVING:
                 return None
+            case WatermarkState.AHEAD:
+                condition = "WATERMARK_AHEAD"
             case WatermarkState.STALLED:
                 condition = "WATERMARK_STALLED"
                 facts["batches"] = stand.batches

@@ -23,7 +23,7 @@ from penstock.spark.late_filter import DELAY, FirstOperator, LateFilter, LateRow
 from penstock.spark.running_batch import RunningBatch
 
 _METRIC: Final = "penstock:lateness"
-_ROWS, _WINDOW, _LATE = "rows", "window", "late"
+_ROWS, _WINDOW, _LATE, _TIMELESS = "rows", "window", "late", "timeless"
 SAMPLED_BATCHES: Final = 17
 """One of so many batches is a sample, and so are the first ones. A prime, so that what repeats by the hour or the day
 comes in another place of each turn.
@@ -62,7 +62,7 @@ class MeasuredLateness:
             at = self.delays_ms[found if found >= 0 else -2 - found]
             late[at] = late.get(at, 0) + round(interval["y"])
         window = int(counted.get(_WINDOW) or 0) // 1000
-        return Lateness(int(rows), self.delay_ms, window, late)
+        return Lateness(int(rows), self.delay_ms, window, late, int(counted.get(_TIMELESS) or 0))
 
 
 def measure_lateness(
@@ -98,6 +98,7 @@ def measure_lateness(
     late = sf.when(deciding <= newest, interval)
     metrics = {
         _ROWS: sf.count(deciding),
+        _TIMELESS: sf.count_if(deciding.isNull()),
         _WINDOW: sf.max(window),
         # It merges intervals only when there are more of them than it may keep; each has two numbers.
         _LATE: sf.histogram_numeric(late, sf.lit(2 * len(delays_ms))),

@@ -96,6 +96,30 @@ def test_times_that_cannot_be_stay_off_the_watermark(project: PipelineProject) -
     assert project.quality(first)["timed", rule] == (4, 4, "drop")
 
 
+def test_times_that_cannot_be_are_told_of_where_nothing_keeps_them_off(project: PipelineProject) -> None:
+    project.write(
+        """
+        @ps.table
+        def hours():
+            rows = spark.readStream.schema("id LONG, at TIMESTAMP").option("maxFilesPerTrigger", 1).json("in")
+            counts = rows.withWatermark("at", "30 minutes").groupBy(F.window("at", "1 hour")).count()
+            return counts.select("window.start", "count")
+        """
+    )
+    now = datetime.now(UTC).replace(microsecond=0)
+    arrive(project, "0", {1: now.isoformat(), 2: None, 3: "1969-11-05T06:15:00-08:00"})
+    arrive(project, "1", {4: "2200-01-01T00:00:00Z"})
+    assert project.run().errors == ()
+    arrive(project, "2", {5: now.isoformat(), 6: None})
+    assert project.run().errors == ()
+    assert late(project, "hours") == [3, 5], "one before all, one behind the year 2200"
+    errors = [event.error for event in project.events() if event.error is not None]
+    assert [error["condition"] for error in errors] == ["EVENT_TIME_MISSING", "WATERMARK_AHEAD", "EVENT_TIME_MISSING"]
+    assert errors[0]["message"].startswith("1 of the 3 rows that batch 0 of the flow 'hours'")
+    assert "2200-01-01" in errors[1]["message"]
+    assert "expect_event_time('at')" in errors[2]["fix"]
+
+
 def test_a_batch_that_runs_again_is_judged_by_its_own_time(
     project: PipelineProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,8 @@ from penstock.events.watermark import HELD_BACK_BATCHES, STALLED_BATCHES
 from penstock.observe.status import project_status
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = datetime(9000, 1, 1, tzinfo=UTC)
+"""After all times of these tests: no watermark is ahead of it."""
 DATASET = "shop.hours"
 
 
@@ -47,6 +49,7 @@ class Flow:
         reads: str = "ab",
         rows: int = 1,
         query: str = "q",
+        now: datetime = NOW,
     ) -> WatermarkStand | None:
         self.offsets = {name: offset + (name in reads) for name, offset in self.offsets.items()}
         progress = BatchProgress(
@@ -59,7 +62,7 @@ class Flow:
         self.number += 1
         told = CheckpointedBatch(query, dict(self.offsets))
         self.batches.append((progress, told))
-        return self.watch.apply(progress, told)
+        return self.watch.apply(progress, told, now)
 
 
 @pytest.fixture
@@ -84,6 +87,29 @@ def test_a_time_from_the_future_makes_all_later_rows_older(flow: Flow) -> None:
     assert flow.batch(999_990, 500) is None, "said once"
     assert flow.batch(999_990, 1_000_030) is None
     again = flow.batch(1_000_020, 1_000_031)
+    assert again is not None
+    assert again.state is WatermarkState.MOVING
+
+
+def test_a_watermark_that_is_ahead_of_the_clock(flow: Flow) -> None:
+    clock = START + timedelta(minutes=30)
+    assert flow.batch(0, 1000, now=clock) is None, "the watermark follows with the next batch"
+    said = flow.batch(990, 30, now=clock)
+    assert said == WatermarkStand(WatermarkState.AHEAD, at(990), at(1000), 0)
+    assert [flow.batch(990, 31, now=clock) for _ in range(2 * STALLED_BATCHES)] == [None] * 2 * STALLED_BATCHES
+    further = flow.batch(2000, 2010, now=clock)
+    assert further is None, "said once"
+    later = flow.batch(2000, 2010, now=START + timedelta(minutes=2000))
+    assert later is not None
+    assert later.state is WatermarkState.MOVING, "its time has come"
+
+
+def test_clocks_that_differ_a_little_are_as_usual(flow: Flow) -> None:
+    assert flow.batch(0, 15, now=START - timedelta(seconds=59)) is None
+    said = flow.batch(3, 15, now=START)
+    assert said is not None
+    assert said.state is WatermarkState.AHEAD
+    again = flow.batch(5, 15, now=START + timedelta(minutes=5))
     assert again is not None
     assert again.state is WatermarkState.MOVING
 

@@ -160,3 +160,8 @@ def test_a_delay_reads_as_with_watermark_takes_it(milliseconds: int, text: str) 
 def test_the_delays_have_no_gap_of_more_than_double() -> None:
     assert list(DELAYS_MS) == sorted(set(DELAYS_MS))
     assert all(later <= 2.5 * earlier for earlier, later in itertools.pairwise(DELAYS_MS[1:]))
+
+
+def test_rows_without_a_time_survive_the_log() -> None:
+    for lateness in (Lateness(10, MINUTE, 0, {0: 1}), Lateness(10, MINUTE, 0, {}, without_time=3)):
+        assert Lateness.from_json(lateness.to_json()) == lateness
