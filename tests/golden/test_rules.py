@@ -1,7 +1,7 @@
 """Each rule beside pipelines that keep it and pipelines that break it.
 
-`fixtures/rules/<rule>/ok*.py` have no error; `bad*.py` have exactly the errors of the `.json` file
-of the same name: a list of `{condition, file, line, dataset}` in the order of their report. To add a
+`fixtures/rules/<rule>/ok*.py` and `ok*.sql` have no error; `bad*.py` and `bad*.sql` have exactly the errors of the
+`.json` file of the same name: a list of `{condition, file, line, dataset}` in the order of their report. To add a
 case, add a file. A folder named like no structural rule belongs to a semantic rule, which needs
 analysis and therefore Spark.
 """
@@ -23,7 +23,8 @@ STRUCTURAL = tuple(rule.__name__ for rule in RULES)
 
 def cases(rules: tuple[str, ...]) -> list[Path]:
     """Returns the pipeline files of the given rules."""
-    return [file for rule in rules for file in sorted((FIXTURES / rule).glob("*.py"))]
+    files = (file for rule in rules for file in sorted((FIXTURES / rule).iterdir()))
+    return [file for file in files if file.suffix in {".py", ".sql"}]
 
 
 def expected_errors(file: Path) -> list[dict[str, object]]:

@@ -108,7 +108,7 @@ def substitute_variables(spark: SparkSession, statement: str) -> str:
 def statement_offset(error: PySparkException, statement: str) -> int | None:
     """Returns the offset in `statement` that Spark says `error` is about, or None when it says none."""
     throwable = getattr(error, "_origin", None)
-    if throwable is None:
+    if throwable is None or not is_spark_error(throwable):
         return None
     for context in throwable.getQueryContext():
         if str(context.contextType()) == "SQL" and not context.objectType() and context.startIndex() >= 0:

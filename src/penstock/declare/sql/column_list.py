@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from penstock.config import parse_interval
 from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.declare.sql.protection import read_mask
 from penstock.declare.sql.refusals import refuse_clause
 from penstock.declare.sql.statements import ColumnList
-from penstock.errors import DefinitionError
-from penstock.graph.elements import Expectation, OnViolation
+from penstock.errors import ConfigError, DefinitionError
+from penstock.graph.elements import EventTime, Expectation, OnViolation
 from penstock.graph.protection import ColumnMask
 from penstock.graph.sql_tokens import TokenKind
 
+_MOST_AHEAD = "1 hour"
 _ACTIONS = {"DROP": OnViolation.DROP, "FAIL": OnViolation.FAIL, "QUARANTINE": OnViolation.QUARANTINE}
+_ACTIONS_OF_EVENT_TIME = {**_ACTIONS, "WARN": OnViolation.WARN}  # which is not what happens unless told
 _KEYS = ("PRIMARY", "FOREIGN", "UNIQUE")
 _COLUMN_OPTIONS = ("NOT", "NULL", "COMMENT", "GENERATED", "DEFAULT", "PRIMARY", "REFERENCES", "CONSTRAINT", "MASK")
 
@@ -57,6 +62,10 @@ def _constraint(cursor: Cursor) -> list[Expectation]:
         return []
     if not cursor.accept("EXPECT"):
         raise cursor.error("EXPECT", known=("EXPECT", "PRIMARY", "FOREIGN"))
+    if cursor.accept("EVENT", "TIME"):
+        rule = _event_time(cursor)
+        action = _on_violation(cursor, OnViolation.QUARANTINE, _ACTIONS_OF_EVENT_TIME)
+        return [Expectation(name, rule, action, place)]
     predicate = cursor.group()
     if not predicate.text.strip():
         raise DefinitionError(
@@ -69,6 +78,28 @@ def _constraint(cursor: Cursor) -> list[Expectation]:
     return [Expectation(name, predicate.text.strip(), _on_violation(cursor), place)]
 
 
+def _event_time(cursor: Cursor) -> EventTime:
+    """Reads `column [MAX FUTURE INTERVAL 10 MINUTES]`."""
+    [column] = unquoted((cursor.name("the column of the event time"),))
+    if not cursor.accept("MAX", "FUTURE"):
+        return EventTime(column, parse_interval(_MOST_AHEAD))
+    place = cursor.location
+    cursor.expect("INTERVAL")
+    text = _length_of_time(cursor)
+    try:
+        return EventTime(column, parse_interval(text))
+    except ConfigError as error:
+        raise DefinitionError(error.condition, location=place, **error.facts) from None
+
+
+def _length_of_time(cursor: Cursor) -> str:
+    """Returns what stands behind INTERVAL, each part in quotes or not: `1 HOUR 30 MINUTES`, `'10' MINUTES`."""
+    parts = []
+    while (token := cursor.peek()) is not None and not (cursor.at(",") or cursor.at(")") or cursor.at("ON")):
+        parts.append(cursor.string() if token.kind is TokenKind.STRING else cursor.take().text)
+    return " ".join(parts)
+
+
 def _constraint_name(cursor: Cursor) -> str:
     token = cursor.peek()
     if token is not None and token.kind is TokenKind.STRING:
@@ -76,18 +107,20 @@ def _constraint_name(cursor: Cursor) -> str:
     return unquoted((cursor.name("the constraint's name"),))[0]
 
 
-def _on_violation(cursor: Cursor) -> OnViolation:
+def _on_violation(
+    cursor: Cursor, otherwise: OnViolation = OnViolation.WARN, actions: Mapping[str, OnViolation] = _ACTIONS
+) -> OnViolation:
     if not cursor.accept("ON"):
-        return OnViolation.WARN
+        return otherwise
     if not cursor.accept("VIOLATION"):
         raise cursor.error("VIOLATION", known=("VIOLATION",))
-    for word, action in _ACTIONS.items():
+    for word, action in actions.items():
         if cursor.at(word):
             cursor.take()
             if not cursor.accept("ROW"):
                 cursor.accept("UPDATE")
             return action
-    raise cursor.error("DROP ROW, FAIL UPDATE or QUARANTINE", known=_ACTIONS)
+    raise cursor.error("DROP ROW, FAIL UPDATE or QUARANTINE", known=actions)
 
 
 def _column(cursor: Cursor, masks: list[ColumnMask]) -> str:

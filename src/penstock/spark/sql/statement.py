@@ -27,6 +27,7 @@ from penstock.spark.sql.references import (
     TableReference,
     parse_statement,
 )
+from penstock.spark.sql.watermarks import naming_refused_watermarks
 from penstock.spark.statement_places import placing, statement_position
 
 Execute = Callable[[str], DataFrame]
@@ -61,11 +62,16 @@ def run_statement(reads: StatementReads, spark: SparkSession, statement: str, ex
 
     Raises:
         PySparkException: Spark's own.
-        DefinitionError: what a read or a table function refuses.
+        DefinitionError: what a read or a table function refuses; what is wrong with a watermark.
     """
     if "${" in statement:
         # Before it parses, Spark puts in the settings; its positions are those in the result.
         statement = _jvm.substitute_variables(spark, statement)
+    with naming_refused_watermarks(statement):
+        return _run(reads, spark, statement, execute)
+
+
+def _run(reads: StatementReads, spark: SparkSession, statement: str, execute: Execute) -> DataFrame:
     with placing_as_spark_says(EditedStatement(statement)):
         parsed = parse_statement(spark, statement)
     if parsed.command is not None:
