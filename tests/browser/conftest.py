@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from penstock.dashboard import Dashboard, start_in_background
 
-_CHROMIUM = Path("/usr/bin/chromium")
-_FLAGS = [
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -24,10 +24,10 @@ _FLAGS = [
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    if not _CHROMIUM.exists():
+    if not CHROMIUM.exists():
         pytest.fail("The browser tests need Chromium: apt-get install chromium")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(_CHROMIUM), args=_FLAGS)
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield chromium
         chromium.close()
 

@@ -16,24 +16,53 @@ def ui(
     *,
     directory: DirectoryOrScript = Path(),
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="The loopback address to listen on.")
+        str,
+        typer.Option("--host", metavar="ADDRESS", help="The address to listen on; others than loopback need a token."),
     ] = "127.0.0.1",
     port: Annotated[
         int | None,
         typer.Option("--port", metavar="N", min=0, max=65535, help="8420 or the next free one; 0 takes any free one."),
     ] = None,
+    token_file: Annotated[
+        str | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="Ask for the token in the first line of FILE; PENSTOCK_UI_TOKEN does the same.",
+        ),
+    ] = None,
+    certificate: Annotated[
+        str | None, typer.Option("--tls-cert", metavar="FILE", help="Serve HTTPS with this certificate (PEM).")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--tls-key", metavar="FILE", help="The certificate's key (PEM, without a password).")
+    ] = None,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="A name under which it may be asked for; may be repeated."),
+    ] = None,
     environment: Environment = None,
     pipeline: Pipeline = None,
     storage: StorageUri = None,
 ) -> None:
-    """Serve the dashboard: lineage with live numbers, rates, expectations, events. Ctrl-C ends it.
+    """Serve the dashboard: problems, lineage with live numbers, flows, rows, updates, events. Ctrl-C ends it.
 
-    It reads the event log only, so it cannot disturb a run, and it starts no JVM.
+    It reads the event log and the tables only, so it cannot disturb a run, and it starts no JVM.
     """
+    from penstock.dashboard.access import access_for
     from penstock.dashboard.server import serve
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
+    access = access_for(
+        host, token_file=token_file, certificate=certificate, key=key, allowed_hosts=allowed_hosts or ()
+    )
     try:
-        serve(config.storage, host=host, port=port, on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"))
+        serve(
+            config.storage,
+            host=host,
+            port=port,
+            access=access,
+            on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"),
+        )
     except KeyboardInterrupt:
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from enum import Enum
 from heapq import merge
 from itertools import islice
@@ -53,8 +54,33 @@ class Shown(Enum):
                 return True
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a reader asked for; names compare without regard to case, `text` with the event's message and condition."""
+
+    shown: Shown = Shown.NOTABLE
+    dataset: str | None = None
+    event_type: str | None = None
+    update_id: str | None = None
+    text: str = ""
+
+    def admits(self, event: Event) -> bool:
+        """Whether the reader wants `event`."""
+        origin = event.origin
+        return (
+            self.shown.admits(event)
+            and (self.dataset is None or (origin.dataset_name or "").casefold() == self.dataset.casefold())
+            and (self.event_type is None or event.event_type.value == self.event_type)
+            and (self.update_id is None or origin.update_id == self.update_id)
+            and (not self.text or self.text.casefold() in _searched(event))
+        )
+
+
 class EventWindow:
-    """Keeps 5,000 events apart from 5,000 batch metrics, so that busy batches never push an error out."""
+    """Keeps 5,000 events apart from 5,000 batch metrics, so that busy batches never push an error out.
+
+    Details are not kept: they are most of an event, and no list shows them.
+    """
 
     def __init__(self) -> None:
         self._notable: deque[Event] = deque(maxlen=_CAPACITY)
@@ -62,17 +88,11 @@ class EventWindow:
 
     def add(self, event: Event) -> None:
         """Takes the next event of the log."""
-        (self._metrics if event.level is Level.METRICS else self._notable).append(event)
+        (self._metrics if event.level is Level.METRICS else self._notable).append(replace(event, details={}))
 
-    def newest(
-        self, count: int, *, shown: Shown = Shown.NOTABLE, dataset: str | None = None
-    ) -> tuple[list[Event], bool]:
+    def newest(self, count: int, wanted: Wanted = Wanted()) -> tuple[list[Event], bool]:
         """Returns up to `count` events, newest first, and whether there are more of them."""
-
-        def wanted(event: Event) -> bool:
-            return shown.admits(event) and (dataset is None or event.origin.dataset_name == dataset)
-
-        found = list(islice(filter(wanted, self._newest_first()), count + 1))
+        found = list(islice(filter(wanted.admits, self._newest_first()), count + 1))
         return found[:count], len(found) > count or len(self._notable) == _CAPACITY
 
     def __len__(self) -> int:
@@ -81,3 +101,8 @@ class EventWindow:
     def _newest_first(self) -> Iterator[Event]:
         age: Callable[[Event], int] = lambda event: -event.sequence  # noqa: E731 - a key, typed
         return merge(reversed(self._notable), reversed(self._metrics), key=age)
+
+
+def _searched(event: Event) -> str:
+    condition = (event.error or {}).get("condition") or ""
+    return f"{event.message} {condition} {event.origin.dataset_name or ''}".casefold()

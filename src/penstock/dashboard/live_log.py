@@ -5,41 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from penstock.dashboard.event_window import EventWindow
+from penstock.dashboard.projections import Projections
 from penstock.errors import PenstockError
-from penstock.events import Event, EventReader
-from penstock.observe.definitions import DefinitionProjection
-from penstock.observe.lineage import Lineage, LineageProjection
-from penstock.observe.series import SeriesProjection
-from penstock.observe.status import PipelineStatus, StatusProjection
+from penstock.events import EventReader
+from penstock.observe.lineage import Lineage
+from penstock.observe.problems import Problem, find_problems
+from penstock.observe.status import PipelineStatus
 from penstock.storage import is_locked
 
 _FRESH_SECONDS = 0.2
+_LOOK_SECONDS: Final = 0.2
+"""How long one look may read: a page does not wait for the whole of a long log."""
 
-
-@dataclass(slots=True)
-class Projections:
-    """Everything that the pages show, as of the last event that was applied."""
-
-    status: StatusProjection = field(default_factory=StatusProjection)
-    lineage: LineageProjection = field(default_factory=LineageProjection)
-    definitions: DefinitionProjection = field(default_factory=DefinitionProjection)
-    series: SeriesProjection = field(default_factory=SeriesProjection)
-    window: EventWindow = field(default_factory=EventWindow)
-    damaged: int = 0
-
-    def apply(self, event: Event) -> None:
-        """Takes one event into every projection; one that a projection cannot read is counted, never raised."""
-        self.window.add(event)
-        for projection in (self.status, self.lineage, self.definitions, self.series):
-            try:
-                projection.apply(event)
-            except Exception:  # noqa: BLE001 - whatever a foreign log holds, the page must stay up
-                self.damaged += 1
-                return
+_EVENTS_AT_ONCE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +28,25 @@ class Snapshot:
     """What one page is made of; `projections` may be asked under `LiveLog.lock` only.
 
     `problem` is `{condition, message, fix}` when the storage cannot be read at the moment; the
-    rest is then as of the last time that it could.
+    rest is then as of the last time that it could. `read` is the part of the log that was read, 1 when it is all.
     """
 
     version: str
     epoch: int
     status: PipelineStatus
     lineage: Lineage
+    problems: tuple[Problem, ...]
     problem: Mapping[str, Any] | None
     skipped: int
+    read: float
 
 
 class LiveLog:
     """Reads a growing event log on demand, at most five times a second however many pages ask.
 
     The log may be missing, empty, cut short, deleted and started anew, or hold lines of a newer
-    version. A storage that cannot be read is a fact for the page, not an error.
+    version. A storage that cannot be read is a fact for the page, not an error. A long log is read
+    in pieces, each byte once; meanwhile the pages show what is known so far.
 
     Raises:
         ConfigError: the storage's URI has a scheme that this installation cannot read.
@@ -71,8 +55,7 @@ class LiveLog:
     def __init__(self, storage_uri: str) -> None:
         self.lock = threading.RLock()
         self.closed = False
-        self._storage_uri = storage_uri
-        self._reader: EventReader | None = EventReader(storage_uri)
+        self._reader = EventReader(storage_uri)
         self.storage = self._reader.storage.uri
         self.projections = Projections()
         self._generation = 0
@@ -80,6 +63,7 @@ class LiveLog:
         self._changes = 0
         self._problem: Mapping[str, Any] | None = None
         self._writer_alive: bool | None = None
+        self._behind = False
         self._looked = -1.0
         self._snapshot: Snapshot | None = None
 
@@ -90,15 +74,16 @@ class LiveLog:
                 self._refresh()
                 self._looked = time.monotonic()
             if self._snapshot is None or self._snapshot.version != self._version:
-                self._snapshot = Snapshot(
-                    version=self._version,
-                    epoch=self._epoch,
-                    status=self.projections.status.status(writer_alive=self._writer_alive),
-                    lineage=self.projections.lineage.lineage(),
-                    problem=self._problem,
-                    skipped=self.projections.damaged + (self._reader.skipped if self._reader else 0),
-                )
+                self._snapshot = self._take()
             return self._snapshot
+
+    def read_ahead(self) -> None:
+        """Reads until the end of the log or `close`, letting pages in between; for a thread of its own."""
+        while not self.closed:
+            self.snapshot()
+            if not self._behind:
+                return
+            time.sleep(0.01)
 
     def close(self) -> None:
         """Lets the open pages' connections end; from any thread, more than once."""
@@ -108,12 +93,25 @@ class LiveLog:
     def _version(self) -> str:
         return f"{self._epoch}-{self._changes}"
 
+    def _take(self) -> Snapshot:
+        # of a log that is read half, nobody knows yet what became of the update
+        status = self.projections.status.status(writer_alive=None if self._behind else self._writer_alive)
+        lineage = self.projections.lineage.lineage()
+        return Snapshot(
+            version=self._version,
+            epoch=self._epoch,
+            status=status,
+            lineage=lineage,
+            problems=find_problems(status, lineage, self.projections.throughput.all()),
+            problem=self._problem,
+            skipped=self.projections.damaged + self._reader.skipped,
+            read=self._reader.bytes_read / self._reader.bytes_total if self._behind else 1.0,
+        )
+
     def _refresh(self) -> None:
         try:
-            fresh = self._reader is None
-            reader = self._reader or EventReader(self._storage_uri)
-            alive = is_locked(reader.storage)  # asked first: a run that ends in between wrote its end before
-            events = reader.poll()
+            alive = is_locked(self._reader.storage)  # asked first: a run that ends in between wrote its end before
+            changed = self._read()
         except PenstockError as error:
             self._fail({"condition": error.condition, "message": error.message, "fix": error.fix})
             return
@@ -121,20 +119,27 @@ class LiveLog:
             message = f"The storage cannot be read: {error.strerror or error}."
             self._fail({"condition": None, "message": message, "fix": "Check the folder and its permissions."})
             return
-        if fresh or reader.generation != self._generation:
-            self.projections = Projections()
-            self._epoch += 1
-            self._generation = reader.generation
-        self._reader = reader
-        for event in events:
-            self.projections.apply(event)
-        if events or self._problem is not None or alive is not self._writer_alive:
+        if changed or self._problem is not None or alive is not self._writer_alive:
             self._changes += 1
         self._problem, self._writer_alive = None, alive
 
+    def _read(self) -> bool:
+        """Takes what is new, for at most a moment; returns whether there was anything."""
+        until, changed, was_behind = time.monotonic() + _LOOK_SECONDS, False, self._behind
+        while True:
+            events = self._reader.poll(limit=_EVENTS_AT_ONCE)
+            if self._reader.generation != self._generation:
+                self.projections, self._generation = Projections(), self._reader.generation
+                self._epoch += 1
+            for event in events:
+                self.projections.apply(event)
+            changed = changed or bool(events)
+            self._behind = len(events) == _EVENTS_AT_ONCE
+            if not self._behind or time.monotonic() >= until:
+                return changed or was_behind
+
     def _fail(self, problem: Mapping[str, Any]) -> None:
-        """A poll that failed half-way may have taken events along; the next one starts from the beginning."""
-        self._reader = None
+        """What was read stays; a poll that failed has taken nothing, and the next one goes on."""
         if self._problem != problem:
             self._problem = problem
             self._changes += 1

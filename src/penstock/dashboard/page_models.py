@@ -8,14 +8,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from markupsafe import Markup
+
 from penstock.events import Event
 from penstock.observe import numbers
 from penstock.observe.accounting import AccountCounts
 from penstock.observe.definitions import DatasetDefinition
+from penstock.observe.flow_definitions import FlowDefinition
+from penstock.observe.quality import ExpectationQuality
 from penstock.observe.series import FlowSeries
 from penstock.observe.status import DatasetStatus
+from penstock.observe.throughput import FlowThroughput
 from penstock.observe.updates import UpdateStatus
 
+_SPARKS = 60
 _CONSEQUENCES = {
     "warn": "is kept and counted",
     "drop": "is dropped and counted",
@@ -88,13 +94,17 @@ class DatasetRow:
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """One expectation of a dataset, with what it says and what it did."""
+    """One expectation of a dataset, with what it says and what it did; `spark` draws its newest batches."""
 
     name: str
     constraint: str | None
     consequence: str
+    action: str
     passed: int
     failed: int
+    first_failure_at: datetime | None
+    last_failure_at: datetime | None
+    spark: Markup | None
 
     @property
     def checked(self) -> int:
@@ -102,19 +112,29 @@ class RuleRow:
         return self.passed + self.failed
 
 
-def rule_rows(dataset: DatasetStatus, definition: DatasetDefinition) -> list[RuleRow]:
+def rule_rows(
+    dataset: DatasetStatus, definition: DatasetDefinition, quality: Iterable[ExpectationQuality] = ()
+) -> list[RuleRow]:
     """Returns the dataset's expectations in the order of their declaration."""
     constraints = {rule.name: rule.constraint for rule in definition.rules}
-    return [
-        RuleRow(
-            name=rule.name,
-            constraint=constraints.get(rule.name),
-            consequence=_CONSEQUENCES.get(rule.action, rule.action),
-            passed=rule.passed,
-            failed=rule.failed,
+    over_time = {each.name: each for each in quality}
+    rows = []
+    for rule in dataset.expectations:
+        history = over_time.get(rule.name)
+        rows.append(
+            RuleRow(
+                name=rule.name,
+                constraint=constraints.get(rule.name),
+                consequence=_CONSEQUENCES.get(rule.action, rule.action),
+                action=rule.action,
+                passed=rule.passed,
+                failed=rule.failed,
+                first_failure_at=history.first_failure_at if history else None,
+                last_failure_at=history.last_failure_at if history else None,
+                spark=sparkline(history) if history else None,
+            )
         )
-        for rule in dataset.expectations
-    ]
+    return rows
 
 
 def totals(rows: Iterable[DatasetRow]) -> dict[str, Any]:
@@ -160,6 +180,7 @@ def event_models(events: Iterable[Event]) -> list[dict[str, Any]]:
         {
             "timestamp": event.timestamp,
             "level": event.level.value,
+            "type": event.event_type.value,
             "dataset": event.origin.dataset_name,
             "message": event.message,
             "error": error_model(event.error),
@@ -179,17 +200,65 @@ def error_model(error: Mapping[str, Any] | None) -> dict[str, str | None] | None
 
 
 def series_model(series: Iterable[FlowSeries]) -> list[dict[str, Any]]:
-    """Returns each flow's points as columns, which is what the charts take; times in seconds since 1970."""
+    """Returns each flow's batches as columns, which is what the charts take; times in seconds since 1970."""
     return [
-        {
-            "flow": one.flow,
-            "timestamps": [point.timestamp.timestamp() for point in one.points],
-            "updates": [point.update_id for point in one.points],
-            "batch_ids": [point.batch_id for point in one.points],
-            "output_rows": [point.output_rows for point in one.points],
-            "input_rows_per_second": [point.input_rows_per_second for point in one.points],
-            "processed_rows_per_second": [point.processed_rows_per_second for point in one.points],
-            "batch_duration_ms": [point.batch_duration_ms for point in one.points],
-        }
+        {"flow": one.flow, "timestamps": one.timestamps, "updates": one.updates, "figures": one.figures}
         for one in series
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRow:
+    """A flow as the pages of its dataset and its own show it."""
+
+    dataset: str
+    flow: str
+    kind: str
+    location: str | None
+    inputs: tuple[str, ...]
+    sources: tuple[str, ...]
+    stateful: tuple[str, ...]
+    watermark: str | None
+    falling_behind: str | None
+    drains_in: float | None
+    rows_per_second: float | None
+
+
+def flow_row(flow: FlowDefinition, throughput: FlowThroughput | None) -> FlowRow:
+    """Returns the row of one flow; `throughput` is None without a batch in the newest update."""
+    seconds = throughput.drain_seconds if throughput else None
+    return FlowRow(
+        dataset=flow.dataset,
+        flow=flow.flow,
+        kind=(flow.flow_type or "flow").replace("_", " ").lower(),
+        location=flow.location,
+        inputs=flow.inputs,
+        sources=tuple(f"{kind} {description}".strip() for kind, description in flow.sources),
+        stateful=flow.stateful,
+        watermark=None if flow.watermark is None else f"{flow.watermark[0]}, {flow.watermark[1]}",
+        falling_behind=throughput.falling_behind if throughput else None,
+        drains_in=None if seconds is None else 1000 * seconds,
+        rows_per_second=throughput.rows_per_second if throughput else None,
+    )
+
+
+def is_running(update: UpdateStatus | None) -> bool:
+    """Tells whether the newest update goes on."""
+    return update is not None and not update.state.terminal
+
+
+def sparkline(quality: ExpectationQuality) -> Markup | None:
+    """Returns the share of rows that broke a rule in each of its newest batches, as a small drawing without words."""
+    points = [point for point in quality.points if point.passed + point.failed][-_SPARKS:]
+    if len(points) < 2:
+        return None
+    bars = []
+    for number, point in enumerate(points):
+        share = point.failed / (point.passed + point.failed)
+        height = 0.0 if not share else max(18 * share, 2.0)
+        bars.append(f'<rect x="{number * 3}" y="{18 - height:.1f}" width="2" height="{height:.1f}"/>')
+    width = 3 * len(points)
+    return Markup(  # noqa: S704 - numbers only
+        f'<svg class="spark" width="{width}" height="19" viewBox="0 0 {width} 19" aria-hidden="true">'
+        f'<path d="M0 18.5H{width}"/>{"".join(bars)}</svg>'
+    )

@@ -40,6 +40,11 @@ def dataset_path(name: str) -> str:
     return f"/datasets/{quote(name, safe='', errors='replace')}"
 
 
+def flow_path(dataset: str, flow: str) -> str:
+    """Returns the address of a flow's page."""
+    return f"/flows/{quote(dataset, safe='', errors='replace')}?flow={quote(flow, safe='', errors='replace')}"
+
+
 def moment(value: datetime | str | None) -> datetime | None:
     """Returns the moment in UTC, also from ISO text; None for nothing and for text that is no moment."""
     if isinstance(value, str):
@@ -66,7 +71,11 @@ def _environment() -> Environment:
         rate=numbers.rate,
         duration=numbers.duration_ms,
         percent=numbers.percent,
+        byte_size=numbers.byte_size,
+        short_count=numbers.short_count,
         dataset_path=dataset_path,
+        flow_path=flow_path,
+        quoted=lambda value: quote(str(value), safe="", errors="replace"),
         tone=_tone,
         word=_word,
         iso=_iso,

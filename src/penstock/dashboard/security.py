@@ -1,20 +1,27 @@
-"""What keeps the dashboard private: loopback only, known Host headers, reading only, a strict content policy."""
+"""What keeps the dashboard private: known Host and Origin headers, a token, a strict content policy."""
 
 from __future__ import annotations
 
-import ipaddress
+import time
+from collections import deque
+from html import escape
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
 
+import anyio
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from penstock.errors import ConfigError
+from penstock.dashboard.access import SESSION_SECONDS, Access
 
-CONTENT_SECURITY_POLICY = (
+CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-_HEADERS = {
+COOKIE: Final = "penstock_session"
+_HEADERS: Final = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -23,26 +30,12 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-
-
-def require_loopback(host: str) -> None:
-    """Refuses an address that other machines can reach.
-
-    Raises:
-        ConfigError: DASHBOARD_NOT_LOOPBACK, with the host as given.
-    """
-    if not is_loopback(host):
-        raise ConfigError("DASHBOARD_NOT_LOOPBACK", host=host, user_at_machine="user@this-machine")
-
-
-def is_loopback(host: str) -> bool:
-    """Tells whether `host` is this machine's own name or address for itself; nothing is looked up."""
-    if host.rstrip(".").casefold() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+_LOGIN: Final = "/login"
+_ACTIONS: Final = "/actions/"
+_STATIC: Final = "/static/"
+_LONGEST_BODY: Final = 4096
+_WRONG_TOKENS: Final = 10  # a minute, of everybody together
+_WRONG_PAUSE: Final = 1.0
 
 
 def host_of(header: str) -> str:
@@ -55,14 +48,17 @@ def host_of(header: str) -> str:
 class Guard:
     """ASGI middleware around the whole application.
 
-    A Host header that does not name this machine is refused (421), so that a foreign page cannot
-    reach the dashboard through a name that it rebinds to 127.0.0.1. The port is free, because of
-    tunnels. Only GET and HEAD exist (405): nothing that a page does can change anything. Every
-    answer carries the headers above; pages are never cached.
+    A Host header that names neither this machine nor an allowed name is refused (421), so that a foreign page cannot
+    reach the dashboard through a name that it rebinds to 127.0.0.1. The port is free, because of tunnels. Only GET and
+    HEAD exist (405), which change nothing; POST is for logging in and, if they are allowed, for actions, and only from
+    the dashboard's own pages (403, by the Origin header). With a token, everything but the style sheets asks for it
+    (401). Every answer carries the headers above; pages are never cached.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
+        self._access = access
+        self._wrong: deque[float] = deque(maxlen=_WRONG_TOKENS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Checks one request and decorates its answer."""
@@ -74,18 +70,113 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers[name] = value
+                if self._access.secure:
+                    headers["Strict-Transport-Security"] = "max-age=31536000"
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        refusal = _refusal(scope)
-        await (refusal or self._app)(scope, receive, send_guarded)
+        answer: ASGIApp = self._app
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            answer = refusal
+        elif self._access.token is not None and scope["path"] == _LOGIN:
+            answer = await self._login(scope, receive)
+        elif not self._is_known(scope):
+            answer = self._asks_for_token(scope)
+        await answer(scope, receive, send_guarded)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._access.admits_host(host_of(hosts[0])):
+            return PlainTextResponse("This dashboard does not answer to that name; see --allow-host.\n", 421)
+        if scope["method"] in {"GET", "HEAD"}:
+            return None
+        path = scope["path"]
+        takes_post = (path == _LOGIN and self._access.token is not None) or (
+            path.startswith(_ACTIONS) and self._access.actions
+        )
+        if scope["method"] != "POST" or not takes_post:
+            return PlainTextResponse("The dashboard only shows; use GET.\n", 405, headers={"Allow": "GET, HEAD"})
+        if not _is_own_origin(headers.getlist("origin"), hosts[0], self._access.scheme):
+            return PlainTextResponse("Only the dashboard's own pages may ask for this.\n", 403)
+        return None
+
+    def _is_known(self, scope: Scope) -> bool:
+        if self._access.token is None or scope["path"].startswith(_STATIC):
+            return True
+        headers = Headers(scope=scope)
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.casefold() == "bearer":
+            return self._access.is_token(given.strip())
+        return self._access.is_session(_cookie(headers.get("cookie", "")))
+
+    def _asks_for_token(self, scope: Scope) -> Response:
+        if scope["path"] == "/" or "text/html" in Headers(scope=scope).get("accept", ""):
+            return RedirectResponse(_LOGIN, 303)
+        return PlainTextResponse(
+            "Give the token: Authorization: Bearer …\n", 401, headers={"WWW-Authenticate": "Bearer"}
+        )
+
+    async def _login(self, scope: Scope, receive: Receive) -> Response:
+        if scope["method"] != "POST":
+            return _login_page("")
+        if self._tries_too_often():
+            return _login_page("Too many wrong tokens; wait a minute.", 429)
+        given = parse_qs((await _body(receive)).decode("utf-8", "replace")).get("token", [""])[0]
+        if not self._access.is_token(given.strip()):
+            self._wrong.append(time.monotonic())
+            await anyio.sleep(_WRONG_PAUSE)
+            return _login_page("That is not the token.", 401)
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(
+            COOKIE,
+            self._access.session(),
+            max_age=SESSION_SECONDS,
+            httponly=True,
+            secure=self._access.secure,
+            samesite="strict",
+        )
+        return answer
+
+    def _tries_too_often(self) -> bool:
+        return len(self._wrong) == _WRONG_TOKENS and time.monotonic() - self._wrong[0] < 60
 
 
-def _refusal(scope: Scope) -> PlainTextResponse | None:
-    hosts = Headers(scope=scope).getlist("host")
-    if len(hosts) != 1 or not is_loopback(host_of(hosts[0])):
-        return PlainTextResponse("This dashboard answers only to 127.0.0.1 and localhost.\n", status_code=421)
-    if scope["method"] not in {"GET", "HEAD"}:
-        allowed = {"Allow": "GET, HEAD"}
-        return PlainTextResponse("The dashboard only shows; use GET.\n", status_code=405, headers=allowed)
-    return None
+def _is_own_origin(origins: list[str], host: str, scheme: str) -> bool:
+    """A browser names the page's origin with each POST; `null`, none and another one are refused."""
+    if len(origins) != 1:
+        return False
+    origin = urlsplit(origins[0])
+    return origin.scheme == scheme and origin.netloc.casefold() == host.casefold()
+
+
+def _cookie(header: str) -> str:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+async def _body(receive: Receive) -> bytes:
+    """The request's body, cut off where no token can go on."""
+    body = b""
+    while len(body) <= _LONGEST_BODY:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    return body[:_LONGEST_BODY]
+
+
+def _login_page(said: str, status: int = 200) -> Response:
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Log in · Penstock</title>'
+        '<link rel="stylesheet" href="/static/penstock.css"></head><body><main class="login"><h1>Penstock</h1>'
+        f'<p role="alert">{escape(said)}</p><form method="post" action="/login" class="filters"><label>Token '
+        '<input type="password" name="token" autocomplete="current-password" required autofocus></label>'
+        '<button class="button" type="submit">Log in</button></form></main></body></html>',
+        status,
+    )

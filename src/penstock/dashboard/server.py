@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import uvicorn
 
+from penstock.dashboard.access import Access, access_for
 from penstock.dashboard.application import create_application
 from penstock.dashboard.live_log import LiveLog
-from penstock.dashboard.security import require_loopback
 from penstock.errors import ConfigError
 
 DEFAULT_PORT = 8420
@@ -24,23 +24,25 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int | None = None,
+    access: Access | None = None,
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serves the dashboard of one storage until Ctrl-C or SIGTERM; starts no JVM.
 
     Args:
         storage_uri: Path or URI of the storage; it may be empty or not exist yet.
-        host: A loopback address or `localhost`.
+        host: A loopback address or `localhost`; another one needs an `access` with a token and TLS.
+        access: Who may reach it, from `access_for`; by default this machine.
         port: None takes 8420 or the next free port above it; 0 any free port; else exactly this one.
         on_ready: Called once with the address, e.g. `http://127.0.0.1:8420/`, when it accepts requests.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_PORT_TAKEN.
     """
+    access = access or access_for(host)
     listener = _listen(host, port)
-    url = _url(host, listener)
-    log = LiveLog(storage_uri)
-    server = _Server(log, on_ready=lambda: on_ready(url) if on_ready else None)
+    url = _url(host, listener, access)
+    server = _Server(LiveLog(storage_uri), access, on_ready=lambda: on_ready(url) if on_ready else None)
     try:
         server.run(sockets=[listener])
     finally:
@@ -63,28 +65,33 @@ class Dashboard:
         self._listener.close()
 
 
-def start_in_background(storage_uri: str, *, host: str = "127.0.0.1", port: int | None = None) -> Dashboard:
+def start_in_background(
+    storage_uri: str, *, host: str = "127.0.0.1", port: int | None = None, access: Access | None = None
+) -> Dashboard:
     """Starts the dashboard on a daemon thread and returns when it accepts requests.
 
     Parameters and errors are those of `serve`. Whatever happens in it, the process that started
     it goes on; the thread ends with the process.
     """
+    access = access or access_for(host)
     listener = _listen(host, port)
     ready = threading.Event()
-    server = _Server(LiveLog(storage_uri), on_ready=ready.set)
+    server = _Server(LiveLog(storage_uri), access, on_ready=ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="penstock-dashboard", daemon=True)
     thread.start()
     ready.wait(_STOP_SECONDS)
-    return Dashboard(_url(host, listener), server, thread, listener)
+    return Dashboard(_url(host, listener, access), server, thread, listener)
 
 
 class _Server(uvicorn.Server):
     """uvicorn, quiet, telling when it is ready and letting live connections go when it stops."""
 
-    def __init__(self, log: LiveLog, *, on_ready: Callable[[], None]) -> None:
+    def __init__(self, log: LiveLog, access: Access, *, on_ready: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
-                create_application(log),
+                create_application(log, access),
+                ssl_certfile=access.certificate,
+                ssl_keyfile=access.key,
                 log_config=None,
                 log_level="critical",
                 access_log=False,
@@ -99,6 +106,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        threading.Thread(target=self._log.read_ahead, name="penstock-dashboard-log", daemon=True).start()
         self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -112,7 +120,6 @@ class _Server(uvicorn.Server):
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
-    require_loopback(host)
     candidates = [*range(DEFAULT_PORT, DEFAULT_PORT + _PORTS_TRIED), 0] if port is None else [port]
     reason = ""
     for candidate in candidates:
@@ -136,7 +143,7 @@ def _bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _url(host: str, listener: socket.socket) -> str:
+def _url(host: str, listener: socket.socket, access: Access) -> str:
     bare = host.strip("[]")
     shown = f"[{bare}]" if ":" in bare else bare
-    return f"http://{shown}:{listener.getsockname()[1]}/"
+    return f"{access.scheme}://{shown}:{listener.getsockname()[1]}/"

@@ -67,12 +67,15 @@ class EventReader:
         generation: grows by one when the log was deleted and started anew (`rm -rf .penstock`
             under a running dashboard); the events that follow are then those of the new log from
             its beginning, and projections of the old one must be thrown away.
+        bytes_read, bytes_total: of the segments that the last poll saw; a torn last line is never read.
     """
 
     def __init__(self, storage_uri: str) -> None:
         self.storage = Storage(storage_uri)
         self.skipped = 0
         self.generation = 0
+        self.bytes_read = 0
+        self.bytes_total = 0
         self._offsets: dict[str, int] = {}
 
     def poll(self, *, limit: int | None = None) -> list[Event]:
@@ -106,6 +109,8 @@ class EventReader:
             if limit is not None and len(events) >= limit:
                 break
         self._offsets, self.skipped = offsets, skipped
+        self.bytes_read = sum(offsets.get(segment.uri, 0) for _, segment in segments)
+        self.bytes_total = sum(segment.size for _, segment in segments)
         return events
 
     def follow(self, *, stop: threading.Event | None = None, interval: float = 0.25) -> Iterator[Event]:

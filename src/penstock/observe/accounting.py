@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from penstock.events import Event, Verdict, verdict_of
@@ -11,12 +12,16 @@ from penstock.events import Event, Verdict, verdict_of
 
 @dataclass(slots=True)
 class AccountCounts:
-    """How many batches' accounts were balanced, broken, or not checkable; `error` is that of the newest broken ones."""
+    """How many batches' accounts were balanced, broken, or not checkable; `error` is that of the newest broken ones.
+
+    `broken_since` is when the first of the broken ones was reported.
+    """
 
     balanced: int = 0
     broken: int = 0
     not_checkable: int = 0
     error: Mapping[str, Any] | None = None
+    broken_since: datetime | None = None
 
     def add(self, event: Event) -> None:
         """Takes an `accounting` event into account."""
@@ -26,6 +31,7 @@ class AccountCounts:
             case Verdict.BROKEN:
                 self.broken += 1
                 self.error = event.error
+                self.broken_since = self.broken_since or event.timestamp
             case Verdict.NOT_CHECKABLE:
                 self.not_checkable += 1
 
@@ -38,6 +44,7 @@ class AccountCounts:
             total.broken += each.broken
             total.not_checkable += each.not_checkable
             total.error = total.error or each.error
+            total.broken_since = min(filter(None, (total.broken_since, each.broken_since)), default=None)
         return total
 
     @property

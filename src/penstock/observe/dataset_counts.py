@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from penstock.events import (
     BatchProgress,
@@ -19,6 +19,8 @@ from penstock.events import (
 )
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.observe.accounting import AccountCounts
+
+_WORKS: Final = {FlowStatus.COMPLETED, FlowStatus.IDLE}
 
 
 @dataclass(slots=True)
@@ -35,7 +37,8 @@ class CheckCounts:
 class FlowCounts:
     """One flow's totals; `last` is its newest batch, `current` the same if this update made it.
 
-    `standing` is the warning about a watermark that stands still.
+    `standing` is the warning about a watermark that stands still. `failing_since` is the first error without a batch
+    after it, over restarts and updates.
     """
 
     status: FlowStatus | None = None
@@ -49,7 +52,9 @@ class FlowCounts:
     current: BatchProgress | None = None
     accounts: AccountCounts = field(default_factory=AccountCounts)
     error: Mapping[str, Any] | None = None
+    failing_since: datetime | None = None
     standing: Mapping[str, Any] | None = None
+    standing_since: datetime | None = None
     retry_at: datetime | None = None
 
     def reset(self) -> None:
@@ -107,7 +112,8 @@ class DatasetCounts:
         elif (state := watermark_state_of(event)) is not None and event.origin.dataset_name is not None:
             key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
             standing = None if state is WatermarkState.MOVING else event.error
-            self._flows.setdefault(key, FlowCounts()).standing = standing
+            flow = self._flows.setdefault(key, FlowCounts())
+            flow.standing, flow.standing_since = standing, event.timestamp
         elif fact is not None:
             self._progress(event, fact)
 
@@ -173,8 +179,11 @@ class DatasetCounts:
         flow.retry_at = fact.retry_at
         if event.error is not None:
             flow.error = event.error
+            flow.failing_since = flow.failing_since or event.timestamp
         elif fact.status in {FlowStatus.RUNNING, FlowStatus.COMPLETED, FlowStatus.IDLE}:
             flow.error = None
+        if event.error is None and (fact.progress is not None or fact.status in _WORKS):
+            flow.failing_since = None
         if fact.progress is None:
             return
         if fact.replaces:

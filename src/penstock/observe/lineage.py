@@ -32,7 +32,8 @@ class LineageNode:
     `name` identifies the node: `schema.name` for a dataset, `format description` for an external
     source. `label` is what a person reads first, `detail` the format of a source or sink. `rows` counts rows
     written, `dropped` those that expectations kept out, `rows_per_second` is the processed rate of
-    the last batch. None means: not known (before a run, or for a view, which stores nothing).
+    the last batch. None means: not known (before a run, or for a view, which stores nothing). `warned` marks what works
+    but will not for long, such as a table that falls behind.
     """
 
     name: str
@@ -43,6 +44,7 @@ class LineageNode:
     rows: int | None = None
     dropped: int | None = None
     rows_per_second: float | None = None
+    warned: bool = False
 
     @property
     def kind_in_words(self) -> str:

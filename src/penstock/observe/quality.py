@@ -88,7 +88,10 @@ class QualityProjection:
 
     def apply(self, event: Event) -> None:
         """Takes one event into account; only a batch with expectations, or a full refresh, changes anything."""
-        fact = self._facts.apply(event)
+        self.take(self._facts.apply(event))
+
+    def take(self, fact: FlowFact | None) -> None:
+        """As `apply`, for what `FlowFacts` made of an event."""
         if fact is None:
             return
         flow = flow_key(fact.dataset, fact.flow)

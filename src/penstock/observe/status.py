@@ -10,7 +10,7 @@ from typing import Any
 from penstock.events import Event, FlowStatus
 from penstock.events.alerts import Alert
 from penstock.events.codec import format_timestamp
-from penstock.events.flow_facts import FlowFacts
+from penstock.events.flow_facts import FlowFact, FlowFacts
 from penstock.observe.accounting import AccountCounts
 from penstock.observe.alerts import AlertProjection
 from penstock.observe.dataset_counts import DatasetCounts, FlowCounts
@@ -57,9 +57,11 @@ class DatasetStatus:
         last_batch_at: when that batch was reported.
         error: the error of a failed or retrying flow, `{condition, message, fix, …}`; None once it
             runs again.
+        error_since: when its flows began to fail, without a batch in between; None without an error.
         retry_at: when the next of its retrying flows is tried again, None when none waits.
         accounts: how the rows of its batches add up, over the same batches as `rows`; None for a view.
         watermark_warning: why a flow's watermark stands still although rows arrive, like `error`; None when it moves.
+        watermark_warning_since: when that was noticed.
         expectations: in the order of their declaration.
     """
 
@@ -78,9 +80,11 @@ class DatasetStatus:
     last_batch_duration_ms: int | None = None
     last_batch_at: datetime | None = None
     error: Mapping[str, Any] | None = None
+    error_since: datetime | None = None
     retry_at: datetime | None = None
     accounts: AccountCounts | None = None
     watermark_warning: Mapping[str, Any] | None = None
+    watermark_warning_since: datetime | None = None
     expectations: tuple[ExpectationStatus, ...] = ()
 
     @property
@@ -106,6 +110,7 @@ class DatasetStatus:
             "last_batch_duration_ms": self.last_batch_duration_ms,
             "last_batch_at": None if self.last_batch_at is None else format_timestamp(self.last_batch_at),
             "error": None if self.error is None else dict(self.error),
+            "error_since": None if self.error_since is None else format_timestamp(self.error_since),
             "retry_at": None if self.retry_at is None else format_timestamp(self.retry_at),
             "accounts": None if self.accounts is None else self.accounts.to_json(),
             "watermark_warning": None if self.watermark_warning is None else dict(self.watermark_warning),
@@ -159,7 +164,10 @@ class StatusProjection:
 
     def apply(self, event: Event) -> None:
         """Takes one event into account."""
-        fact = self._facts.apply(event)
+        self.take(event, self._facts.apply(event))
+
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """As `apply`, for an event of which `FlowFacts` made `fact`."""
         self._history.apply(event, fact)
         self._counts.apply(event, fact)
         self._undeclared.apply(event)
@@ -201,11 +209,16 @@ class StatusProjection:
             last_batch_duration_ms=newest.last.batch_duration_ms if newest and newest.last else None,
             last_batch_at=newest.last_at if newest else None,
             error=next((flow.error for flow in flows if flow.error is not None), None),
+            error_since=min(
+                (flow.failing_since for flow in flows if flow.error is not None and flow.failing_since is not None),
+                default=None,
+            ),
             retry_at=None
             if over
             else min((flow.retry_at for flow in flows if flow.retry_at is not None), default=None),
             accounts=AccountCounts.sum(flow.accounts for flow in flows) if stored else None,
             watermark_warning=next((flow.standing for flow in flows if flow.standing is not None), None),
+            watermark_warning_since=next((flow.standing_since for flow in flows if flow.standing is not None), None),
             expectations=tuple(
                 ExpectationStatus(check.name, check.passed, check.failed, check.action)
                 for check in self._counts.checks(name)

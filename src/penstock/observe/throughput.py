@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from penstock.events import BatchProgress, Event
-from penstock.events.flow_facts import FlowFacts, flow_key
+from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 
 WINDOW: Final = 10
 """How many of the newest batches are looked at."""
@@ -35,6 +35,8 @@ class FlowThroughput:
     rows_per_second: float | None
     falling_behind: str | None
     drain_seconds: float | None
+    since: datetime | None = None
+    """When the oldest of these batches was reported: what is said is true since then at least."""
 
 
 class ThroughputProjection:
@@ -48,10 +50,13 @@ class ThroughputProjection:
 
     def apply(self, event: Event) -> None:
         """Takes one event into account."""
+        self.take(event, self._facts.apply(event))
+
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """As `apply`, for an event of which `FlowFacts` made `fact`."""
         if event.event_type.of_its_update and event.origin.update_id != self._update_id:
             self._update_id = event.origin.update_id
             self._recent.clear()
-        fact = self._facts.apply(event)
         if fact is None or fact.progress is None:
             return
         key = flow_key(fact.dataset, fact.flow)
@@ -60,16 +65,21 @@ class ThroughputProjection:
 
     def of(self, dataset: str) -> tuple[FlowThroughput, ...]:
         """Returns the flows into `dataset` (`schema.name`) that had a batch in the newest update."""
-        return tuple(
-            FlowThroughput(
-                *self._names[key],
-                batches=len(recent),
-                rows_per_second=rows_per_second(recent),
-                falling_behind=falling_behind(recent),
-                drain_seconds=drain_seconds(recent),
-            )
-            for key, recent in self._recent.items()
-            if key[0] == dataset.casefold()
+        return tuple(self._flow(key) for key in self._recent if key[0] == dataset.casefold())
+
+    def all(self) -> tuple[FlowThroughput, ...]:
+        """Returns the flows of all datasets that had a batch in the newest update."""
+        return tuple(map(self._flow, self._recent))
+
+    def _flow(self, key: tuple[str, str]) -> FlowThroughput:
+        recent = self._recent[key]
+        return FlowThroughput(
+            *self._names[key],
+            batches=len(recent),
+            rows_per_second=rows_per_second(recent),
+            falling_behind=falling_behind(recent),
+            drain_seconds=drain_seconds(recent),
+            since=recent[0][0],
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from penstock.errors import ConfigError
 from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, read_events
-from penstock.events.flow_facts import FlowFacts, details_of, flow_key
+from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
 from penstock.graph.identifier import Identifier
 from penstock.observe.tables import find_table
 
@@ -151,7 +151,10 @@ class WatermarkProjection:
 
     def apply(self, event: Event) -> None:
         """Takes one event into account."""
-        fact = self._facts.apply(event)
+        self.take(event, self._facts.apply(event))
+
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """As `apply`, for an event of which `FlowFacts` made `fact`."""
         if event.event_type is EventType.FLOW_DEFINITION:
             details = details_of(event)
             key = flow_key(str(details.get("output_dataset")), event.origin.flow_name or "")

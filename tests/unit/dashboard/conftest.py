@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.recorded.build import RECORDED
 
+from penstock.dashboard.access import Access
 from penstock.dashboard.application import create_application
 from penstock.dashboard.live_log import LiveLog
 
@@ -14,8 +15,8 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 
-def client_of(storage: str) -> TestClient:
-    return TestClient(create_application(LiveLog(storage)), base_url="http://127.0.0.1:8420")
+def client_of(storage: str, access: Access | None = None, base_url: str = "http://127.0.0.1:8420") -> TestClient:
+    return TestClient(create_application(LiveLog(storage), access or Access()), base_url=base_url)
 
 
 @pytest.fixture

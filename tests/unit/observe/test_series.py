@@ -4,19 +4,33 @@ from tests.recorded.build import FIRST_UPDATE, RECORDED, SECOND_UPDATE
 
 from penstock.events import EventReader
 from penstock.observe.definitions import DefinitionProjection
-from penstock.observe.series import SeriesProjection, project_series
+from penstock.observe.series import FIGURES, SeriesProjection, project_series
 
 
 def test_one_point_a_batch_with_its_numbers() -> None:
     (silver,) = project_series(EventReader(str(RECORDED)).poll(), "shop.silver_orders")
-    assert [point.batch_id for point in silver.points] == list(range(12))
-    assert [point.update_id for point in silver.points] == [FIRST_UPDATE] * 4 + [SECOND_UPDATE] * 8
-    last = silver.points[-1]
-    assert last.input_rows is not None
-    assert last.output_rows is not None
-    assert last.input_rows > last.output_rows
-    assert last.failed_records >= last.input_rows - last.output_rows
-    assert last.batch_duration_ms is not None
+    assert silver.figures["batch_id"] == tuple(range(12))
+    assert silver.updates == (FIRST_UPDATE,) * 4 + (SECOND_UPDATE,) * 8
+    last = {figure: values[-1] for figure, values in silver.figures.items()}
+    assert last.keys() == set(FIGURES)
+    read, written, broken = last["input_rows"], last["output_rows"], last["failed_records"]
+    assert read is not None
+    assert written is not None
+    assert broken is not None
+    assert read > written
+    assert broken >= read - written
+    assert last["dropped_rows"] == read - written
+    assert last["batch_duration_ms"] is not None
+    assert last["backlog_rows"] is None
+
+
+def test_the_phases_of_a_batch_and_how_far_its_watermark_is_behind() -> None:
+    (hourly,) = project_series(EventReader(str(RECORDED)).poll(), "shop.hourly_revenue")
+    phases = [hourly.figures[f"{phase}_ms"][-1] for phase in ("latestOffset", "queryPlanning", "walCommit", "addBatch")]
+    assert phases[:3] == [40, 60, 25]
+    assert hourly.figures["watermark_behind_s"][-1] is not None
+    (bronze,) = project_series(EventReader(str(RECORDED)).poll(), "shop.bronze_orders")
+    assert all(value is None for value in bronze.figures["watermark_behind_s"])
 
 
 def test_only_newer_points_and_never_more_than_the_capacity() -> None:
@@ -25,10 +39,19 @@ def test_only_newer_points_and_never_more_than_the_capacity() -> None:
     for event in events:
         projection.apply(event)
     (kept,) = projection.of("shop.bronze_orders")
-    assert [point.batch_id for point in kept.points] == [7, 8, 9, 10, 11]
-    (newer,) = projection.of("shop.bronze_orders", after_sequence=kept.points[2].sequence)
-    assert [point.batch_id for point in newer.points] == [10, 11]
+    assert list(kept.figures["batch_id"]) == [7, 8, 9, 10, 11]
+    (newer,) = projection.of("SHOP.bronze_orders", after_sequence=kept.sequences[2])
+    assert list(newer.figures["batch_id"]) == [10, 11]
     assert projection.of("shop.paid_orders") == ()
+    assert projection.of("shop.bronze_orders", flow="other") == ()
+
+
+def test_many_flows_share_what_is_kept() -> None:
+    projection = SeriesProjection(capacity=500, total=600)
+    assert projection.capacity == 500
+    for event in EventReader(str(RECORDED)).poll():
+        projection.apply(event)
+    assert projection.capacity == 600 // 4
 
 
 def test_the_newest_definition_with_columns_and_rules() -> None:

@@ -62,6 +62,7 @@ def test_the_document_has_the_agreed_keys() -> None:
             "last_batch_duration_ms",
             "last_batch_at",
             "error",
+            "error_since",
             "retry_at",
             "accounts",
             "watermark_warning",

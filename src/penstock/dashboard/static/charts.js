@@ -1,69 +1,33 @@
-// The charts of a dataset's page: input against processed rate, and how long batches take.
+// The charts of a page: fetches what is new, draws it with uPlot, tells it to screen readers, saves it as PNG.
 "use strict";
 (() => {
   const host = document.getElementById("charts");
   if (!host) return;
-  const columns = ["timestamps", "updates", "batch_ids", "input_rows_per_second", "processed_rows_per_second", "batch_duration_ms", "output_rows"];
-  const flows = new Map(); // flow name -> columns, in the order of the log
-  let charts = [];
+  const { kinds, short, seconds, rate } = window.penstockCharts;
+  const flows = new Map(); // flow name -> {timestamps, updates, figures}, in the order of the log
+  const period = document.getElementById("period");
+  let plots = [];
   let after = -1;
   let epoch = null;
+  const HEIGHT = 210;
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const short = (value) => {
-    if (value === null || value === undefined) return "–";
-    const size = Math.abs(value);
-    if (size >= 1e6) return `${+(value / 1e6).toFixed(1)}M`;
-    if (size >= 1e3) return `${+(value / 1e3).toFixed(1)}k`;
-    return `${+value.toFixed(size < 10 ? 1 : 0)}`;
-  };
-  const seconds = (value) => {
-    if (value === null || value === undefined) return "–";
-    return value < 1 ? `${Math.round(value * 1000)} ms` : `${+value.toFixed(value < 10 ? 1 : 0)} s`;
-  };
+  const tones = ["--chart-1", "--chart-2", "--chart-3", "--chart-4", "--chart-5", "--chart-6", "--chart-7"];
   const latest = (list) => { for (let at = list.length - 1; at >= 0; at -= 1) if (list[at] !== null && list[at] !== undefined) return list[at]; return null; };
   const names = () => [...flows.keys()];
-  const titled = (text, flow) => (flows.size > 1 ? `${text}, ${flow}` : text);
-  const tones = ["--chart-1", "--chart-2", "--chart-3", "--chart-4"];
-
-  const rates = {
-    element: document.getElementById("chart-rates"),
-    format: (value) => (value === null || value === undefined ? "–" : `${short(value)}/s`),
-    series: () => names().flatMap((flow, index) => [
-      { label: titled("Input rate", flow), tone: tones[(2 * index) % 4], dash: [6, 4] },
-      { label: titled("Processed rate", flow), tone: tones[(2 * index + 1) % 4] },
-    ]),
-    data: () => names().map((flow) => {
-      const own = flows.get(flow);
-      return rowsOf(own, [own.input_rows_per_second, own.processed_rows_per_second]);
-    }),
-  };
-  const durations = {
-    element: document.getElementById("chart-durations"),
-    format: seconds,
-    series: () => names().map((flow, index) => ({ label: titled("Batch duration", flow), tone: tones[(index + 2) % 4], fill: true })),
-    data: () => names().map((flow) => {
-      const own = flows.get(flow);
-      return rowsOf(own, [own.batch_duration_ms.map((value) => (value === null ? null : value / 1000))]);
-    }),
-  };
+  const widthOf = (element) => Math.max(element.clientWidth - 20, 200);
 
   // The newest update alone reads best while it runs; one with few batches is shown among the others.
-  const period = document.getElementById("period");
-  const newest = () => {
-    let [latest, update, count] = [-1, null, 0];
+  const chosen = () => {
+    let [newest, update, count] = [-1, null, 0];
     for (const own of flows.values()) {
       const last = own.timestamps.length - 1;
-      if (last >= 0 && own.timestamps[last] > latest) [latest, update] = [own.timestamps[last], own.updates[last]];
+      if (last >= 0 && own.timestamps[last] > newest) [newest, update] = [own.timestamps[last], own.updates[last]];
     }
     for (const own of flows.values()) count = Math.max(count, own.updates.filter((each) => each === update).length);
-    return { update, count };
-  };
-  const chosen = () => {
-    const { update, count } = newest();
     return period.value === "newest" || (period.value === "" && count > 2) ? update : null;
   };
-  // One flow's rows for the chart: only the chosen update, and a gap in the line between two updates.
+  // One flow's rows for a chart: only the chosen update, and a gap in the line between two updates.
   const rowsOf = (own, lists) => {
     const only = chosen();
     const rows = [[], ...lists.map(() => [])];
@@ -76,50 +40,73 @@
     });
     return rows;
   };
-  const joined = (tables) => (tables.length > 1 ? uPlot.join(tables) : tables[0]);
-  const options = (chart) => {
+  const dataOf = (kind) => {
+    const tables = names().map((name) => rowsOf(flows.get(name), kind.data(flows.get(name).figures)));
+    return tables.length > 1 ? uPlot.join(tables) : tables[0];
+  };
+  const isEmpty = (data) => data.slice(1).every((line) => line.every((value) => value === null || value === undefined));
+
+  const options = (kind, element) => {
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), size: 4 }, font: "11px system-ui, sans-serif" };
+    const figures = flows.size ? flows.values().next().value.figures : null;
+    const told = (value) => kind.format(value, figures);
+    const lines = names().flatMap((flow, number) => kind.lines.map((line, at) => ({
+      ...line, label: flows.size > 1 ? `${line.label}, ${flow}` : line.label, tone: tones[(number * kind.lines.length + at) % tones.length], at,
+    })));
     return {
-      width: Math.max(chart.element.clientWidth - 20, 200),
-      height: 210,
+      width: widthOf(element),
+      height: HEIGHT,
       cursor: { points: { size: 7 }, drag: { x: true, y: false } },
-      legend: { live: true },
-      scales: { x: { time: true, range: (_, low, high) => (low === null ? [0, 1] : high - low < 10 ? [low - 5, high + 5] : [low, high]) }, y: { range: (_, low, high) => [0, Math.max(high || 0, 1e-9) * 1.15 || 1] } },
-      axes: [axis, { ...axis, size: 58, values: (_, values) => values.map(chart.format) }],
+      scales: { x: { time: true, range: (_, low, high) => (low === null ? [0, 1] : high - low < 10 ? [low - 5, high + 5] : [low, high]) }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.15 : 1] } },
+      axes: [axis, { ...axis, size: 62, values: (_, values) => values.map(told) }],
       series: [
         { label: "Time", value: (plot, value) => { const shown = value ?? latest(plot.data[0]); return shown === null ? "–" : new Date(shown * 1000).toLocaleTimeString(); } },
-        ...chart.series().map((one) => ({
-          label: one.label, stroke: colour(one.tone), width: 2, dash: one.dash, spanGaps: flows.size > 1,
-          fill: one.fill ? `${colour(one.tone)}22` : undefined,
-          points: { size: 5, fill: colour(one.tone) },
-          value: (plot, value, column, index) => chart.format(index === null || index === undefined ? latest(plot.data[column]) : value),
+        ...lines.map((line) => ({
+          label: line.label, stroke: colour(line.tone), width: kind.areas ? 1 : 2, dash: line.dash, spanGaps: flows.size > 1,
+          fill: line.fill ? (kind.areas ? colour(line.tone) : `${colour(line.tone)}22`) : undefined,
+          points: { size: 5, fill: colour(line.tone), show: kind.areas ? false : undefined },
+          value: (plot, value, column, index) => {
+            const at = index ?? plot.data[0].length - 1;
+            if (!kind.part) return told(index === null || index === undefined ? latest(plot.data[column]) : value);
+            const first = column - line.at; // the lines of this flow, from the uppermost
+            return told(kind.part(plot.data.slice(first, first + kind.lines.length).map((list) => list[at]), line.at));
+          },
         })),
       ],
     };
   };
   const draw = () => {
-    charts.forEach(({ plot }) => plot.destroy());
-    charts = [];
+    plots.forEach(({ plot }) => plot.destroy());
+    plots = [];
     const any = names().some((flow) => flows.get(flow).timestamps.length > 0);
     host.hidden = !any;
     document.getElementById("charts-empty").hidden = any;
     if (!any) return;
-    charts = [rates, durations].map((chart) => ({ chart, plot: new uPlot(options(chart), joined(chart.data()), chart.element) }));
+    for (const element of host.querySelectorAll("[data-chart]")) {
+      const kind = kinds[element.dataset.chart];
+      const data = dataOf(kind);
+      element.closest("[data-chart-card]").hidden = isEmpty(data);
+      if (!isEmpty(data)) plots.push({ kind, element, plot: new uPlot(options(kind, element), data, element) });
+    }
+  };
+  const redraw = () => {
+    const shown = new Set(plots.map(({ kind }) => kind));
+    const wanted = Object.values(kinds).some((kind) => !shown.has(kind) && host.querySelector(`[data-chart-card][hidden]`) && !isEmpty(dataOf(kind)));
+    if (wanted) draw(); else plots.forEach(({ kind, plot }) => plot.setData(dataOf(kind)));
   };
   const describe = () => {
-    const last = (list) => list[list.length - 1];
-    const said = names().map((flow) => {
-      const own = flows.get(flow);
-      return own.timestamps.length === 0 ? "" : `${flow}: input ${short(last(own.input_rows_per_second))} rows per second, processed ${short(last(own.processed_rows_per_second))} rows per second, last batch took ${seconds((last(own.batch_duration_ms) ?? null) === null ? null : last(own.batch_duration_ms) / 1000)}`;
-    }).filter(Boolean).join("; ");
-    rates.element.setAttribute("aria-label", `Chart of input and processed rate. ${said}`);
-    durations.element.setAttribute("aria-label", `Chart of batch duration. ${said}`);
-    const body = document.getElementById("figures");
+    for (const { kind, element, plot } of plots) {
+      const words = plot.series.slice(1).map((line, at) => `${line.label} ${line.value(plot, null, at + 1, null)}`).join(", ");
+      element.setAttribute("aria-label", `${element.closest("section").querySelector("h2").textContent}: ${words}`);
+    }
     const rows = names().flatMap((flow) => {
-      const own = flows.get(flow);
-      return own.timestamps.map((moment, index) => [moment, flow, own.batch_ids[index], short(own.input_rows_per_second[index]), short(own.processed_rows_per_second[index]), own.batch_duration_ms[index] === null ? "–" : seconds(own.batch_duration_ms[index] / 1000), own.output_rows[index] === null ? "–" : own.output_rows[index].toLocaleString()]);
+      const { timestamps, figures } = flows.get(flow);
+      return timestamps.map((moment, at) => [
+        moment, flow, figures.batch_id[at], rate(figures.input_rows_per_second[at]), rate(figures.processed_rows_per_second[at]),
+        figures.batch_duration_ms[at] === null ? "–" : seconds(figures.batch_duration_ms[at] / 1000), figures.output_rows[at]?.toLocaleString() ?? "–",
+      ]);
     }).sort((one, other) => other[0] - one[0]).slice(0, 50);
-    body.replaceChildren(...rows.map((row) => {
+    document.getElementById("figures").replaceChildren(...rows.map((row) => {
       const line = document.createElement("tr");
       row.forEach((value, index) => {
         const cell = document.createElement("td");
@@ -134,17 +121,21 @@
   const take = (answer) => {
     let rebuild = answer.epoch !== epoch;
     if (rebuild) { flows.clear(); epoch = answer.epoch; }
-    for (const flow of answer.flows) {
-      if (!flows.has(flow.flow)) { flows.set(flow.flow, Object.fromEntries(columns.map((name) => [name, []]))); rebuild = true; }
-      const own = flows.get(flow.flow);
-      if (own.timestamps.length === 0 && flow.timestamps.length > 0) rebuild = true;
-      for (const name of columns) {
-        own[name].push(...flow[name]);
-        if (own[name].length > answer.capacity) own[name].splice(0, own[name].length - answer.capacity);
+    for (const told of answer.flows) {
+      if (!flows.has(told.flow)) {
+        flows.set(told.flow, { timestamps: [], updates: [], figures: Object.fromEntries(Object.keys(told.figures).map((name) => [name, []])) });
+        rebuild = true;
+      }
+      const own = flows.get(told.flow);
+      if (own.timestamps.length === 0 && told.timestamps.length > 0) rebuild = true;
+      const columns = [[own.timestamps, told.timestamps], [own.updates, told.updates], ...Object.keys(told.figures).map((name) => [own.figures[name], told.figures[name]])];
+      for (const [column, more] of columns) {
+        column.push(...more);
+        if (column.length > answer.capacity) column.splice(0, column.length - answer.capacity);
       }
     }
     after = answer.last;
-    if (rebuild) draw(); else charts.forEach(({ chart, plot }) => plot.setData(joined(chart.data())));
+    if (rebuild) draw(); else redraw();
     describe();
   };
   let busy = false;
@@ -153,7 +144,7 @@
     if (busy) { again = true; return; }
     busy = true;
     try {
-      const query = new URLSearchParams({ dataset: host.dataset.dataset, after: String(after), epoch: String(epoch ?? "") });
+      const query = new URLSearchParams({ dataset: host.dataset.dataset, flow: host.dataset.flow ?? "", after: String(after), epoch: String(epoch ?? "") });
       const answer = await fetch(`/series?${query}`);
       if (answer.ok) take(await answer.json());
     } catch {
@@ -164,14 +155,48 @@
     if (again) { again = false; fetchNew(); }
   };
 
-  period.addEventListener("change", draw);
+  // A chart as a picture: its canvas on the page's ground, with its heading and the legend's words.
+  const save = (name) => {
+    const found = plots.find(({ element }) => element.dataset.chart === name);
+    if (!found) return;
+    const drawn = found.plot.ctx.canvas;
+    const ratio = devicePixelRatio || 1;
+    const picture = document.createElement("canvas");
+    [picture.width, picture.height] = [drawn.width, drawn.height + 54 * ratio];
+    const pen = picture.getContext("2d");
+    pen.fillStyle = colour("--surface");
+    pen.fillRect(0, 0, picture.width, picture.height);
+    pen.fillStyle = colour("--text");
+    pen.font = `600 ${14 * ratio}px system-ui, sans-serif`;
+    pen.fillText(`${host.dataset.flow ?? host.dataset.dataset}: ${found.element.closest("section").querySelector("h2").textContent}`, 12 * ratio, 22 * ratio);
+    pen.font = `${11 * ratio}px system-ui, sans-serif`;
+    let left = 12 * ratio;
+    for (const line of found.plot.series.slice(1)) {
+      pen.fillStyle = typeof line.stroke === "function" ? line.stroke(found.plot) : line.stroke;
+      pen.fillRect(left, 33 * ratio, 10 * ratio, 10 * ratio);
+      pen.fillStyle = colour("--text");
+      pen.fillText(line.label, left + 14 * ratio, 42 * ratio);
+      left += pen.measureText(line.label).width + 30 * ratio;
+    }
+    pen.drawImage(drawn, 0, 54 * ratio);
+    picture.toBlob((blob) => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(blob);
+      link.download = `${host.dataset.flow ?? host.dataset.dataset}-${name}.png`;
+      link.click();
+      URL.revokeObjectURL(link.href);
+    });
+  };
+
+  host.addEventListener("click", (event) => { const name = event.target.dataset?.png; if (name) save(name); });
+  period.addEventListener("change", () => { draw(); describe(); });
   document.addEventListener("penstock-changed", fetchNew);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   let width = 0;
   new ResizeObserver(() => {
     if (host.clientWidth === width) return;
     width = host.clientWidth;
-    charts.forEach(({ chart, plot }) => plot.setSize({ width: Math.max(chart.element.clientWidth - 20, 200), height: 210 }));
+    plots.forEach(({ element, plot }) => plot.setSize({ width: widthOf(element), height: HEIGHT }));
   }).observe(host);
   fetchNew();
 })();

@@ -33,6 +33,7 @@
       if (style !== "morph" || !fragment.firstElementChild) return false;
       morph(target, fragment.firstElementChild);
       tellTime();
+      document.dispatchEvent(new CustomEvent("penstock-morphed"));
       return [target];
     },
   });
@@ -64,6 +65,20 @@
   tellTime();
   setInterval(tellTime, 1000);
 
+  document.addEventListener("htmx:afterSettle", tellTime);
+
+  document.addEventListener("click", async (event) => {
+    const copied = event.target.closest?.("button[data-copy]");
+    if (!copied) return;
+    try {
+      await navigator.clipboard.writeText(copied.dataset.copy);
+      copied.textContent = "Copied";
+    } catch {
+      copied.textContent = "Select it";
+    }
+    setTimeout(() => { copied.textContent = "Copy"; }, 1500);
+  });
+
   const button = document.getElementById("pulse");
   const said = document.getElementById("pulse-said");
   const show = (state, text) => {
@@ -74,9 +89,17 @@
   };
   let stream = null;
   let version = document.body.dataset.version;
+  // A big page is fetched at its own pace; what happened in between comes with the next fetch.
+  const pace = Number(document.body.dataset.pace) || 0;
+  let waiting = null;
+  let fetched = 0;
   const changed = () => {
-    htmx.trigger(document.body, "penstock:changed");
-    document.dispatchEvent(new CustomEvent("penstock-changed"));
+    if (waiting !== null) return;
+    waiting = setTimeout(() => {
+      [waiting, fetched] = [null, Date.now()];
+      htmx.trigger(document.body, "penstock:changed");
+      document.dispatchEvent(new CustomEvent("penstock-changed"));
+    }, Math.max(0, fetched + pace - Date.now()));
   };
   const open = () => {
     stream = new EventSource("/live");

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from html import escape
+from functools import cache, lru_cache
 from importlib import resources
-from urllib.parse import quote
+from typing import Any
 
 from penstock.events.text import clean
 from penstock.observe.drawing.labels import shorten
 from penstock.observe.drawing.layering import Bend, Layering, Place, arrange
+from penstock.observe.drawing.markup import xml_address, xml_text
 from penstock.observe.drawing.placement import vertical_centres
 from penstock.observe.drawing.tone import Tone, tone
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind
@@ -20,7 +20,14 @@ _CARD_WIDTH = 232
 _SMALL_HEIGHT, _FULL_HEIGHT = 52, 78
 _COLUMN_GAP, _ROW_GAP, _MARGIN = 42, 18, 10
 _NAME_CELLS, _SUB_CELLS = 21, 18
-_NOT_XML = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"}
+_WELL = {Tone.ACTIVE.value, Tone.GOOD.value}
+_NO_NUMBERS: dict[str, Any] = {
+    "status": None,
+    "rows": None,
+    "dropped": None,
+    "rows_per_second": None,
+    "warned": False,
+}
 _WIDE = 7
 """From this many layers on, the page scrolls instead of shrinking the drawing."""
 
@@ -57,9 +64,8 @@ def to_svg(
 
     Every name is data: escaped, on one line, shortened to its card with the whole name as tooltip.
     """
-    layering = arrange(lineage)
     heights = {node.name: _height(node) for node in lineage.nodes}
-    centres = vertical_centres(layering, lambda upper, lower: _distance(upper, lower, heights))
+    layering, centres = _placed(lineage.with_numbers(dict.fromkeys(heights, _NO_NUMBERS)), tuple(heights.values()))
     top = min((centres[name] - height / 2 for name, height in heights.items()), default=0.0)
     centres = {place: centre - top + _MARGIN for place, centre in centres.items()}
     columns = {place: number for number, layer in enumerate(layering.layers) for place in layer}
@@ -89,6 +95,14 @@ def to_svg(
     return "".join(parts) + "\n"
 
 
+@lru_cache(maxsize=16)
+def _placed(lineage: Lineage, heights: tuple[int, ...]) -> tuple[Layering, dict[Place, float]]:
+    """Where everything stands; kept, because numbers change with each batch and places hardly ever."""
+    layering = arrange(lineage)
+    by_name = {node.name: height for node, height in zip(lineage.nodes, heights, strict=True)}
+    return layering, vertical_centres(layering, lambda upper, lower: _distance(upper, lower, by_name))
+
+
 def _opening(lineage: Lineage, layering: Layering, width: float, height: float, title: str, *, linked: bool) -> str:
     sources = sum(node.kind is NodeKind.SOURCE for node in lineage.nodes)
     datasets = len(lineage.nodes) - sources
@@ -101,29 +115,32 @@ def _opening(lineage: Lineage, layering: Layering, width: float, height: float, 
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lineage{wide}" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="{"group" if linked else "img"}" '
         f'aria-labelledby="lineage-title lineage-description">'
-        f'<title id="lineage-title">{_text(title)}</title>'
+        f'<title id="lineage-title">{xml_text(title)}</title>'
         f'<desc id="lineage-description">{description}</desc>'
     )
 
 
 def _card(node: LineageNode, name: str, *, left: float, upper: float, height: int) -> str:
-    shown = tone(node.status)
+    shown = tone(node.status).value
+    if node.warned and shown in _WELL:
+        shown = Tone.RETRYING.value
     label = shorten(clean(name), _NAME_CELLS)
     sub = node.kind_in_words
     right = _CARD_WIDTH - 14
     kind = node.kind.name.lower().replace("_", "-")
     place = f"translate({left:.1f} {upper:.1f})"
     parts = [
-        f'<g class="lineage-node lineage-{shown.value} lineage-{kind}" transform="{place}">',
-        f"<title>{_text(_spoken(node))}</title>",
+        f'<g class="lineage-node lineage-{shown} lineage-{kind}" transform="{place}">',
+        f"<title>{xml_text(_spoken(node))}</title>",
         f'<rect class="lineage-card" width="{_CARD_WIDTH}" height="{height}" rx="10"/>',
         f'<path class="lineage-stripe" d="M.75 10v{height - 20}"/>',
         f'<path class="lineage-icon" transform="translate(14 10)" d="{_ICONS[node.kind]}"/>',
-        f'<text class="lineage-name" x="40" y="23">{_text(label)}</text>',
-        f'<text class="lineage-kind" x="40" y="40">{_text(shorten(clean(sub), _SUB_CELLS))}</text>',
+        f'<text class="lineage-name" x="40" y="23">{xml_text(label)}</text>',
+        f'<text class="lineage-kind" x="40" y="40">{xml_text(shorten(clean(sub), _SUB_CELLS))}</text>',
     ]
     if node.status is not None:
-        parts.append(f'<text class="lineage-status" x="{right}" y="40">{node.status.value.capitalize()}</text>')
+        mark = "! " if node.warned else ""
+        parts.append(f'<text class="lineage-status" x="{right}" y="40">{mark}{node.status.value.capitalize()}</text>')
     if height == _FULL_HEIGHT:
         parts.append(f'<path class="lineage-rule" d="M14 50.5H{right}"/>')
         parts.append(f'<text class="lineage-number" x="14" y="67">{_rows(node)}</text>')
@@ -140,8 +157,8 @@ def _card(node: LineageNode, name: str, *, left: float, upper: float, height: in
 def _linked(card: str, address: str, number: int, node: LineageNode) -> str:
     """A card to click; its id lets a page keep the keyboard's focus while the drawing is renewed."""
     return (
-        f'<a class="lineage-link" id="lineage-node-{number}" href="{_address(address)}" '
-        f'aria-label="{_text(_spoken(node))}">{card}</a>'
+        f'<a class="lineage-link" id="lineage-node-{number}" href="{xml_address(address)}" '
+        f'aria-label="{xml_text(_spoken(node))}">{card}</a>'
     )
 
 
@@ -156,6 +173,8 @@ def _spoken(node: LineageNode) -> str:
     said = [node.label, node.detail or "" if node.kind is NodeKind.SOURCE else "", node.kind.value]
     if node.status is not None:
         said.append(node.status.value.lower())
+    if node.warned:
+        said.append("with a warning")
     if node.rows is not None:
         said.append(f"{count(node.rows)} rows")
     if node.dropped:
@@ -193,15 +212,6 @@ def _route(route: tuple[Place, ...], centres: dict[Place, float], columns: dict[
             x += _CARD_WIDTH
             drawn.append(f"H{x:.1f}")
     return "".join(drawn)
-
-
-def _text(value: str) -> str:
-    return escape(clean(value).translate(_NOT_XML), quote=True)
-
-
-def _address(value: str) -> str:
-    """What XML and UTF-8 cannot hold is percent-encoded; an address that is quoted already stays as it is."""
-    return escape(quote(value, safe="%/:?#[]@!$&'()*+,;=~", errors="replace"), quote=True)
 
 
 def _plural(number: int, noun: str) -> str:

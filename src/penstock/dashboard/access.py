@@ -1,0 +1,156 @@
+"""Who may reach the dashboard: this machine, or others with a token over TLS."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import os
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.errors import ConfigError
+
+SHORTEST_TOKEN: Final = 16
+SESSION_SECONDS: Final = 12 * 3600
+_TOKEN_VARIABLE: Final = "PENSTOCK_UI_TOKEN"  # noqa: S105 - a name, not a token
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rules of one dashboard.
+
+    Attributes:
+        hosts: names besides those of this machine for itself under which it may be asked for, in lower case.
+        token: what a reader has to know; None asks for nothing.
+        certificate, key: files for TLS; None for plain HTTP.
+        actions: whether pages may stop and start runs.
+    """
+
+    hosts: frozenset[str] = frozenset()
+    token: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    actions: bool = False
+
+    @property
+    def secure(self) -> bool:
+        """Whether TLS is used."""
+        return self.certificate is not None
+
+    @property
+    def scheme(self) -> str:
+        """`https` with TLS, else `http`."""
+        return "https" if self.secure else "http"
+
+    def admits_host(self, host: str) -> bool:
+        """Whether a request may name the dashboard `host`, which has no port."""
+        return is_loopback(host) or host.rstrip(".").casefold() in self.hosts
+
+    def is_token(self, given: str) -> bool:
+        """Whether `given` is the token; takes as long for any text."""
+        return self.token is not None and hmac.compare_digest(_digest(given), _digest(self.token))
+
+    def session(self, now: float | None = None) -> str:
+        """Returns the value of a cookie that stands for the token for twelve hours, and from which nobody learns it."""
+        ends = str(int((time.time() if now is None else now) + SESSION_SECONDS))
+        return f"{ends}.{self._signature(ends)}"
+
+    def is_session(self, given: str, now: float | None = None) -> bool:
+        """Whether `given` is the value of a session that has not ended; another token ends all sessions."""
+        ends, _, signature = given.partition(".")
+        if not ends.isascii() or not ends.isdecimal() or len(ends) > 12:
+            return False
+        genuine = hmac.compare_digest(signature.encode("utf-8", "replace"), self._signature(ends).encode())
+        return genuine and int(ends) > (time.time() if now is None else now)
+
+    def _signature(self, ends: str) -> str:
+        return hmac.new((self.token or "").encode(), f"penstock dashboard {ends}".encode(), hashlib.sha256).hexdigest()
+
+
+def access_for(
+    host: str,
+    *,
+    token_file: str | None = None,
+    certificate: str | None = None,
+    key: str | None = None,
+    allowed_hosts: Sequence[str] = (),
+    actions: bool = False,
+) -> Access:
+    """Returns the rules for a dashboard that listens on `host`.
+
+    The token is the first line of `token_file`, else the environment variable PENSTOCK_UI_TOKEN. An address that other
+    machines can reach needs the token and TLS.
+
+    Raises:
+        ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_OPTION_INVALID.
+    """
+    token = _token(token_file)
+    if (certificate is None) != (key is None):
+        raise _invalid("--tls-cert" if certificate is None else "--tls-key", "one of the two files is missing")
+    if certificate is not None:
+        _check_certificate(certificate, str(key))
+    missing = [words for words, given in (("a token", token), ("TLS", certificate)) if given is None]
+    if not is_loopback(host) and missing:
+        raise ConfigError(
+            "DASHBOARD_NOT_LOOPBACK", host=host, missing=" and ".join(missing), user_at_machine="user@this-machine"
+        )
+    named = {socket.gethostname(), *allowed_hosts, *([] if _is_any(host) else [host])}
+    hosts = frozenset() if is_loopback(host) and not allowed_hosts else frozenset(_bare(name) for name in named)
+    return Access(hosts, token, certificate, key, actions)
+
+
+def is_loopback(host: str) -> bool:
+    """Tells whether `host` is this machine's own name or address for itself; nothing is looked up."""
+    if host.rstrip(".").casefold() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _token(file: str | None) -> str | None:
+    if file is None:
+        token = os.environ.get(_TOKEN_VARIABLE)
+        source = _TOKEN_VARIABLE
+    else:
+        source = "--token-file"
+        try:
+            with open(file, encoding="utf-8") as opened:
+                token = opened.readline().strip()
+        except (OSError, ValueError) as error:
+            raise _invalid(source, getattr(error, "strerror", None) or "it is no text") from error
+    if token is not None and len(token) < SHORTEST_TOKEN:
+        raise _invalid(source, f"a token has at least {SHORTEST_TOKEN} characters")
+    return token
+
+
+def _check_certificate(certificate: str, key: str) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: "")
+    except (OSError, ssl.SSLError) as error:
+        raise _invalid("--tls-cert and --tls-key", getattr(error, "strerror", None) or str(error)) from error
+
+
+def _invalid(option: str, reason: str) -> ConfigError:
+    return ConfigError("DASHBOARD_OPTION_INVALID", option=option, reason=reason)
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return False
+
+
+def _bare(name: str) -> str:
+    return name.strip("[]").rstrip(".").casefold()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()

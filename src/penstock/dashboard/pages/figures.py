@@ -1,0 +1,102 @@
+"""The charts' figures: as JSON for the charts, only what is new, and as CSV for people; the events as CSV."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from penstock.dashboard import page_models as models
+from penstock.dashboard.csv_export import to_csv
+from penstock.dashboard.pages.events import wanted_of
+from penstock.dashboard.rendering import safe_json
+from penstock.dashboard.site import Site
+from penstock.events.codec import format_timestamp
+from penstock.observe.series import FIGURES
+
+_EVENTS = 5000
+_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def series(site: Site, request: Request) -> Response:
+    """Answers `/series?dataset=&flow=&after=&epoch=`."""
+    query = request.query_params
+    with site.log.lock:
+        snapshot = site.log.snapshot()
+        dataset = snapshot.status.dataset(query.get("dataset", ""))
+        if dataset is None:
+            raise HTTPException(404)
+        same_log = query.get("epoch") == str(snapshot.epoch)
+        after = _integer(query.get("after"), -1) if same_log else -1
+        found = site.log.projections.series.of(dataset.name, flow=query.get("flow") or None, after_sequence=after)
+        capacity = site.log.projections.series.capacity
+    last = max((one.sequences[-1] for one in found if len(one)), default=after)
+    answer = {
+        "epoch": str(snapshot.epoch),
+        "last": last,
+        "capacity": capacity,
+        "flows": models.series_model(found),
+    }
+    return Response(safe_json(answer), media_type="application/json")
+
+
+def series_csv(site: Site, request: Request) -> Response:
+    """Answers `/series.csv?dataset=&flow=`."""
+    query = request.query_params
+    with site.log.lock:
+        dataset = site.log.snapshot().status.dataset(query.get("dataset", ""))
+        if dataset is None:
+            raise HTTPException(404)
+        found = site.log.projections.series.of(dataset.name, flow=query.get("flow") or None)
+    rows = (
+        (
+            format_timestamp(datetime.fromtimestamp(one.timestamps[at], UTC)),
+            one.dataset,
+            one.flow,
+            one.updates[at],
+            *(one.figures[figure][at] for figure in FIGURES),
+        )
+        for one in found
+        for at in range(len(one))
+    )
+    return _attachment(dataset.name, to_csv(("timestamp", "dataset", "flow", "update_id", *FIGURES), rows))
+
+
+def events_csv(site: Site, request: Request) -> Response:
+    """Answers `/events.csv` with the filters of `/events`."""
+    with site.log.lock:
+        site.log.snapshot()
+        found, _ = site.log.projections.window.newest(_EVENTS, wanted_of(request))
+    rows = (
+        (
+            format_timestamp(event.timestamp),
+            event.level.value,
+            event.event_type.value,
+            event.origin.dataset_name,
+            event.origin.flow_name,
+            event.origin.batch_id,
+            event.message,
+            (event.error or {}).get("condition"),
+            (event.error or {}).get("fix"),
+            event.origin.update_id,
+        )
+        for event in found
+    )
+    header = ("timestamp", "level", "type", "dataset", "flow", "batch", "message", "condition", "fix", "update_id")
+    return _attachment("events", to_csv(header, rows))
+
+
+def _attachment(name: str, content: bytes) -> Response:
+    file = _NAME.sub("_", name)[:100].strip(".") or "figures"
+    headers = {"Content-Disposition": f'attachment; filename="{file}.csv"'}
+    return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _integer(text: str | None, default: int) -> int:
+    try:
+        return int(text or "")
+    except ValueError:
+        return default

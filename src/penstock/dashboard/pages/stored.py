@@ -1,0 +1,42 @@
+"""The parts of a page that read tables: sample rows and versions, quarantined and late rows, and the checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from penstock.dashboard.live_log import Snapshot
+from penstock.dashboard.site import Page, Site
+
+_KINDS = {"table", "quarantine", "late"}
+
+
+def stored(site: Site, request: Request) -> Response:
+    """Answers `/stored/KIND/NAME?version=N`, a part of the dataset's page; reading may take seconds."""
+    kind, snapshot = request.path_params["kind"], site.log.snapshot()
+    dataset = snapshot.status.dataset(request.path_params["name"])
+    if kind not in _KINDS or dataset is None:
+        raise HTTPException(404)
+    with site.log.lock:
+        path = site.log.projections.definitions.of(dataset.name).path
+    version = request.query_params.get("version", "")
+    asked: dict[str, Any] = {"name": dataset.name, "path": path}
+    if kind == "table":
+        asked["version"] = int(version) if version.isascii() and version.isdecimal() and len(version) < 16 else None
+    context = {"kind": kind, "name": dataset.name, "answer": site.stored.read(kind, **asked)}
+    return site.answer(Page("stored.html", context=context), snapshot)
+
+
+def checks(site: Site, snapshot: Snapshot, request: Request) -> Page:
+    """Makes `/checks`, whose findings come with `/checks/findings`."""
+    return Page("checks.html", "checks", context={"nothing_ran": snapshot.status.update is None})
+
+
+def findings(site: Site, request: Request) -> Response:
+    """Answers `/checks/findings`: what `penstock checkpoint verify` would say now."""
+    snapshot = site.log.snapshot()
+    page = Page("findings.html", context={"answer": site.stored.read("checks")})
+    return site.answer(page, snapshot)

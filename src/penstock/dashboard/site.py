@@ -1,0 +1,133 @@
+"""What all pages share: the log, one rendering of each page for all its viewers, and the words for what is missing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from penstock.dashboard.live_log import LiveLog, Snapshot
+from penstock.dashboard.rendering import dataset_path, render
+from penstock.dashboard.stored_tables import StoredTables
+from penstock.errors import did_you_mean
+
+_CACHED_BYTES: Final = 16 << 20
+_CACHED_PAGES: Final = 200
+_MANY: Final = 150
+"""From so many datasets on a page is fetched again at most every two seconds: it is big."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page shows: a template and its values; `here` is its entry in the navigation."""
+
+    template: str
+    here: str = ""
+    status: int = 200
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+PageMaker = Callable[["Site", Snapshot, Request], Page]
+
+
+class Site:
+    """The dashboard of one storage.
+
+    Attributes:
+        log: the event log.
+        stored: the rows of its tables, read beside this process.
+        actions: whether the pages offer what changes something.
+    """
+
+    def __init__(self, log: LiveLog, *, actions: bool = False) -> None:
+        self.log = log
+        self.stored = StoredTables(log.storage)
+        self.actions = actions
+        self._rendering = threading.Lock()
+        self._version = ""
+        self._pages: dict[tuple[str, str], tuple[bytes, int]] = {}
+
+    def shows(self, make: PageMaker) -> Callable[[Request], Response]:
+        """Returns the endpoint of a page, which is made once for each state of the log, however many ask for it."""
+
+        def answer(request: Request) -> Response:
+            snapshot = self.log.snapshot()
+            key = request.url.path, request.url.query
+            with self._rendering:
+                if snapshot.version != self._version:
+                    self._version = snapshot.version
+                    self._pages.clear()
+                if key not in self._pages:
+                    self._keep(key, *self.render(make(self, snapshot, request), snapshot))
+                html, status = self._pages[key]
+            return HTMLResponse(html, status_code=status)
+
+        return answer
+
+    def answer(self, page: Page, snapshot: Snapshot) -> Response:
+        """Returns the response of a page that nobody else asks for."""
+        html, status = self.render(page, snapshot)
+        return HTMLResponse(html, status_code=status)
+
+    def render(self, page: Page, snapshot: Snapshot) -> tuple[bytes, int]:
+        """Returns the page's HTML and status."""
+        update = snapshot.status.update
+        html = render(
+            page.template,
+            version=snapshot.version,
+            pipeline=update.pipeline if update else None,
+            storage=self.log.storage,
+            skipped=snapshot.skipped,
+            problem=snapshot.problem,
+            problem_count=len(snapshot.problems),
+            read=snapshot.read,
+            pace=2000 if len(snapshot.status.datasets) >= _MANY else 0,
+            actions=self.actions,
+            here=page.here,
+            **page.context,
+        )
+        return html, page.status
+
+    def _keep(self, key: tuple[str, str], html: bytes, status: int) -> None:
+        size = len(html) + sum(len(kept) for kept, _ in self._pages.values())
+        if size > _CACHED_BYTES or len(self._pages) >= _CACHED_PAGES:
+            self._pages.clear()
+        self._pages[key] = html, status
+
+
+def missing_page(
+    heading: str, explanation: str, *, link: str = "/", words: str = "To the overview", command: str
+) -> Page:
+    """Returns the page that says that there is no such thing, where to go, and what to type."""
+    context = {
+        "heading": heading,
+        "explanation": explanation,
+        "link": link,
+        "link_words": words,
+        "command": command,
+    }
+    return Page("failure.html", status=404, context=context)
+
+
+def unknown_dataset(snapshot: Snapshot, name: str) -> Page:
+    """Returns the page for a name that no dataset has, with the one that was meant."""
+    names = [dataset.name for dataset in snapshot.status.datasets]
+    by_part = {known.rpartition(".")[2].casefold(): known for known in names}
+    closest = by_part.get(name.casefold()) or _only(did_you_mean(name, names), names)
+    return missing_page(
+        f"There is no dataset '{name}'",
+        "" if closest else "The pipeline's newest update does not define it.",
+        link=dataset_path(closest) if closest else "/",
+        words=f"Did you mean '{closest}'?" if closest else "To the overview",
+        command="penstock graph" if names else "penstock run",
+    )
+
+
+def _only(suggestion: str, names: list[str]) -> str | None:
+    """The first name that a "did you mean" sentence mentions."""
+    mentioned = [name for name in names if f"'{name}'" in suggestion]
+    return min(mentioned, key=lambda name: suggestion.index(f"'{name}'"), default=None)

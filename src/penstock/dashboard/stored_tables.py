@@ -1,0 +1,58 @@
+"""Rows of tables, read by another process: what that takes in memory goes with it, and it cannot hang the pages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+_SECONDS: Final = 30
+_AT_ONCE: Final = 2
+_FRESH_SECONDS: Final = 3.0
+_KEPT: Final = 20
+_NOTHING: Final[Mapping[str, Any]] = {"error": None, "none": False, "versions": []}
+
+
+class StoredTables:
+    """Asks `penstock.dashboard.table_reader`; the same question within three seconds is answered from memory."""
+
+    def __init__(self, storage_uri: str) -> None:
+        self._storage = storage_uri
+        self._slots = threading.BoundedSemaphore(_AT_ONCE)
+        self._answers: dict[str, tuple[float, Mapping[str, Any]]] = {}
+
+    def read(self, kind: str, **asked: Any) -> Mapping[str, Any]:
+        """Returns the reader's answer, or `{"error": {condition, message, fix}}`; never raises for what it finds."""
+        question = json.dumps({"kind": kind, "storage": self._storage, **asked}, sort_keys=True)
+        with self._slots:
+            known = self._answers.get(question)
+            if known is not None and time.monotonic() - known[0] < _FRESH_SECONDS:
+                return known[1]
+            answer = _ask(question)
+            while len(self._answers) >= _KEPT:
+                self._answers.pop(next(iter(self._answers)), None)
+            self._answers[question] = time.monotonic(), answer
+            return answer
+
+
+def _ask(question: str) -> Mapping[str, Any]:
+    # -P: a folder that happens to hold a `penstock.py` is not what runs
+    command = [sys.executable, "-P", "-m", "penstock.dashboard.table_reader"]
+    try:
+        done = subprocess.run(command, input=question.encode(), capture_output=True, timeout=_SECONDS, check=True)
+        answer: Mapping[str, Any] = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        return _failed(
+            f"The storage did not answer within {_SECONDS} seconds.", "Try again, or look with penstock show."
+        )
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return _failed("The table could not be read.", "penstock show tells more.")
+    return {**_NOTHING, **answer}
+
+
+def _failed(message: str, fix: str) -> Mapping[str, Any]:
+    return {**_NOTHING, "error": {"condition": None, "message": message, "fix": fix}}

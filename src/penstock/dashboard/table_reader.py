@@ -1,0 +1,159 @@
+"""`python -m penstock.dashboard.table_reader`: one question as JSON on stdin, one answer as JSON on stdout.
+
+Questions are `{"kind": "table" | "quarantine" | "late" | "checks", "storage", "name", "path", "version"}`. An error of
+the catalogue is an answer: `{"error": {condition, message, fix, …}}`. Only reads.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from penstock.errors import PenstockError, StateError, first_line
+from penstock.graph.identifier import Identifier
+from penstock.observe.tables import StoredTable, TableRows, read_table
+from penstock.storage import Storage, StorageLayout
+
+_ROWS: Final = 50
+_VERSIONS: Final = 30
+_CELL: Final = 200
+
+
+def answer(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the answer to one question."""
+    readers: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+        "table": _table,
+        "quarantine": _quarantine,
+        "late": _late,
+        "checks": _checks,
+    }
+    try:
+        return readers[question["kind"]](question)
+    except PenstockError as error:
+        return {"error": error.to_json()}
+
+
+def _table(question: Mapping[str, Any]) -> dict[str, Any]:
+    table = _place(question)
+    found = read_table(table, limit=_ROWS, version=question.get("version"))
+    return {**_rows(found), "versions": _versions(table)}
+
+
+def _quarantine(question: Mapping[str, Any]) -> dict[str, Any]:
+    from penstock.graph.quarantine import quarantine_of, quarantine_path
+    from penstock.observe.quarantine import newest_rows, summarize
+
+    place = _place(question, must_exist=False)
+    table = StoredTable(quarantine_of(place.identifier), quarantine_path(place.uri))
+    if not Storage(table.uri).exists(f"{table.uri}/_delta_log"):
+        return {"none": True}
+    found = summarize(table)
+    return {**_rows(newest_rows(table, limit=_ROWS)), "total": found.rows, "by_rule": list(found.by_rule)}
+
+
+def _late(question: Mapping[str, Any]) -> dict[str, Any]:
+    from penstock.graph.late_rows import late_rows_of, late_rows_path
+    from penstock.observe.late_rows import newest_late_rows, summarize_late_rows
+
+    place = _place(question, must_exist=False)
+    table = StoredTable(late_rows_of(place.identifier), late_rows_path(place.uri))
+    if not Storage(table.uri).exists(f"{table.uri}/_delta_log"):
+        return {"none": True}
+    found = summarize_late_rows(table)
+    return {**_rows(newest_late_rows(table, limit=_ROWS)), "total": found.rows, "most_seconds": found.most_seconds}
+
+
+def _checks(question: Mapping[str, Any]) -> dict[str, Any]:
+    from penstock.events.reader import read_events
+    from penstock.events.types import EventType
+    from penstock.observe.checkpoints.inventory import Inventory
+    from penstock.observe.checkpoints.verify import verify
+    from penstock.storage import is_locked
+
+    uri = str(question["storage"])
+    told = read_events(uri, types=[each for each in EventType if each is not EventType.ACCOUNTING])
+    inventory = Inventory(uri, told)
+    found = verify(inventory, inventory.checkpoints, list(inventory.records))
+    return {
+        "checked": [each.name for each in found.checked],
+        "findings": [finding.to_json() for finding in found.findings],
+        "running": is_locked(inventory.storage),
+    }
+
+
+def _place(question: Mapping[str, Any], *, must_exist: bool = True) -> StoredTable:
+    """The table's folder in the storage, else where its definition puts it; a copied storage names the old place."""
+    schema, _, name = str(question["name"]).partition(".")
+    identifier = Identifier(schema, name)
+    storage, layout = Storage(str(question["storage"])), StorageLayout(str(question["storage"]))
+    own = layout.table(identifier)
+    told = question.get("path")
+    uri = own if not told or storage.exists(f"{own}/_delta_log") else str(told)
+    if must_exist and not storage.exists(f"{uri}/_delta_log"):
+        raise StateError(
+            "TABLE_NOT_READABLE", dataset=str(identifier), name=str(identifier), reason="it has no rows yet"
+        )
+    return StoredTable(identifier, uri)
+
+
+def _rows(found: TableRows) -> dict[str, Any]:
+    return {
+        "columns": list(found.columns),
+        "rows": [[_text(value) for value in row] for row in found.rows],
+        "version": found.version,
+        "truncated": found.truncated,
+    }
+
+
+def _versions(table: StoredTable) -> list[dict[str, Any]]:
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        commits = list(DeltaTable(table.uri).history(_VERSIONS))
+    except (DeltaError, OSError, ValueError) as error:
+        name = str(table.identifier)
+        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
+    return [_commit(commit) for commit in commits]
+
+
+def _commit(commit: Mapping[str, Any]) -> dict[str, Any]:
+    metrics = commit.get("operationMetrics")
+    told = metrics if isinstance(metrics, Mapping) else {}
+    moment = commit.get("timestamp")
+    rows = next((told[key] for key in ("numOutputRows", "num_added_rows") if key in told), None)
+    return {
+        "version": commit.get("version"),
+        "timestamp": datetime.fromtimestamp(moment / 1000, UTC).isoformat() if isinstance(moment, int) else None,
+        "operation": _text(commit.get("operation")),
+        "rows": None if rows is None or not str(rows).isdecimal() else int(rows),
+    }
+
+
+def _text(value: object) -> str | None:
+    match value:
+        case None:
+            return None
+        case str():
+            text = value
+        case bytes():
+            text = value[:_CELL].hex(" ")
+        case datetime():
+            text = value.isoformat(sep=" ")
+        case dict() | list() | tuple():
+            text = json.dumps(value, default=str, ensure_ascii=False)
+        case _:
+            text = str(value)
+    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+
+
+def main() -> None:
+    """Answers the question on stdin."""
+    json.dump(answer(json.load(sys.stdin)), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

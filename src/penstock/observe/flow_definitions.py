@@ -1,0 +1,92 @@
+"""What each flow is declared as, and what its newest batch says: for a page about one flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.events.flow_facts import FlowFact, details_of, flow_key
+from penstock.events.progress import checkpointed_batch_of
+from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
+
+
+@dataclass(frozen=True, slots=True)
+class FlowDefinition:
+    """One flow as the newest definition in the log has it.
+
+    `inputs` are datasets of the pipeline, `sources` (format, description) outside of it; `watermark` is (column,
+    delay). `last` is its newest batch, `checkpoint` what that batch left in the checkpoint.
+    """
+
+    dataset: str
+    flow: str
+    flow_type: str | None = None
+    location: str | None = None
+    inputs: tuple[str, ...] = ()
+    sources: tuple[tuple[str, str], ...] = ()
+    stateful: tuple[str, ...] = ()
+    watermark: tuple[str, str] | None = None
+    plan: str = ""
+    last: BatchProgress | None = None
+    checkpoint: CheckpointedBatch | None = None
+
+
+class FlowDefinitionProjection:
+    """The newest definitions, kept up to date event by event; a damaged one reads as far as it goes."""
+
+    def __init__(self) -> None:
+        self._flows: dict[str, dict[str, FlowDefinition]] = {}
+
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """Takes an event into account, of which `FlowFacts` made `fact`."""
+        if event.event_type is EventType.FLOW_DEFINITION:
+            told = details_of(event)
+            dataset, flow = str(told.get("output_dataset")), event.origin.flow_name or ""
+            self._put(_defined(self._known(dataset, flow), told))
+        elif fact is not None and fact.progress is not None:
+            known = self._known(fact.dataset, fact.flow)
+            checkpoint = checkpointed_batch_of(event) or known.checkpoint
+            if checkpoint is not None and known.checkpoint is not None and not checkpoint.settings:
+                checkpoint = replace(checkpoint, settings=known.checkpoint.settings)  # told once a run
+            self._put(replace(known, last=fact.progress, checkpoint=checkpoint))
+
+    def of(self, dataset: str) -> tuple[FlowDefinition, ...]:
+        """Returns the flows into `dataset` (`schema.name`), in the order of the log."""
+        return tuple(self._flows.get(dataset.casefold(), {}).values())
+
+    def _known(self, dataset: str, flow: str) -> FlowDefinition:
+        key = flow_key(dataset, flow)
+        return self._flows.get(key[0], {}).get(key[1]) or FlowDefinition(dataset, flow)
+
+    def _put(self, flow: FlowDefinition) -> None:
+        key = flow_key(flow.dataset, flow.flow)
+        self._flows.setdefault(key[0], {})[key[1]] = flow
+
+
+def _defined(known: FlowDefinition, told: Mapping[str, Any]) -> FlowDefinition:
+    watermark = told.get("watermark")
+    return replace(
+        known,
+        flow_type=_text(told.get("flow_type")),
+        location=_text(told.get("location")),
+        inputs=tuple(str(name) for name in _list(told.get("input_datasets"))),
+        sources=tuple(
+            (str(source.get("format") or "source"), str(source.get("description") or ""))
+            for source in _list(told.get("sources"))
+            if isinstance(source, Mapping)
+        ),
+        stateful=tuple(str(name) for name in _list(told.get("stateful"))),
+        watermark=(str(watermark.get("column")), str(watermark.get("delay")))
+        if isinstance(watermark, Mapping)
+        else None,
+        plan=_text(told.get("explain_text")) or "",
+    )
+
+
+def _list(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value else None

@@ -1,0 +1,158 @@
+"""The graph, the flow page, stored rows, updates and exports, as a person uses them in a real browser."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import write_deltalake
+from playwright.sync_api import Page, expect
+from tests.recorded.build import FIRST_UPDATE, first_update, recorded_orders, second_update
+from tests.recorded.checkpoints import recorded_checkpoints
+
+from penstock.dashboard import Dashboard
+from penstock.events import EventLog, EventType
+from penstock.events import builders as say
+from penstock.graph.identifier import Identifier
+from penstock.storage import StorageLayout
+
+
+def test_ten_seconds_at_three_in_the_morning(page: Page, storage: str) -> None:
+    """What is wrong, since when, which row, what it holds up and what to type: all on the first screen."""
+    first_update(storage)
+    page.goto("/")
+    trouble = page.get_by_role("region", name="Error of shop.hourly_revenue")
+    for words in ("Since", "Nov 20", '"revenue":-12.5', "shop.revenue_report", "Fix", "penstock run", "orders.py:43"):
+        expect(trouble).to_contain_text(words)
+    box = trouble.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < 500
+    expect(page).to_have_title("(1) orders · Penstock")
+
+
+def test_a_command_is_copied(page: Page, storage: str) -> None:
+    first_update(storage)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto("/")
+    page.get_by_role("button", name="Copy penstock run").click()
+    assert page.evaluate("navigator.clipboard.readText()") == "penstock run"
+
+
+def test_the_graph_is_searched_and_zoomed_and_stays_so_while_it_is_renewed(page: Page, storage: str) -> None:
+    first_update(storage)
+    page.goto("/")
+    page.keyboard.press("/")
+    page.keyboard.type("silver")
+    expect(page.locator("#found")).to_have_text("1 found")
+    expect(page.locator("#graph .found")).to_have_count(1)
+    expect(page.locator("#datasets tbody tr:visible")).to_have_count(1)
+    page.get_by_role("button", name="Zoom in").click()
+    wide = page.locator("svg.lineage").evaluate("svg => svg.getBoundingClientRect().width")
+    second_update(storage)
+    expect(page.locator(".head .badge").first).to_have_text("Completed", timeout=3000)
+    expect(page.locator("#graph .found")).to_have_count(1)
+    assert page.locator("svg.lineage").evaluate("svg => svg.getBoundingClientRect().width") == wide
+    page.locator("#search").press("Enter")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("shop.silver_orders")
+
+
+def test_a_flow_page_draws_phases_state_and_the_watermark(page: Page, storage: str) -> None:
+    recorded_orders(storage)
+    page.goto("/datasets/shop.hourly_revenue")
+    page.get_by_role("link", name="hourly_revenue", exact=True).first.click()
+    for heading in ("Batch duration by phase", "Rows in state", "Watermark behind the clock", "State in memory"):
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    expect(page.get_by_role("heading", name="Waiting at the source")).to_be_hidden()  # nobody knows
+    label = str(page.locator("#chart-phases").get_attribute("aria-label"))
+    assert "find new data 40 ms" in label
+    assert "plan 60 ms" in label
+    expect(page.get_by_text("Fell behind").first).to_be_visible()
+
+
+def test_charts_are_saved(page: Page, storage: str) -> None:
+    recorded_orders(storage)
+    page.goto("/flows/shop.hourly_revenue")
+    expect(page.locator("#charts canvas").first).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save Rows per second as PNG").click()
+    picture = Path(download.value.path()).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 3000
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    with Path(download.value.path()).open(newline="") as file:
+        assert len(list(csv.reader(file))) == 11
+
+
+def test_rows_and_versions_of_a_table(page: Page, storage: str) -> None:
+    recorded_orders(storage)
+    uri = StorageLayout(storage).table(Identifier("shop", "silver_orders"))
+    for version in range(2):
+        write_deltalake(uri, pa.table({"note": [f"<img src=x onerror=alert({version})>"]}), mode="append")
+    page.goto("/datasets/shop.silver_orders")
+    section = page.get_by_role("region", name="Rows and versions")
+    section.scroll_into_view_if_needed()
+    expect(section).to_contain_text("Version 1, 2 rows")
+    expect(section).to_contain_text("<img src=x onerror=alert(1)>")
+    section.get_by_text("2 versions").click()
+    section.get_by_role("button", name="Show version 0").click()
+    expect(section).to_contain_text("An earlier version")
+    expect(section).not_to_contain_text("alert(1)")
+
+
+def test_updates_are_compared(page: Page, storage: str) -> None:
+    recorded_orders(storage)
+    page.goto("/updates")
+    page.get_by_role("link", name="Nov 20").last.click()
+    expect(page).to_have_url(page.url.split("/updates")[0] + f"/updates/{FIRST_UPDATE}")
+    expect(page.locator("svg.gantt .gantt-failed")).to_have_count(1)
+    page.goto("/updates")
+    page.get_by_role("link", name="Compare the newest two").click()
+    row = page.get_by_role("row", name="hourly_revenue into")
+    expect(row).to_contain_text("Slower")
+
+
+def test_problems_and_events_are_found(page: Page, storage: str) -> None:
+    recorded_orders(storage)
+    page.goto("/problems")
+    expect(page.locator("main")).to_contain_text("Nothing is wrong")
+    expect(page.get_by_role("row", name="EXPECTATION_FAILED")).to_contain_text("penstock explain")
+    page.goto("/events")
+    page.get_by_label("Containing").fill("coupon")
+    expect(page.locator("#live tbody tr")).to_have_count(1)
+    assert "text=coupon" in page.url
+
+
+def test_checks_come_by_themselves(page: Page, storage: str, dashboard: Dashboard) -> None:
+    recorded_checkpoints(Path(storage))
+    page.goto("/checks")
+    expect(page.get_by_role("heading", name="Nothing wrong")).to_be_visible()
+
+
+def test_a_thousand_datasets(page: Page, storage: str) -> None:
+    with EventLog.open(storage, pipeline_name="many", update_id="one") as log:
+        log.append(EventType.CREATE_UPDATE, *say.create_update(pipeline="many", cause="USER_ACTION", version="1"))
+        for number in range(1000):
+            name = f"shop.table_{number:04}"
+            reads = [f"shop.table_{number // 3:04}"] if number else []
+            defined = say.dataset_definition(name, dataset_type="STREAMING_TABLE", inputs=reads)
+            log.append(EventType.DATASET_DEFINITION, *defined, dataset=name)
+    page.goto("/")
+    expect(page.locator("svg.lineage .lineage-node")).to_have_count(1000)
+    took = page.evaluate(
+        """async () => {
+          const began = performance.now();
+          const input = document.getElementById("search");
+          input.value = "table_0777";
+          input.dispatchEvent(new Event("input", { bubbles: true }));
+          document.querySelector("#graph .found").getBoundingClientRect();
+          return performance.now() - began;
+        }"""
+    )
+    assert took < 500
+    expect(page.locator("#found")).to_have_text("1 found")
+    shown = page.locator("#graph .found").bounding_box()
+    assert shown is not None
+    assert 0 <= shown["x"] < 1440

@@ -1,0 +1,202 @@
+"""A dashboard that other machines reach: only with a token, over TLS, under its own names, from its own pages."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+from tests.recorded.build import RECORDED
+from tests.unit.dashboard.conftest import client_of
+
+from penstock.dashboard import security, start_in_background
+from penstock.dashboard.access import SESSION_SECONDS, Access, access_for
+from penstock.errors import ConfigError
+
+TOKEN = "a-token-of-enough-characters"
+HOST = "penstock.example"
+URL = f"https://{HOST}:8420"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("tls")
+    files = str(folder / "cert.pem"), str(folder / "key.pem")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+         "-out", files[0], "-keyout", files[1]],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return files
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> str:
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    return str(tmp_path / "token")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(security, "_WRONG_PAUSE", 0.0)
+    monkeypatch.delenv("PENSTOCK_UI_TOKEN", raising=False)
+
+
+@pytest.fixture
+def guarded() -> TestClient:
+    access = Access(frozenset({HOST}), TOKEN, "cert", "key")
+    return client_of(str(RECORDED), access, base_url=URL)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.org", ""])
+def test_another_address_than_loopback_needs_a_token_and_tls(
+    host: str, token_file: str, certificate: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({}, "a token and TLS"),
+        ({"token_file": token_file}, "TLS"),
+        ({"certificate": certificate[0], "key": certificate[1]}, "a token"),
+    ]
+    for given, missing in cases:
+        with pytest.raises(ConfigError) as caught:
+            access_for(host, **given)
+        assert caught.value.condition == "DASHBOARD_NOT_LOOPBACK"
+        assert caught.value.facts["missing"] == missing
+        assert caught.value.exit_code == 2
+    monkeypatch.setenv("PENSTOCK_UI_TOKEN", TOKEN)
+    allowed = access_for(host, certificate=certificate[0], key=certificate[1], allowed_hosts=["Penstock.Example"])
+    assert allowed.is_token(TOKEN)
+    assert allowed.admits_host("penstock.example")
+    assert not allowed.admits_host("0.0.0.0")
+
+
+def test_start_in_background_refuses_as_well(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        start_in_background(str(tmp_path), host="0.0.0.0")
+    assert caught.value.condition == "DASHBOARD_NOT_LOOPBACK"
+
+
+@pytest.mark.parametrize("options", [{"certificate": "x"}, {"key": "x"}, {"certificate": "/nope", "key": "/nope"},
+                                     {"token_file": "/nope"}])  # fmt: skip
+def test_options_that_cannot_be_used_are_refused(options: dict[str, str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        access_for("127.0.0.1", **options)  # type: ignore[arg-type]
+    assert caught.value.condition == "DASHBOARD_OPTION_INVALID"
+
+
+def test_a_short_token_is_refused_and_not_told(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hunter2\n")
+    with pytest.raises(ConfigError) as caught:
+        access_for("127.0.0.1", token_file=str(tmp_path / "token"))
+    assert "hunter2" not in str(caught.value.to_json())
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/events", "/series?dataset=shop.silver_orders", "/live", "/events.csv", "/nope"]
+)
+def test_without_the_token_nothing_is_told(guarded: TestClient, path: str) -> None:
+    answer = guarded.get(path, follow_redirects=False)
+    assert answer.status_code == (303 if path == "/" else 401)
+    assert "shop" not in answer.text
+    wrong = guarded.get(path, headers={"Authorization": f"Bearer {TOKEN}x"}, follow_redirects=False)
+    assert wrong.status_code in {303, 401}
+    assert "shop" not in wrong.text
+
+
+def test_programs_give_the_token_in_a_header(guarded: TestClient) -> None:
+    answer = guarded.get("/", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert "shop.silver_orders" in answer.text
+    assert answer.headers["strict-transport-security"]
+
+
+def test_people_log_in_once(guarded: TestClient) -> None:
+    assert "shop" not in guarded.post("/login", data={"token": "wrong"}, headers={"Origin": URL}).text
+    answer = guarded.post("/login", data={"token": TOKEN}, headers={"Origin": URL}, follow_redirects=False)
+    assert answer.status_code == 303
+    cookie = answer.headers["set-cookie"]
+    assert TOKEN not in cookie
+    assert all(part in cookie for part in ("HttpOnly", "Secure", "SameSite=strict", "Path=/"))
+    assert "shop.silver_orders" in guarded.get("/").text
+
+
+def test_a_session_ends_and_cannot_be_made_up() -> None:
+    access, other = Access(token=TOKEN), Access(token=TOKEN + "2")
+    session = access.session(now=1000)
+    assert access.is_session(session, now=1001)
+    assert not access.is_session(session, now=1001 + SESSION_SECONDS)
+    assert not other.is_session(session, now=1001)
+    ends, _, signature = session.partition(".")
+    for made_up in (
+        "",
+        ".",
+        f"{int(ends) + 1}.{signature}",
+        f"{ends}.",
+        f"{ends}.x",
+        f"٣.{signature}",
+        TOKEN,
+        "\udcff",
+    ):
+        assert not access.is_session(made_up, now=1001)
+
+
+def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((len(one), len(other)))
+        return False
+
+    monkeypatch.setattr("hmac.compare_digest", compare)
+    for given in ("", "a", TOKEN * 9, "\udcff"):
+        assert not Access(token=TOKEN).is_token(given)
+    assert compared == [(32, 32)] * 4  # digests, whatever was given
+
+
+@pytest.mark.parametrize("origin", [None, "null", "https://evil.example", f"http://{HOST}:8420", f"https://{HOST}",
+                                    f"https://{HOST}.evil.example:8420"])  # fmt: skip
+def test_only_the_own_pages_may_post(guarded: TestClient, origin: str | None) -> None:
+    headers = {} if origin is None else {"Origin": origin}
+    answer = guarded.post("/login", data={"token": TOKEN}, headers=headers)
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+
+
+def test_wrong_tokens_are_slowed_down(guarded: TestClient) -> None:
+    for _ in range(10):
+        assert guarded.post("/login", data={"token": "wrong"}, headers={"Origin": URL}).status_code == 401
+    assert guarded.post("/login", data={"token": TOKEN}, headers={"Origin": URL}).status_code == 429
+
+
+@pytest.mark.parametrize("host", ["evil.example", "10.0.0.7", f"{HOST}.evil.example"])
+def test_other_names_are_refused_before_the_token_is_looked_at(guarded: TestClient, host: str) -> None:
+    headers = {"Host": host, "Authorization": f"Bearer {TOKEN}"}
+    assert guarded.get("/", headers=headers).status_code == 421
+
+
+def test_a_great_login_is_cut_off(guarded: TestClient) -> None:
+    answer = guarded.post("/login", content=b"token=" + b"x" * 10_000_000, headers={"Origin": URL})
+    assert answer.status_code == 401
+
+
+def test_login_exists_only_with_a_token(recorded: TestClient) -> None:
+    assert recorded.post("/login", headers={"Origin": "http://127.0.0.1:8420"}).status_code == 405
+
+
+def test_it_is_served_over_tls(storage: str, certificate: tuple[str, str], token_file: str) -> None:
+    access = access_for("127.0.0.1", token_file=token_file, certificate=certificate[0], key=certificate[1])
+    running = start_in_background(storage, port=0, access=access)
+    try:
+        assert running.url.startswith("https://")
+        trusted = ssl.create_default_context(cafile=certificate[0])
+        with httpx.Client(verify=trusted, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+            started = time.monotonic()
+            assert client.get(running.url).status_code == 200
+            assert time.monotonic() - started < 5
+    finally:
+        running.stop()
