@@ -48,10 +48,11 @@ create_sink: SinkDeclaration = cast(
 
     Args:
         name: Names the sink as `target=` of its flows; no dataset may have the same name.
-        format: `kafka`, `delta`, a file format, or any other format that Spark can write streams to,
-            such as a Python data source that a pipeline file registers.
+        format: `kafka`, `delta`, `jdbc` (PostgreSQL, each row once), a file format, or any other format that
+            Spark can write streams to, such as a Python data source that a pipeline file registers.
         options: What the format needs: `kafka.bootstrap.servers` and `topic`; `tableName` or `path`
-            of a Delta table; `path` of a folder. Values are never logged, but for these names.
+            of a Delta table; `url`, `dbtable`, `user`, `password`, `mode` and `keys` of a database; `path` of
+            a folder. Values are never logged, but for names of places.
 
     A flow into `kafka` returns a column `value`, and `topic` when the option is not there. Each flow
     has a checkpoint of its own. A full refresh starts new checkpoints and hands every row on again:

@@ -6,7 +6,12 @@ import re
 from typing import Final
 
 REDACTED: Final = "*** (redacted)"
-_PLACES: Final = frozenset({"kafka.bootstrap.servers", "mergeschema", "path", "tablename", "topic"})
+_PLACES: Final = frozenset(
+    {
+        *("kafka.bootstrap.servers", "mergeschema", "path", "tablename", "topic"),
+        *("dbtable", "mode", "sequenceby", "stagingschema"),
+    }
+)
 # Whatever stands before an @, when there is a colon in it: a key may hold slashes.
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^@]*:[^@]*@")
 _QUERY: Final = re.compile(r"\?.*", re.DOTALL)

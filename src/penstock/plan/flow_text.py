@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.graph.elements import FormatSink
+from penstock.graph.jdbc_target import JdbcTarget
 from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
 
 
@@ -36,6 +38,8 @@ def explain_flow(graph: ResolvedGraph, flow: ResolvedFlow) -> str:
 
 
 def _more(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
+    if isinstance(sink := graph.sinks.get(flow.flow.target), FormatSink) and sink.kind == "jdbc":
+        yield JdbcTarget.of(sink).promise
     beside = [read for read in graph.stored_inputs(flow.inputs) if flow.streaming and not read.streaming]
     # Of other reads nobody knows here: Spark lists files when the flow starts, and asks a database in each batch.
     if tables := dict.fromkeys(read.source for read in beside if read.format == "delta"):

@@ -18,8 +18,10 @@ from penstock.graph.resolved import ResolvedFlow
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow, RunSinkFlow, RunStreamingFlow
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.spark.checking_writer import Counters
+from penstock.spark.jdbc import JdbcWriter
 from penstock.spark.progress import CountedRows, counted_rows, deduplicated_rows, delta_path
 from penstock.spark.row_keeping import RowKeeping, row_keeping
+from penstock.spark.writes import StreamWriter
 from penstock.storage.delta_commits import Commit, CommitOutOfReach, DeltaCommits
 
 _BATCH_QUERY = "Spark does not tell how many rows a batch query reads"
@@ -61,13 +63,16 @@ class StreamAccounts:
     _keeping: RowKeeping
     _real_time: bool
     _log: str | None
+    _writer: StreamWriter
     _commits: dict[str, DeltaCommits] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, stage: RunStreamingFlow | RunSinkFlow, query: FlowQuery, services: FlowServices) -> StreamAccounts:
-        """Prepares the accounts of a flow whose query is about to start."""
+    def of(
+        cls, stage: RunStreamingFlow | RunSinkFlow, query: FlowQuery, writer: StreamWriter, services: FlowServices
+    ) -> StreamAccounts:
+        """Prepares the accounts of a flow whose query is about to start with `writer`."""
         real_time = services.trigger_of(stage.flow).kind is TriggerKind.REAL_TIME
-        return cls(stage, query, row_keeping(query.frame), real_time, _change_log(stage, services))
+        return cls(stage, query, row_keeping(query.frame), real_time, _change_log(stage, services), writer)
 
     def draw_up(self, progress: Mapping[str, Any]) -> BatchAccounts:
         """Returns the accounts of the batch that Spark's `progress` tells of, with all counters among its metrics."""
@@ -128,6 +133,9 @@ class StreamAccounts:
         if path is not None:
             return _with_written(accounts, self._written(path, query_id, accounts.batch_id))
         told = int(sink.get("numOutputRows", -1))
+        if isinstance(self._writer, JdbcWriter):
+            written = self._writer.rows_written(accounts.batch_id)
+            told = -1 if written is None else written
         if self._real_time or told < 0:
             return replace(accounts, target_unchecked="the sink does not tell how many rows it wrote")
         return replace(accounts, written=told)

@@ -187,6 +187,7 @@ class _Replay:
         workspace = self.workspace
         stored = workspace.paths(self.graph)
         return FlowQueries(
+            pipeline=workspace.config.name,
             spark=workspace.spark,
             graph=self.graph,
             paths=self._paths,

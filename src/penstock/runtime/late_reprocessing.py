@@ -144,6 +144,7 @@ class _Reprocessing:
         """The flow's query as a batch, over all that the flow has read."""
         name = self.table.identifier
         queries = FlowQueries(
+            pipeline=self.workspace.config.name,
             spark=self.workspace.spark,
             graph=self.graph,
             paths=self.workspace.paths(self.graph),

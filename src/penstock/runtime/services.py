@@ -66,11 +66,12 @@ def _none(source_format: str) -> Mapping[str, str]:
 class FlowQueries:
     """What it takes to build the query of a flow.
 
-    `accepted` gives, by target and name of a flow, the data loss with which it shall go on. `source_options` gives what
-    the streaming sources of a format are read with beside the author's options and what such a loss asks for.
-    `evaluation` guards the session's settings while a dataset function runs and its query starts.
+    `pipeline` is its name. `accepted` gives, by target and name of a flow, the data loss with which it shall go on.
+    `source_options` gives what the streaming sources of a format are read with beside the author's options and what
+    such a loss asks for. `evaluation` guards the session's settings while a dataset function runs and its query starts.
     """
 
+    pipeline: str
     spark: SparkSession
     graph: ResolvedGraph
     paths: Mapping[Identifier, str]
@@ -172,7 +173,6 @@ class FlowServices(FlowQueries):
     them: another run has taken the storage over, or this one was interrupted. `trigger` is the pipeline's.
     """
 
-    pipeline: str
     listener: ProgressListener
     reporter: Reporter
     board: UpdateBoard

@@ -35,6 +35,7 @@ from penstock.runtime.watermark_recovery import WatermarkRecovery, batch_to_comp
 from penstock.spark.batch_again import BatchAgain
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.function_sink import FunctionWriter
+from penstock.spark.jdbc import JdbcWriter
 from penstock.spark.known_transactions import remember_transactions
 from penstock.spark.lateness import MeasuredLateness
 from penstock.spark.plans import wakes_by_the_clock
@@ -151,7 +152,7 @@ class StreamingFlow:
         except Exception as error:
             if self._has_run_again(writer):
                 raise _Restart from error
-            failure = writer.failure if isinstance(writer, FunctionWriter | CheckingWriter) else None
+            failure = writer.failure if isinstance(writer, FunctionWriter | CheckingWriter | JdbcWriter) else None
             cause = error if failure is None else failure.cause
             if built is not None and self._evolves(built, cause):
                 raise _Restart from error
@@ -184,7 +185,7 @@ class StreamingFlow:
         self, built: FlowQuery, writer: StreamWriter, measured: MeasuredLateness | None, *, follows: bool
     ) -> StreamingQuery:
         services = self._services
-        accounts = StreamAccounts.of(self._stage, built, services)
+        accounts = StreamAccounts.of(self._stage, built, writer, services)
         trigger = _AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow)
         if isinstance(writer, BatchAgain):
             trigger = _UNTIL_NOTHING_IS_LEFT

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from penstock.errors import StateError
 from penstock.graph.elements import ChangeFlow, FormatSink, FunctionSink
 from penstock.graph.identifier import Identifier
+from penstock.graph.jdbc_target import JdbcTarget
 from penstock.graph.resolved import FlowType, ResolvedFlow, UpdateKeys
 from penstock.graph.rules.file_sink_shared import FILE_FORMATS
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
@@ -19,18 +20,20 @@ from penstock.runtime.services import FlowQueries, FlowQuery
 from penstock.runtime.update_target import merging_updates
 from penstock.spark.evaluation import Evaluation, map_path
 from penstock.spark.function_sink import FunctionWriter
+from penstock.spark.jdbc import JdbcWriter, SinkPlace, prepare, with_defaults
 from penstock.spark.sinks import SinkWriter, holds_batches_of_another_query
 from penstock.spark.sources.kafka import addresses, check_brokers
 from penstock.spark.writes import DeltaWriter, StreamWriter
 from penstock.storage import Storage
+from penstock.storage.checkpoint import CheckpointFolder
 
 
 def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowQueries, query: FlowQuery) -> StreamWriter:
     """Returns the writer of a streaming flow's batches; called for each start of its `query`.
 
     Raises:
-        StateError: SINK_FOLDER_IN_USE.
-        ExternalError: KAFKA_UNREACHABLE.
+        StateError: SINK_FOLDER_IN_USE, or why a database's table cannot take the rows (`JDBC_…`).
+        ExternalError: KAFKA_UNREACHABLE, or what a database refuses.
     """
     match stage:
         case RunStreamingFlow(flow=ResolvedFlow(flow=ChangeFlow() as flow)):
@@ -42,19 +45,35 @@ def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowQueries, 
         case RunStreamingFlow():
             return DeltaWriter(stage.path, complete=stage.flow.type is FlowType.COMPLETE)
         case RunSinkFlow():
-            return _sink_writer(stage, services)
+            return _sink_writer(stage, services, query)
         case _:
             assert_never(stage)
 
 
-def _sink_writer(stage: RunSinkFlow, services: FlowQueries) -> StreamWriter:
+def _sink_writer(stage: RunSinkFlow, services: FlowQueries, query: FlowQuery) -> StreamWriter:
     match stage.sink:
         case FunctionSink() as sink:
             return FunctionWriter(sink, _mode(stage), lambda spark: _reads(stage, services, spark))
+        case FormatSink(kind="jdbc") as sink:
+            return _jdbc_writer(stage, sink, services, query)
         case FormatSink() as sink:
             return _format_writer(stage, sink, services)
         case _:
             assert_never(stage.sink)
+
+
+def _jdbc_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries, query: FlowQuery) -> JdbcWriter:
+    name = stage.flow.flow.name
+    checkpoint = services.layout.checkpoint(stage.dataset, name, stage.generation)
+    prepared = prepare(
+        query.frame,
+        JdbcTarget.of(sink),
+        with_defaults(sink.options),
+        flow=f"{services.pipeline}/{stage.dataset}/{name}",
+        checkpoint=CheckpointFolder.open_without_state(checkpoint),
+        place=SinkPlace(str(stage.dataset), name, sink.location),
+    )
+    return JdbcWriter(prepared, _mode(stage))
 
 
 def _format_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries) -> SinkWriter:

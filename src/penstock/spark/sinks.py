@@ -9,9 +9,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.errors import DefinitionError
+from penstock.errors import DefinitionError, did_you_mean
 from penstock.graph.elements import FormatSink
+from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS
 from penstock.spark import _jvm
+from penstock.spark.jdbc import unknown_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,10 @@ class SinkWriter:
 
 
 def check_sink_format(spark: SparkSession, sink: FormatSink) -> None:
-    """Makes sure that Spark finds the sink's format.
+    """Makes sure that Spark finds the sink's format, and the driver of a database its options.
 
     Raises:
-        DefinitionError: SINK_FORMAT_UNKNOWN.
+        DefinitionError: SINK_FORMAT_UNKNOWN; SINK_OPTIONS_INVALID for an option that a driver does not know.
     """
     if not _jvm.has_format(spark, sink.format):
         raise DefinitionError(
@@ -45,6 +47,23 @@ def check_sink_format(spark: SparkSession, sink: FormatSink) -> None:
             dataset=str(sink.identifier),
             name=sink.identifier,
             format=sink.format,
+        )
+    if sink.kind == "jdbc":
+        _check_jdbc_options(spark, sink)
+
+
+def _check_jdbc_options(spark: SparkSession, sink: FormatSink) -> None:
+    """Every option that is not Spark's or Penstock's goes to the driver, which says nothing of one that it ignores."""
+    known = {name.casefold() for name in (*SPARK_OPTIONS, *OWN_OPTIONS)}
+    if unknown := unknown_options(spark, [name for name in sink.options if name.casefold() not in known]):
+        near = did_you_mean(unknown[0], (*SPARK_OPTIONS, *OWN_OPTIONS))
+        raise DefinitionError(
+            "SINK_OPTIONS_INVALID",
+            location=sink.location,
+            dataset=str(sink.identifier),
+            name=sink.identifier,
+            reason=f"neither Spark nor the driver of PostgreSQL has an option '{unknown[0]}'{near and f' ({near})'}",
+            way_out="Correct or remove it",
         )
 
 

@@ -71,6 +71,7 @@ _FILE_SYSTEMS = (
     "penstock.localdisk.",
 )
 """Whoever throws one of those below a call of these has met a disk or an object store that does not work."""
+_DATABASE = ("java.sql.", "org.postgresql.util.PSQL")
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _NO_ANSWER = re.compile(r"java\.net\.(Connect|NoRouteToHost|UnknownHost)Exception")
 _KAFKA_AWAY = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")
@@ -296,6 +297,8 @@ def causes_of(error: BaseException) -> Iterator[Cause]:
                     found = throwable.getMessageParameters()
                     parameters = {str(key): str(found[key]) for key in found} if found else {}
             name = throwable.getClass().getName()
+            if name.startswith(_DATABASE):
+                state = throwable.getSQLState()
             is_storage = name in _IO_FAILURES and _is_thrown_by_storage(throwable)
             yield Cause(name, condition, str(throwable.getMessage()), parameters, state, is_storage)
             throwable = throwable.getCause()

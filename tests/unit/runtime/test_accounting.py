@@ -18,6 +18,7 @@ from penstock.runtime.accounting import StreamAccounts
 from penstock.runtime.services import FlowQuery
 from penstock.spark.expectations import ObservedExpectations
 from penstock.spark.row_keeping import RowKeeping
+from penstock.spark.writes import DeltaWriter
 
 T = Identifier("s", "t")
 HERE = SourceLocation("p.py", 1)
@@ -34,7 +35,8 @@ _STAGE: dict[str, Any] = {
 
 def accounts(stage: RunStreamingFlow | RunSinkFlow, changed_by: str | None = None) -> StreamAccounts:
     query = FlowQuery(cast("Any", None), (ObservedExpectations("counts", T, (), 0),), ())
-    return StreamAccounts(stage, query, RowKeeping(changed_by, deduplicates=False), _real_time=False, _log=None)
+    keeping = RowKeeping(changed_by, deduplicates=False)
+    return StreamAccounts(stage, query, keeping, _real_time=False, _log=None, _writer=DeltaWriter("", complete=False))
 
 
 def into_table(path: Path) -> StreamAccounts:

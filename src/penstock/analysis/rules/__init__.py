@@ -16,6 +16,7 @@ from penstock.analysis.rules.complete_flow_shares_table import complete_flow_sha
 from penstock.analysis.rules.declared_schema_misses_column import declared_schema_misses_column
 from penstock.analysis.rules.event_time_behind_watermark import event_time_behind_watermark
 from penstock.analysis.rules.event_time_type import event_time_type
+from penstock.analysis.rules.jdbc_columns import jdbc_columns
 from penstock.analysis.rules.join_without_time_bound import join_without_time_bound
 from penstock.analysis.rules.kafka_sink_columns import kafka_sink_columns
 from penstock.analysis.rules.key_not_enforced import key_not_enforced
@@ -45,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     column_name_not_storable,
     layout_column_unknown,
     kafka_sink_columns,
+    jdbc_columns,
     trigger_mode,
     trigger_interval,
     quarantine_column_reserved,

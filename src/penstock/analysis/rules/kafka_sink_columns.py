@@ -31,6 +31,7 @@ def kafka_sink_columns(graph: ResolvedGraph) -> Iterator[PenstockError]:
                 location=flow.flow.location,
                 dataset=str(flow.flow.target),
                 flow=flow.flow.name,
+                kind="kafka",
                 name=flow.flow.target,
                 reason=reason,
                 way_out=way_out,

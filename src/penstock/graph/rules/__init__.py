@@ -23,6 +23,7 @@ from penstock.graph.rules.event_time_on_view import event_time_on_view
 from penstock.graph.rules.file_sink_shared import file_sink_shared
 from penstock.graph.rules.flow_into_sink import flow_into_sink
 from penstock.graph.rules.flow_target import flow_target
+from penstock.graph.rules.jdbc_options import jdbc_options
 from penstock.graph.rules.lateness_setting import lateness_setting
 from penstock.graph.rules.once_flow_trigger import once_flow_trigger
 from penstock.graph.rules.output_mode_fits import output_mode_fits
@@ -50,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     event_time_on_view,
     cluster_by_with_partitions,
     sink_options,
+    jdbc_options,
     file_sink_shared,
     empty_pipeline,
 )

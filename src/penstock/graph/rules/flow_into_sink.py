@@ -22,6 +22,9 @@ def flow_into_sink(graph: DataflowGraph) -> Iterator[PenstockError]:
         if flow.updates and isinstance(sink, FormatSink) and sink.kind in _APPEND_ONLY:
             reason = f"is a {sink.kind} sink, to which rows can only be added"
             way_out = "Write to a streaming table, which merges them, or use append_flow"
+        elif flow.updates and isinstance(sink, FormatSink) and sink.kind == "jdbc" and not sink.option("keys"):
+            reason = "is a jdbc sink that appends, and a row that changes would be there twice"
+            way_out = "Give it the options 'mode': 'upsert' and 'keys'"
         elif flow.once and sink is not None:
             reason = "is a sink, and only a table can tell that a flow with once=True already ran"
             way_out = "Append to a streaming table, and let a streaming flow take its rows to the sink"

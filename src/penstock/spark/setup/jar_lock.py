@@ -32,7 +32,10 @@ class LockedJar:
 
 @dataclass(frozen=True, slots=True)
 class JarSet:
-    """A named set: `core` (Delta and Kafka, every session); `kafka-broker` and `byteman` (holds threads) for tests."""
+    """A named set: `core` (Delta, Kafka, the driver of PostgreSQL) for every session; the others for tests.
+
+    `kafka-broker` is a server, `byteman` holds threads.
+    """
 
     name: str
     jars: tuple[LockedJar, ...]

@@ -1,0 +1,77 @@
+"""Names of tables, and types of PostgreSQL for those of Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.graph.jdbc_target import TableName
+from penstock.graph.postgres_types import converted, loses_in, staged_type
+
+
+@pytest.mark.parametrize(
+    ("text", "sql"),
+    [
+        ("orders", '"orders"'),
+        (" Public.Orders ", '"public"."orders"'),
+        ('public."Orders ""new"""', '"public"."Orders ""new"""'),
+        ('"a.b".größe$1', '"a.b"."größe$1"'),
+    ],
+)
+def test_a_name_is_read_as_postgresql_reads_it(text: str, sql: str) -> None:
+    name = TableName.parse(text)
+    assert name is not None
+    assert name.sql == sql
+
+
+@pytest.mark.parametrize("text", ["", "a.", ".a", "a.b.c", "a b", "(SELECT 1)", "1a", "a;b", '""', 'a"b"'])
+def test_what_is_no_name(text: str) -> None:
+    assert TableName.parse(text) is None
+
+
+@pytest.mark.parametrize(
+    ("spark", "postgres"),
+    [
+        ("bigint", "bigint"),
+        ("tinyint", "smallint"),
+        ("decimal(12,3)", "numeric(12,3)"),
+        ("varchar(5)", "text"),
+        ("string collate UTF8_LCASE", "text"),
+        ("timestamp_ntz", "timestamp without time zone"),
+        ("array<decimal(5,2)>", "numeric(5,2)[]"),
+        ("array<array<int>>", None),
+        ("array<timestamp>", None),
+        ("struct<a:int>", None),
+        ("map<string,int>", None),
+        ("variant", None),
+        ("interval day to second", None),
+    ],
+)
+def test_types(spark: str, postgres: str | None) -> None:
+    assert staged_type(spark) == postgres
+
+
+@pytest.mark.parametrize(
+    ("staged", "column", "loses"),
+    [
+        ("double precision", "bigint", True),
+        ("numeric(5,2)", "integer", True),
+        ("numeric(5,0)", "integer", False),
+        ("bigint", "smallint", False),
+        ("double precision", "numeric(10,2)", False),
+        ("timestamp with time zone", "date", True),
+        ("timestamp without time zone", "time(3) without time zone", True),
+        ("date", "timestamp with time zone", False),
+    ],
+)
+def test_what_would_be_cut(staged: str, column: str, loses: bool) -> None:
+    assert loses_in(staged, column) is loses
+
+
+def test_values_become_what_the_column_is() -> None:
+    assert converted("v", "text", "jsonb", "UTC") == "v::jsonb"
+    assert converted("v", "text[]", "uuid[]", "UTC") == "v::uuid[]"
+    assert converted("v", "text", "character varying(3)", "UTC") == "v", "a cast would cut it"
+    assert converted("v", "text[]", "character varying(3)[]", "UTC") == "v"
+    assert converted("v", "timestamp with time zone", "timestamp(3) without time zone", "UTC") == "v AT TIME ZONE 'UTC'"
+    assert converted("v", "timestamp with time zone", "timestamp(3) with time zone", "UTC") == "v"
+    assert converted("v", "bigint", "integer", "UTC") == "v"
