@@ -18,6 +18,7 @@ _QUICK = {
     "startup": ["--repeat", "1"],
     "expectations": ["--rows", "20000", "--repeat", "1"],
     "reliability": ["--repeat", "1", "--tables", "10", "--versions", "150"],
+    "jdbc": ["--rows", "20000", "--changes", "2000", "--warm-up", "0", "--batches", "1"],
     "update": ["--rows", "20000", "--warm-up", "0", "--batches", "1"],
     "refresh": ["--rows", "20000", "--repeat", "1"],
     "stateful": ["--rows", "20000", "--repeat", "1"],

@@ -1,0 +1,1 @@
+"""How fast a jdbc sink upserts into a large table of PostgreSQL."""
