@@ -137,6 +137,19 @@ def _safety_table(runs: list[dict[str, Any]]) -> str:
     return _markdown(["what (seconds, but for shares)", "median", "95 of 100 within", "goal", "met"], rows)
 
 
+def _latency_table(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["what"],
+            *(f"{run[key]:.2f}" if key in run else "" for key in ("p50_seconds", "p99_seconds", "largest_seconds")),
+            f"{run['rows_per_second']:,}" if "rows_per_second" in run else "",
+            "yes" if run["correct"] else "no",
+        ]
+        for run in runs
+    ]
+    return _markdown(["what", "p50 s", "p99 s", "largest s", "rows/s", "rows right"], rows)
+
+
 def _changes_table(runs: list[dict[str, Any]]) -> str:
     rows = [
         [
@@ -179,6 +192,7 @@ _TABLES = {
     "cdc": _changes_table,
     "expectations": _ratio_table,
     "jdbc": _throughput_table,
+    "kafka": _latency_table,
     "lateness": _ratio_table,
     "orders": _orders_table,
     "reliability": _safety_table,

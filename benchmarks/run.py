@@ -22,6 +22,7 @@ _QUICK = {
     "update": ["--rows", "20000", "--warm-up", "0", "--batches", "1"],
     "refresh": ["--rows", "20000", "--repeat", "1"],
     "stateful": ["--rows", "20000", "--repeat", "1"],
+    "kafka": ["--seconds", "60", "--backlog", "50000"],
     "lateness": ["--rows", "20000", "--repeat", "1"],
 }
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from penstock import sources
 from penstock.declare import SPELLINGS
 from penstock.declare.parameters import REFUSALS
 from penstock.testing import PipelineUnderTest, assert_parity, assert_table, batch_splits, pipeline
@@ -34,6 +35,14 @@ PARAMETERS = """
 
 A parameter with a star after it is known, and refused for the value that it could have; the reason stands below.
 
+"""
+SOURCES = """
+## Sources
+
+`penstock.sources`; how they are used stands in [Kafka](../how-to/kafka.md) and [Event Hubs](../how-to/event-hubs.md).
+
+| name | what it does |
+|---|---|
 """
 TESTING = """
 ## The test kit
@@ -62,7 +71,12 @@ def render_page() -> str:
         f"| `{name}` | {refusal.reason}. {refusal.alternative}. |\n" for name, refusal in sorted(REFUSALS.items())
     )
     reasons = "\n| parameter* | why, and what to write |\n|---|---|\n" + refused
-    return HEAD + overview + PARAMETERS + details + reasons + TESTING + _test_kit()
+    return HEAD + overview + PARAMETERS + details + reasons + SOURCES + _sources() + TESTING + _test_kit()
+
+
+def _sources() -> str:
+    functions = [getattr(sources, name) for name in sources.__all__]
+    return "".join(f"| `{one.__name__}({_names(one)})` | {_summary(one)} |\n" for one in functions)
 
 
 def _test_kit() -> str:

@@ -67,6 +67,8 @@ def __getattr__(name: str) -> Any:
     if name in __all__ or name == _UNLISTED:
         # By name, not by statement: whoever imports `penstock` does not depend on the declarations.
         return importlib.import_module("penstock.declare.spellings").SPELLINGS[__name__][name]
+    if name == "sources":
+        return importlib.import_module("penstock.sources")
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message, name=name, obj=sys.modules[__name__])
 

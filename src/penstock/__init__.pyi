@@ -1,5 +1,6 @@
 """What type checkers and editors see; the names are the same as in `__init__.py`, and a test compares them."""
 
+from penstock import sources as sources
 from penstock.declare.change_flows import apply_changes as apply_changes
 from penstock.declare.change_flows import create_auto_cdc_flow as create_auto_cdc_flow
 from penstock.declare.event_hooks import on_event_hook as on_event_hook

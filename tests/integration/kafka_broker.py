@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 from tests.integration.java import broker_class_path, java_executable
+from tests.integration.kafka_security import BrokerSecurity
 from tests.processes import Server, ServerFailedError, free_ports, wait_until
 
 _HEAP = "400m"
@@ -23,9 +24,9 @@ process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{broker}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners={listeners},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners={listeners}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL,ELSEWHERE:SSL
 inter.broker.listener.name=PLAINTEXT
 log.dirs={data}
 num.partitions=1
@@ -45,13 +46,14 @@ log.cleaner.enable=false
 
 
 class KafkaBroker:
-    """One broker with its data in `folder`; a context manager.
+    """One broker with its data in `folder`; a context manager. `security` adds listeners with TLS and logins.
 
     The address stays the same over `stop` and `start`, and so does the data, as on a broker that was restarted.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, security: BrokerSecurity | None = None) -> None:
         self._folder = folder
+        self._security = security
         self._port, self._controller = free_ports(2)
         self._server = Server(
             "Kafka broker",
@@ -62,9 +64,10 @@ class KafkaBroker:
     def __enter__(self) -> KafkaBroker:
         self._folder.mkdir(parents=True, exist_ok=True)
         properties = self._folder / "server.properties"
-        properties.write_text(
-            _PROPERTIES.format(broker=self._port, controller=self._controller, data=self._folder / "data")
-        )
+        listeners = {"PLAINTEXT": self.address, **(self._security.listeners if self._security else {})}
+        told = ",".join(f"{name}://{address}" for name, address in listeners.items())
+        text = _PROPERTIES.format(listeners=told, controller=self._controller, data=self._folder / "data")
+        properties.write_text(text + (self._security.properties() if self._security else ""))
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         subprocess.run(
             [*self._java(), "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)],
@@ -73,6 +76,8 @@ class KafkaBroker:
             timeout=60,
         )
         self.start()
+        if self._security:
+            self._security.add_scram_user(self.address)
         return self
 
     def __exit__(
@@ -108,6 +113,11 @@ class KafkaBroker:
         admin = AdminClient({"bootstrap.servers": self.address})
         admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1)])[topic].result(30)
 
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Gives a topic more partitions and returns once they can be written to."""
+        admin = AdminClient({"bootstrap.servers": self.address})
+        admin.create_partitions([NewPartitions(topic, total)])[topic].result(30)
+
     def delete_before(self, topic: str, offset: int, *, partition: int = 0) -> None:
         """Deletes the messages before an offset, as retention does."""
         admin = AdminClient({"bootstrap.servers": self.address})
@@ -123,8 +133,19 @@ class KafkaBroker:
         )
         self.create_topic(topic)
 
-    def produce(self, topic: str, values: Iterable[bytes | str | Mapping[str, Any]], *, key: str | None = None) -> int:
+    def produce(
+        self,
+        topic: str,
+        values: Iterable[bytes | str | Mapping[str, Any] | None],
+        *,
+        key: str | None = None,
+        headers: Mapping[str, bytes] | None = None,
+        partition: int = -1,
+        timestamp: int = 0,
+    ) -> int:
         """Writes the values, mappings as JSON, and returns how many the broker acknowledged.
+
+        `timestamp` is in milliseconds, 0 for now; `partition` -1 leaves the choice to the key.
 
         Raises:
             ServerFailedError: The broker did not take all of them within 60 s.
@@ -133,9 +154,14 @@ class KafkaBroker:
         count = 0
         producer = Producer({"bootstrap.servers": self.address, "acks": "all", "linger.ms": 20})
         for value in values:
-            encoded = json.dumps(value) if isinstance(value, Mapping) else value
             producer.produce(
-                topic, encoded, key=key, on_delivery=lambda error, _: failures.append(str(error)) if error else None
+                topic,
+                json.dumps(value) if isinstance(value, Mapping) else value,
+                key=key,
+                headers=dict(headers) if headers else None,
+                partition=partition,
+                timestamp=timestamp,
+                on_delivery=lambda error, _: failures.append(str(error)) if error else None,
             )
             producer.poll(0)
             count += 1
@@ -143,6 +169,19 @@ class KafkaBroker:
         if left or failures:
             raise ServerFailedError(f"{left} messages not sent, {len(failures)} refused: {failures[:3]}")
         return count
+
+    def transaction(self, topic: str, values: Iterable[str], *, commit: bool) -> None:
+        """Writes the values in one transaction, which is then committed or aborted."""
+        producer = Producer({"bootstrap.servers": self.address, "transactional.id": f"{topic}-writer"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(topic, value)
+        producer.flush(30)
+        if commit:
+            producer.commit_transaction(30)
+        else:
+            producer.abort_transaction(30)
 
     def consume(self, topic: str, *, partitions: int = 1) -> list[bytes]:
         """Returns the values of all messages that the topic holds now, partition after partition."""

@@ -65,9 +65,21 @@ def test_from_a_topic_to_a_topic(tmp_path: Path, kafka: KafkaBroker) -> None:
             lambda: b'{"ID": 100, "AMOUNT": 100}' in kafka.consume("sink_live"), what="the message in real time"
         )
         command.wait_for(lambda: len(kafka.consume("sink_copies")) == 51, what="the copy of the message")
+        kafka.add_partitions("sink_in", 2)
+        kafka.produce("sink_in", [{"id": 101, "amount": 101}], partition=1)
+        command.wait_for(lambda: len(kafka.consume("sink_copies")) == 52, what="the message of the new partition")
         command.signal(signal.SIGINT)
         command.wait().expect(0)
-    assert len(kafka.consume("sink_copies")) == 51, "nothing was sent twice"
+    assert len(kafka.consume("sink_copies")) == 52, "nothing was sent twice"
+
+    # As if the run had died after the last batch was sent, and before its checkpoint said so.
+    [commits] = (tmp_path / ".penstock/checkpoints/shop/copies/large").glob("*/commits")
+    newest = max(int(path.name) for path in commits.iterdir() if path.name.isdecimal())
+    for name in (str(newest), f".{newest}.crc"):
+        (commits / name).unlink(missing_ok=True)
+    penstock("run", tmp_path, *options).expect(0)
+    copies = [json.loads(value)["id"] for value in kafka.consume("sink_copies")]
+    assert sorted(copies) == sorted([*range(50, 102), 101]), "the last batch once more, and nothing else"
 
 
 @pytest.mark.slow  # which options a batch reads a topic with, tests/unit/spark/test_whole_read.py tells

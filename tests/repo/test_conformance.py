@@ -16,6 +16,8 @@ import pytest
 
 from penstock.declare import SPELLINGS
 from penstock.errors import conditions
+from penstock.spark.sources.event_hubs import options as event_hubs
+from penstock.spark.sources.kafka import options as kafka
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -81,6 +83,20 @@ def test_every_name_and_parameter_of_the_spellings_has_a_row(tool: ModuleType) -
     assert sorted(wanted - covered) == []
     python = {name for names in SPELLINGS.values() for name in names}
     assert sorted((name, parameter) for name, parameter in covered - wanted if name in python) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "options"),
+    [
+        ("Kafka", (*kafka.OPTIONS, *kafka.REFUSED)),
+        ("Event Hubs", (*event_hubs.OPTIONS, *event_hubs.SHARED, *event_hubs.WITHOUT_EFFECT, *event_hubs.REFUSED)),
+    ],
+)
+def test_every_option_of_a_source_has_a_row(tool: ModuleType, section: str, options: tuple[str, ...]) -> None:
+    rows = {name: row for row in tool.sections()[section] for name in row.name.split(", ")}
+    assert [option for option in options if option not in rows] == []
+    refused = {name for name, row in rows.items() if row.condition == "SOURCE_OPTION_REFUSED"}
+    assert refused == {option for option in options if option in kafka.REFUSED or option in event_hubs.REFUSED}
 
 
 def _named_parameters(function: Callable[..., Any]) -> Iterator[str]:

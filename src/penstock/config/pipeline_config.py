@@ -10,7 +10,7 @@ from penstock.config.alerts import AlertSettings
 from penstock.config.library import Library, find_source_files
 from penstock.config.secret import REFERENCE, SecretReference
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
-from penstock.errors import ConfigError, SourceLocation
+from penstock.errors import ConfigError, DefinitionError, SourceLocation, did_you_mean
 
 _BATCH = "batch"
 
@@ -114,6 +114,17 @@ class PipelineConfig:
             key: REFERENCE.sub(lambda match: self.references[match.group(0)].resolve(), value)
             for key, value in self.spark_conf.items()
         }
+
+    def secret(self, name: str) -> str:
+        """Returns the value of an entry of `secrets`, read anew: never show or log it.
+
+        Raises:
+            DefinitionError: SECRET_NOT_DECLARED.
+            ConfigError: SECRET_NOT_FOUND.
+        """
+        if (reference := self.secrets.get(name)) is None:
+            raise DefinitionError("SECRET_NOT_DECLARED", secret=name, suggestion=did_you_mean(name, self.secrets))
+        return reference.resolve()
 
     def redact(self, text: str) -> str:
         """Returns `text` with every value of a secret replaced by `***`.

@@ -60,6 +60,18 @@ def _session(name: object, function: str) -> SparkSession:
             expected="a non-empty str",
             got=describe(name),
         )
+    return active_session(name)
+
+
+def active_session(name: str) -> SparkSession:
+    """Returns the session of the dataset function, or of the script, that is running; `name` is what is read.
+
+    Raises:
+        DefinitionError: READ_OUTSIDE_DATASET_FUNCTION while the pipeline's files load,
+            NO_ACTIVE_OR_DEFAULT_SESSION.
+    """
+    registry = registration_context.get()
+    location = caller_location(registry.root) if registry is not None else None
     if location is not None:
         raise DefinitionError("READ_OUTSIDE_DATASET_FUNCTION", location=location, name=name)
     from pyspark.errors import PySparkRuntimeError

@@ -250,6 +250,12 @@ def flow_retry(name: str, *, pause: float, at: datetime, reason: str) -> Built:
     return message, {"flow_progress": {"status": FlowStatus.RETRYING.value, "retry_at": at}}
 
 
+_IF_ANY = frozenset(
+    # Numbers of changes stand only at flows that apply changes, as in the DLT event log.
+    {"num_upserted_rows", "num_deleted_rows", "state_operators", "backlog_partitions", "event_time_max", "lateness"}
+)
+
+
 def flow_batch(
     name: str,
     progress: BatchProgress,
@@ -274,22 +280,15 @@ def flow_batch(
     if kept:
         message += f", {_count(kept, 'warning')}"
     metrics = {field.name: getattr(progress, field.name) for field in fields(progress) if field.name != "expectations"}
-    for name_of_changes in ("num_upserted_rows", "num_deleted_rows"):
-        if metrics[name_of_changes] is None:
-            del metrics[name_of_changes]  # of flows that apply changes only, as in the DLT event log
     metrics["phases_ms"] = dict(progress.phases_ms)
-    if progress.state_operators:
-        metrics["state_operators"] = [asdict(operator) for operator in progress.state_operators]
-    else:
-        del metrics["state_operators"]
+    metrics["state_operators"] = [asdict(operator) for operator in progress.state_operators]
+    metrics["backlog_partitions"] = {topic: dict(each) for topic, each in progress.backlog_partitions.items()}
     metrics["lateness"] = None if progress.lateness is None else progress.lateness.to_json()
-    for name_of_watermarks in ("event_time_max", "lateness"):
-        if metrics[name_of_watermarks] is None:
-            del metrics[name_of_watermarks]
+    told = {name: value for name, value in metrics.items() if name not in _IF_ANY or value not in (None, [], {})}
     return message, {
         "flow_progress": {
             "status": status.value,
-            "metrics": metrics,
+            "metrics": told,
             "data_quality": {
                 "dropped_records": progress.dropped_records,
                 "quarantined_records": progress.quarantined_records,

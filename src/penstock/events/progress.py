@@ -74,6 +74,7 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
         backlog_bytes=_integer(metrics.get("backlog_bytes")),
         backlog_files=_integer(metrics.get("backlog_files")),
         backlog_records=_integer(metrics.get("backlog_records")),
+        backlog_partitions=_partitions(metrics.get("backlog_partitions")),
         expectations=tuple(
             ExpectationCount(
                 name=str(count.get("name")),
@@ -99,6 +100,14 @@ def checkpointed_batch_of(event: Event) -> CheckpointedBatch | None:
             return CheckpointedBatch(query_id, offsets, settings)
         case _:
             return None
+
+
+def _partitions(told: object) -> dict[str, dict[str, int]]:
+    return {
+        str(topic): {str(partition): _integer(records) or 0 for partition, records in partitions.items()}
+        for topic, partitions in (told.items() if isinstance(told, dict) else ())
+        if isinstance(partitions, dict)
+    }
 
 
 def _operators(told: object) -> Iterator[OperatorState]:

@@ -177,9 +177,10 @@ class BatchProgress:
     Rates are rows per second, durations milliseconds. `num_output_rows` is what was handed to the
     target, without the rows that were dropped or quarantined; of a flow that applies changes by key,
     `num_upserted_rows` is what it added to the target or changed in it, and `num_deleted_rows` what it
-    removed. `backlog_*` is what the source still has, None where it cannot tell. `state_operators` are the parts of
-    `state_rows` and `state_bytes`, in Spark's order. `event_time_max` is the newest event time of the batch, of a query
-    with a watermark; `lateness` is None where rows are not measured.
+    removed. `backlog_*` is what the source still has, None where it cannot tell; `backlog_partitions` are the records
+    by topic and partition. `state_operators` are the parts of `state_rows` and `state_bytes`, in Spark's order.
+    `event_time_max` is the newest event time of the batch, of a query with a watermark; `lateness` is None where rows
+    are not measured.
     """
 
     batch_id: int
@@ -201,6 +202,7 @@ class BatchProgress:
     backlog_bytes: int | None = None
     backlog_files: int | None = None
     backlog_records: int | None = None
+    backlog_partitions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     expectations: tuple[ExpectationCount, ...] = ()
     event_time_max: str | None = None
     lateness: Lateness | None = None

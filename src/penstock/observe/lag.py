@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from penstock.events import BatchProgress
 from penstock.observe.numbers import byte_size
@@ -14,13 +16,15 @@ class Lag:
     """What waits at the sources, as each of them counts: rows (Kafka, rate), files and bytes (files, Delta).
 
     It is the backlog right after the newest batch was planned. None means that no source can tell;
-    0 means that nothing waits. It is not a time: `observe.throughput.drain_seconds` estimates one,
-    and the age of the newest batch is `DatasetStatus.last_batch_at`.
+    0 means that nothing waits. `partitions` has the rows of each partition by topic. It is not a time:
+    `observe.throughput.drain_seconds` estimates one, and the age of the newest batch is
+    `DatasetStatus.last_batch_at`.
     """
 
     rows: int | None = None
     files: int | None = None
     bytes: int | None = None
+    partitions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, batches: Iterable[BatchProgress]) -> Lag | None:
@@ -30,12 +34,14 @@ class Lag:
             rows=_sum(batch.backlog_records for batch in known),
             files=_sum(batch.backlog_files for batch in known),
             bytes=_sum(batch.backlog_bytes for batch in known),
+            partitions=_by_partition(batch.backlog_partitions for batch in known),
         )
         return None if lag == cls() else lag
 
-    def to_json(self) -> dict[str, int | None]:
-        """Returns `{rows, files, bytes}`."""
-        return {"rows": self.rows, "files": self.files, "bytes": self.bytes}
+    def to_json(self) -> dict[str, Any]:
+        """Returns `{rows, files, bytes}`, and `partitions` as `{topic: {partition: rows}}` where they are known."""
+        told: dict[str, Any] = {"rows": self.rows, "files": self.files, "bytes": self.bytes}
+        return {**told, "partitions": self.partitions} if self.partitions else told
 
     def __str__(self) -> str:
         """The most telling unit, for people: `1,204 rows`, `3 files (1.2 MB)`, `none`."""
@@ -45,6 +51,14 @@ class Lag:
             size = f" ({byte_size(self.bytes)})" if self.bytes else ""
             return f"{self.files:,} {'file' if self.files == 1 else 'files'}{size}"
         return byte_size(self.bytes) if self.bytes else "none"
+
+
+def _by_partition(flows: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
+    summed: dict[str, Counter[str]] = {}
+    for topics in flows:
+        for topic, partitions in topics.items():
+            summed.setdefault(topic, Counter()).update(partitions)
+    return {topic: dict(partitions) for topic, partitions in summed.items()}
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

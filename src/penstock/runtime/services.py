@@ -31,7 +31,7 @@ from penstock.spark.quarantine import with_source
 from penstock.spark.query_settings import query_settings, spark_settings
 from penstock.spark.source_loss import reading_without, settings_without
 from penstock.spark.sources.auto_loader import AutoLoaderSource
-from penstock.spark.sources.kafka import check_brokers
+from penstock.spark.sources.kafka import check_access
 from penstock.storage import StorageLayout
 
 _INTERVAL = "pipelines.trigger.interval"
@@ -90,7 +90,7 @@ class FlowQueries:
         Called for each start of the flow, so a restart sees new columns of its sources. `checkpoint` is a stream's.
 
         Raises:
-            ExternalError: KAFKA_UNREACHABLE.
+            PenstockError: what `check_access` says of a Kafka cluster.
             Exception: what the user's function or Spark raises.
         """
         target, function = flow.flow.target, function or flow.flow.function
@@ -115,7 +115,8 @@ class FlowQueries:
                     frame, counted = count_output(frame, target)
                     evaluation.observed.append(counted)
                 frame = frame if declared is None else conform(frame, declared)
-        check_brokers(evaluation.brokers)
+        for endpoint in evaluation.kafka:
+            check_access(self.spark, endpoint)
         sources = tuple(evaluation.auto_loader_sources)
         return FlowQuery(frame, tuple(evaluation.observed), sources, checking)
 

@@ -22,7 +22,8 @@ from penstock.spark.evaluation import Evaluation, map_path
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.jdbc import JdbcWriter, SinkPlace, prepare, with_defaults
 from penstock.spark.sinks import SinkWriter, holds_batches_of_another_query
-from penstock.spark.sources.kafka import addresses, check_brokers
+from penstock.spark.sources.kafka import KafkaEndpoint, check_access, plain_options
+from penstock.spark.sources.secret_options import secret_options
 from penstock.spark.writes import DeltaWriter, StreamWriter
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder
@@ -33,7 +34,8 @@ def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowQueries, 
 
     Raises:
         StateError: SINK_FOLDER_IN_USE, or why a database's table cannot take the rows (`JDBC_…`).
-        ExternalError: KAFKA_UNREACHABLE, or what a database refuses.
+        ExternalError: what a database refuses.
+        PenstockError: what `check_access` says of a Kafka cluster.
     """
     match stage:
         case RunStreamingFlow(flow=ResolvedFlow(flow=ChangeFlow() as flow)):
@@ -77,13 +79,15 @@ def _jdbc_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries, qu
 
 
 def _format_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries) -> SinkWriter:
-    if sink.kind == "kafka":
-        check_brokers(addresses(sink.option("kafka.bootstrap.servers")))
     options = {
         key: map_path(value, services.settings) if key.casefold() == "path" else value
         for key, value in sink.options.items()
         if key.casefold() != "tablename"
     }
+    options |= secret_options(options, services.settings.secret)
+    if sink.kind == "kafka":
+        options = plain_options(options)
+        check_access(services.spark, KafkaEndpoint.of(options, writes=True))
     table = sink.option("tableName") if sink.kind == "delta" else None
     if table is not None and (path := _path_of(table, sink, services)) is not None:
         options, table = {**options, "path": path}, None

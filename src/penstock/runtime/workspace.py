@@ -116,7 +116,7 @@ class Workspace:
     def settings(self, *, persist: bool) -> EvaluationSettings:
         """Returns what all evaluations share; without `persist` nothing is written."""
         batch = self.config.batch_of is not None
-        return EvaluationSettings(self.data, self.config.paths, persist, batch, self.outside)
+        return EvaluationSettings(self.data, self.config.paths, persist, batch, self.outside, self.config.secret)
 
     @property
     def shared(self) -> StorageLayout:

@@ -71,7 +71,8 @@ _REDACTED_KEYS = (
     "(?i)secret|password|passphrase|token|access[.]?key|account[.]?key|private|credential|jaas|sasl|connectionstring"
 )
 _REDACTED_TEXTS = (
-    r"(?i)(?:password|passwd|pwd|secret|token|sharedaccesskey|accountkey)\s*=\s*[^\s,;]+|AKIA[0-9A-Z]{16}"
+    r"(?i)(?:password|passwd|pwd|secret|token|sharedaccesskey|accountkey)\s*=\s*(?:\"(?:[^\"\\]|\\.)*\"|[^\s,;]+)"
+    r"|AKIA[0-9A-Z]{16}"
     r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
 )
 

@@ -22,8 +22,10 @@ from penstock.spark.expectations import ObservedExpectations, observe_expectatio
 from penstock.spark.outside import Outside, SourcePlace
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader, with_destination
+from penstock.spark.sources.event_hubs import event_columns, kafka_load, kafka_read
 from penstock.spark.sources.files import file_options
-from penstock.spark.sources.kafka import broker_addresses
+from penstock.spark.sources.kafka import KafkaEndpoint, check_options, plain_options
+from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.sources.whole_read import delta_options, read_whole
 from penstock.spark.sql.statement import run_statement
@@ -51,7 +53,7 @@ class EvaluationSettings:
 
     `persist` False promises that nothing is written (validate); `schemas` gives the place where
     Auto Loader keeps the schema of a source. With `batch`, streaming reads are answered with all that there is.
-    `outside` stands in the place of what is not the pipeline's.
+    `outside` stands in the place of what is not the pipeline's; `secret` gives the value of a secret by its name.
     """
 
     directory: Path
@@ -59,6 +61,7 @@ class EvaluationSettings:
     persist: bool = False
     batch: bool = False
     outside: Outside | None = None
+    secret: Secret = field(default=no_secret, repr=False)
 
 
 def _none(source_format: str) -> Mapping[str, str]:
@@ -88,7 +91,7 @@ class Evaluation:
     sources: list[Input] = field(default_factory=list)
     auto_loader_sources: list[AutoLoaderSource] = field(default_factory=list)
     observed: list[ObservedExpectations] = field(default_factory=list)
-    brokers: list[str] = field(default_factory=list)
+    kafka: list[KafkaEndpoint] = field(default_factory=list)
     _names: set[str] = field(default_factory=set)
     _schema: str | None = None
     _chosen_name: str | None = None
@@ -124,7 +127,7 @@ class Evaluation:
             sources=self.sources,
             auto_loader_sources=self.auto_loader_sources,
             observed=self.observed,
-            brokers=self.brokers,
+            kafka=self.kafka,
             _names=self._names,
         )
         frame = nested.expect(view, nested.call(function))
@@ -216,25 +219,39 @@ class Evaluation:
             if self.settings.outside is not None:
                 place = SourcePlace(self.dataset or name, name, self.schemas(name))
                 read, load = self.settings.outside.source(spark, read, load, place)
-            if read.format.casefold() == "kafka":
-                self.brokers.extend(broker_addresses(read))
-            if self.settings.batch:
-                self.note(Input(asked, description, streaming=False))
-                return read_whole(spark, read, description)
-            self.note(Input(asked, description, streaming=True, name=name))
-            more = self.more_options(read.format)
-            if read.format.casefold() == "cloudfiles":
-                read = with_destination(read, lambda path: map_path(path, self.settings))
-                frame, source = load_auto_loader(
-                    spark,
-                    replace(read, options={**read.options, **more}),
-                    schema_location=self.schemas(name),
-                    source_name=name,
-                    persist=self.settings.persist,
-                )
-                self.auto_loader_sources.append(source)
-                return frame
-            return load(name, {**file_options(read), **more})
+            source = Input(asked, description, streaming=not self.settings.batch, name=name)
+            self.note(source if source.streaming else replace(source, name=None))
+            resolved = secret_options(read.options, self.settings.secret)
+            read = replace(read, options={**read.options, **resolved})
+            if read.format.casefold() == "eventhubs":
+                read = kafka_read(read)
+                return event_columns(self._load(spark, read, kafka_load(spark, read), source, resolved))
+            return self._load(spark, read, load, source, resolved)
+
+    def _load(
+        self, spark: SparkSession, read: StreamRead, load: Load, source: Input, resolved: Mapping[str, str]
+    ) -> DataFrame:
+        """Loads what is read as `source`; `resolved` are the options that are not as their author wrote them."""
+        if read.format.casefold() == "kafka":
+            check_options(read.options)
+            resolved = plain_options(read.options)
+            read = replace(read, options=resolved)
+            self.kafka.append(KafkaEndpoint.of(resolved))
+        if self.settings.batch:
+            return read_whole(spark, read, source.description)
+        more = self.more_options(read.format)
+        if read.format.casefold() == "cloudfiles":
+            read = with_destination(read, lambda path: map_path(path, self.settings))
+            frame, auto_loader = load_auto_loader(
+                spark,
+                replace(read, options={**read.options, **more}),
+                schema_location=self.schemas(str(source.name)),
+                source_name=str(source.name),
+                persist=self.settings.persist,
+            )
+            self.auto_loader_sources.append(auto_loader)
+            return frame
+        return load(source.name, {**resolved, **file_options(read), **more})
 
     def path(self, path: str, *, batch: bool) -> str:
         """Maps a path of another platform to a local one and a relative one to the pipeline's folder."""
@@ -264,7 +281,7 @@ def describe_source(read: StreamRead) -> str:
     """Returns what a person calls the source: its path, its topics; never a credential."""
     if read.path:
         return read.path
-    for key in ("path", "subscribe", "subscribePattern", "assign", "streamName"):
+    for key in ("path", "subscribe", "subscribePattern", "assign", "streamName", "eventhubs.name"):
         if value := read.option(key):
             return value
     return read.format

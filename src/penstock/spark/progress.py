@@ -39,6 +39,7 @@ def batch_progress(
     written, dropped, quarantined, expectations = summed(counters, observed)
     states = progress.get("stateOperators") or []
     sources = progress.get("sources") or []
+    behind = _kafka_backlog(sources)
     phases = {name: int(value) for name, value in (progress.get("durationMs") or {}).items()}
     return BatchProgress(
         batch_id=int(progress["batchId"]),
@@ -57,7 +58,8 @@ def batch_progress(
         late_rows=sum(int(state["numRowsDroppedByWatermark"]) for state in states) if states else None,
         backlog_bytes=_backlog(sources, "numBytesOutstanding"),
         backlog_files=_backlog(sources, "numFilesOutstanding"),
-        backlog_records=_kafka_backlog(sources),
+        backlog_records=None if behind is None else sum(sum(each.values()) for each in behind.values()),
+        backlog_partitions=behind or {},
         expectations=expectations,
         event_time_max=(progress.get("eventTime") or {}).get("max"),
     )
@@ -155,17 +157,20 @@ def _backlog(sources: Sequence[Mapping[str, Any]], metric: str) -> int | None:
     return sum(int(float(value)) for value in found) if found else None
 
 
-def _kafka_backlog(sources: Sequence[Mapping[str, Any]]) -> int | None:
-    total, known = 0, False
+def _kafka_backlog(sources: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]] | None:
+    """Returns by topic and partition how many offsets are left after a batch; None without a source that tells."""
+    behind: dict[str, dict[str, int]] | None = None
     for source in sources:
         latest, end = source.get("latestOffset"), source.get("endOffset")
         if not str(source.get("description", "")).startswith("Kafka") or not latest or not end:
             continue
-        known = True
+        behind = {} if behind is None else behind
         for topic, partitions in latest.items():
+            known = behind.setdefault(topic, {})
             for partition, offset in partitions.items():
-                total += int(offset) - int((end.get(topic) or {}).get(partition, 0))
-    return total if known else None
+                left = int(offset) - int((end.get(topic) or {}).get(partition, 0))
+                known[partition] = known.get(partition, 0) + left
+    return behind
 
 
 def _number(value: Any) -> float | None:

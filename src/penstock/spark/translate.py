@@ -27,6 +27,7 @@ from penstock.errors import (
 from penstock.graph.elements import Table
 from penstock.spark._jvm import is_spark_error
 from penstock.spark.expectations import FAILURE_MARK
+from penstock.spark.kafka_failures import is_away, kafka_failure
 from penstock.spark.statement_places import statement_position
 from penstock.storage import local_path
 
@@ -74,7 +75,6 @@ _FILE_SYSTEMS = (
 _DATABASE = ("java.sql.", "org.postgresql.util.PSQL")
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _NO_ANSWER = re.compile(r"java\.net\.(Connect|NoRouteToHost|UnknownHost)Exception")
-_KAFKA_AWAY = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,9 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     for cause in causes:
         if known := _known_failure(cause, dataset, flow):
             return known
+        if kafka := kafka_failure(cause.class_name, _first_line(cause.message), _first_line(causes[-1].message)):
+            kafka.dataset = dataset
+            return kafka
     for cause, outer in zip(causes, (None, *causes), strict=False):
         if _NO_ANSWER.fullmatch(cause.class_name):
             detail = _no_answer(cause, outer)
@@ -231,7 +234,7 @@ def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | Non
         return StateError("TABLE_NOT_READABLE", dataset=dataset, name=dataset, reason=reason.removesuffix("."))
     if _DISK_FULL.search(cause.message):
         return ExternalError("STORAGE_FULL", dataset=dataset, detail=_first_line(cause.message))
-    if _KAFKA_AWAY.match(cause.class_name):
+    if is_away(cause.class_name):
         return ExternalError("KAFKA_LOST", dataset=dataset, detail=_first_line(cause.message))
     if cause.class_name.startswith("io.delta.exceptions.") and any(name in cause.class_name for name in _CONFLICTS):
         return ExternalError("TABLE_CONFLICT", dataset=dataset, detail=_first_line(cause.message))

@@ -90,7 +90,7 @@ def test_a_script_may_begin_with_a_spark_context_but_not_make_one(app: ScriptPro
     assert str(error.location) == "app.py:2"
 
 
-@pytest.mark.parametrize("kind", ["kinesis", "eventhubs"])
+@pytest.mark.parametrize("kind", ["kinesis"])
 def test_formats_of_later_versions_are_refused_by_name(app: ScriptProject, kind: str) -> None:
     error = app.run(f"df = spark.readStream.format({kind!r}).load()").error("SOURCE_FORMAT_NOT_AVAILABLE")
     assert (str(error.location), error.facts["format"]) == ("app.py:1", kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,8 +13,10 @@ from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.auto_loader import CLEAN_SOURCE, AutoLoaderSource, load_auto_loader
+from penstock.spark.sources.event_hubs import event_columns, kafka_load, kafka_read
 from penstock.spark.sources.files import file_options
-from penstock.spark.sources.kafka import broker_addresses, check_brokers
+from penstock.spark.sources.kafka import KafkaEndpoint, check_access, plain_options
+from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.storage import StorageLayout
 
@@ -22,16 +24,19 @@ _SCHEMAS = "_penstock_schemas"  # in a schemaLocation, which often is the checkp
 _SEVERAL_QUERIES = "several queries of a script may read the same files; a table of a pipeline can clean its source"
 _NOT_YET = {
     "kinesis": "Kinesis comes with a later version; until then copy the stream into Kafka or files",
-    "eventhubs": "its Kafka endpoint: format('kafka') with <namespace>.servicebus.windows.net:9093",
 }
 
 
 @dataclass(slots=True)
 class ScriptReads:
-    """Answers the reads of a script; a `ReadHandler`. `auto_loader_sources` are those that it has loaded."""
+    """Answers the reads of a script; a `ReadHandler`.
+
+    `secret` gives the value of a secret by its name; `auto_loader_sources` are those that were loaded.
+    """
 
     script: str
     layout: StorageLayout
+    secret: Secret = field(default=no_secret, repr=False)
     auto_loader_sources: list[AutoLoaderSource] = field(default_factory=list)
 
     def table(
@@ -47,21 +52,28 @@ class ScriptReads:
         return None
 
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
-        """Serves `cloudFiles`; everything else is Spark's.
+        """Serves `cloudFiles` and `eventhubs`; everything else is Spark's.
 
         Raises:
             DefinitionError: SOURCE_FORMAT_NOT_AVAILABLE, those of Auto Loader.
-            ExternalError: KAFKA_UNREACHABLE.
+            PenstockError: what `check_access` says of a Kafka cluster.
         """
         kind = read.format.casefold()
         if kind in _NOT_YET:
             raise DefinitionError("SOURCE_FORMAT_NOT_AVAILABLE", format=read.format, instead=_NOT_YET[kind])
         with handling_reads(None):
+            resolved = secret_options(read.options, self.secret)
+            read = replace(read, options={**read.options, **resolved})
             if kind == "cloudfiles":
                 return self._auto_loader(spark, read)
+            if kind == "eventhubs":
+                kafka = kafka_read(read)
+                check_access(spark, KafkaEndpoint.of(kafka.options))
+                return event_columns(kafka_load(spark, kafka)(read.name, {}))
             if kind == "kafka":
-                check_brokers(broker_addresses(read))
-            return load(read.name, file_options(read))
+                resolved = plain_options(read.options)
+                check_access(spark, KafkaEndpoint.of(resolved))
+            return load(read.name, {**resolved, **file_options(read)})
 
     def path(self, path: str, *, batch: bool) -> str:
         """Leaves paths to Spark: a script is run in the folder in which it was called."""

@@ -86,7 +86,7 @@ class _ScriptRun:
         self._layout = StorageLayout(config.storage)
         self._stopping = Stopping(stop)
         self._progress = progress
-        self._reads = ScriptReads(config.name, self._layout)
+        self._reads = ScriptReads(config.name, self._layout, config.secret)
         self._locate = script_location(file.parent)
         self._told: set[tuple[str, SourceLocation | None, str]] = set()
         self._reports: ScriptReports | None = None

@@ -26,11 +26,11 @@ from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.sql_text import (
     column,
+    file_origin,
     options_map,
     string_array,
     type_ddl,
-    whole_record,
-    with_file_path,
+    with_origin,
 )
 from penstock.spark.sources.auto_loader.unknown_fields import (
     PATH_SEPARATOR,
@@ -58,11 +58,20 @@ def line_options(options: AutoLoaderOptions) -> dict[str, str]:
     return chosen
 
 
-def json_rows(lines: DataFrame, version: SchemaVersion, options: AutoLoaderOptions, source_name: str) -> DataFrame:
+def json_rows(
+    lines: DataFrame,
+    version: SchemaVersion,
+    options: AutoLoaderOptions,
+    source_name: str,
+    *,
+    origin: str | None = file_origin(_FILE),
+    keep_blank: bool = False,
+) -> DataFrame:
     """Returns the rows of `lines`, a text stream with the partition columns.
 
     Their columns are those of `version`, the partition columns and, if there is one, the rescued data column.
-    A line that is not JSON gives a row of NULLs with the line in the rescued data.
+    A line that is not JSON gives a row of NULLs with the line in the rescued data. `origin` is SQL for a struct that
+    tells where a record is from. A blank line gives a row only with `keep_blank`.
     """
     corrupt_column = options.reader_option("columnNameOfCorruptRecord", "_corrupt_record")
     data = StructType([field for field in version.columns.fields if field.name != corrupt_column])
@@ -80,7 +89,7 @@ def json_rows(lines: DataFrame, version: SchemaVersion, options: AutoLoaderOptio
         # input_file_name() is not deterministic, which keeps the optimizer from parsing once more in the filter.
         f"input_file_name() AS {_FILE}",
     )
-    kept = parsed.where(_keep(data, options, source_name))
+    kept = parsed.where(_keep(data, options, source_name, keep_blank=keep_blank))
     columns = []
     for field in version.columns.fields:
         is_raw = field.name == corrupt_column
@@ -88,7 +97,7 @@ def json_rows(lines: DataFrame, version: SchemaVersion, options: AutoLoaderOptio
         columns.append(f"{value} AS {column(field.name)}")
     columns.extend(partitions)
     if options.rescued_column is not None:
-        columns.append(f"{_rescued(data, options)} AS {column(options.rescued_column)}")
+        columns.append(f"{_rescued(data, options, origin)} AS {column(options.rescued_column)}")
     return kept.selectExpr(*columns)
 
 
@@ -115,9 +124,9 @@ def _second_look(data: StructType, version: SchemaVersion) -> str:
     return look if quick is None else f"CASE WHEN {plain} AND {quick} THEN NULL ELSE {look} END"
 
 
-def _keep(data: StructType, options: AutoLoaderOptions, source_name: str) -> str:
+def _keep(data: StructType, options: AutoLoaderOptions, source_name: str, *, keep_blank: bool) -> str:
     """SQL for the filter that drops blank lines, and that fails the batch where the mode asks for it."""
-    conditions = [f"{_RECORD} IS NOT NULL"]
+    conditions = ["true" if keep_blank else f"{_RECORD} IS NOT NULL"]
     if options.fails_on_unknown:
         known = string_array(folded_paths(data))
         new = f"filter({_SECOND_LOOK}.unknown, p -> NOT array_contains({known}, lower(p)))"
@@ -137,20 +146,20 @@ def _keep(data: StructType, options: AutoLoaderOptions, source_name: str) -> str
     return " AND ".join(f"({condition})" for condition in conditions)
 
 
-def _rescued(data: StructType, options: AutoLoaderOptions) -> str:
-    """SQL for the rescued data: the fields that found no place in the row, as a JSON object with the file."""
+def _rescued(data: StructType, options: AutoLoaderOptions, origin: str | None) -> str:
+    """SQL for the rescued data: the fields that found no place in the row, as a JSON object with their origin."""
     keys = [_mismatched(data, options)]
     if options.keeps_unknown:
         keys.append(f"transform({_SECOND_LOOK}.unknown, p -> substring_index(p, {literal(PATH_SEPARATOR)}, 1))")
     kept = f"concat({', '.join(keys)})"
     fields = f"""map_filter(CAST(try_parse_json({_LINE}) AS MAP<STRING, VARIANT>),
         (k, x) -> NOT is_variant_null(x) AND array_contains({kept}, k))"""
-    whole = whole_record(_LINE, _FILE)
+    whole = with_origin(f"to_json(named_struct('_corrupt_record', {_LINE}))", origin)
     return f"""CASE WHEN {_SECOND_LOOK} IS NULL THEN NULL
         WHEN {_MALFORMED} THEN {whole}
         WHEN {_RECORD}.{_CORRUPT} IS NULL AND size({_SECOND_LOOK}.unknown) = 0 THEN NULL
         WHEN try_parse_json({_LINE}) IS NULL THEN {whole}
-        ELSE {with_file_path(f"to_json({fields})", _FILE)} END"""
+        ELSE {with_origin(f"to_json({fields})", origin)} END"""
 
 
 def _mismatched(data: StructType, options: AutoLoaderOptions) -> str:

@@ -22,9 +22,19 @@ def string_array(texts: Iterable[str]) -> str:
 
 def with_file_path(json_object: str, file: str) -> str:
     """Returns SQL that adds `_file_path` to the text of a JSON object; NULL when the object is empty."""
+    return with_origin(json_object, file_origin(file))
+
+
+def file_origin(file: str) -> str:
+    """Returns SQL for the struct that tells from which file a record is."""
+    return f"named_struct('_file_path', {file})"
+
+
+def with_origin(json_object: str, origin: str | None) -> str:
+    """Returns SQL that adds the fields of the struct `origin`, if any, to the text of a JSON object; NULL for `{}`."""
     # Text surgery, because map_concat would fail on data that has a key of that name. The array is a way to
     # name a value inside an expression: `json_object` may be long.
-    added = f"concat(substr(j, 1, length(j) - 1), ',', substr(to_json(named_struct('_file_path', {file})), 2))"
+    added = "j" if origin is None else f"concat(substr(j, 1, length(j) - 1), ',', substr(to_json({origin}), 2))"
     return f"element_at(transform(array({json_object}), j -> IF(j = '{{}}', NULL, {added})), 1)"
 
 

@@ -7,35 +7,14 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from penstock.errors import DefinitionError
+from penstock.spark.sources.kafka.options import OPTIONS, TOPICS
 from penstock.spark.sql.functions.table_function import TableFunctionCall
 
 _SERVERS: Final = "kafka.bootstrap.servers"
-_TOPICS: Final = ("subscribe", "subscribePattern", "assign")
 _EXAMPLE: Final = "read_kafka(bootstrapServers => 'host:9092', subscribe => 'topic')"
 
 # Spark's, with Databricks' name for the servers; `kafka.…` goes to the client as it is.
-_OPTIONS: Final = (
-    "bootstrapServers",
-    *_TOPICS,
-    "endingOffsets",
-    "endingOffsetsByTimestamp",
-    "endingTimestamp",
-    "failOnDataLoss",
-    "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs",
-    "groupIdPrefix",
-    "includeHeaders",
-    "kafkaConsumer.pollTimeoutMs",
-    "maxOffsetsPerTrigger",
-    "maxRecordsPerPartition",
-    "maxTriggerDelay",
-    "minOffsetsPerTrigger",
-    "minPartitions",
-    "startingOffsets",
-    "startingOffsetsByTimestamp",
-    "startingOffsetsByTimestampStrategy",
-    "startingTimestamp",
-)
+_OPTIONS: Final = ("bootstrapServers", *OPTIONS, "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
 
 
 def read_kafka(call: TableFunctionCall) -> DataFrame:
@@ -49,7 +28,7 @@ def read_kafka(call: TableFunctionCall) -> DataFrame:
     if servers is not None:
         options.setdefault(_SERVERS, servers)
     missing = "bootstrapServers" if _SERVERS not in options else None
-    if missing is None and not any(name in options for name in _TOPICS):
+    if missing is None and not any(name in options for name in TOPICS):
         missing = "subscribe"
     if missing is not None:
         raise DefinitionError(

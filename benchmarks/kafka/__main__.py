@@ -1,0 +1,188 @@
+"""Times Kafka into a bronze table: `python -m benchmarks.kafka [--seconds N] [--rate N] [--backlog N] [--repeat N]`.
+
+Broker, producer and the measured system share the machine. First each system runs continuously while messages are sent
+at a steady rate: the latency of a row is the time from when it was due to the commit that holds it. The first seconds
+(`--warm-up`) do not count. Then each system catches up with a backlog in one run: rows per second of its batches.
+Systems take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.integration.kafka_broker import KafkaBroker
+from tests.processes import end_family
+
+from benchmarks.arguments import parse, parser_of
+from benchmarks.compare import publish
+from benchmarks.kafka.readable import Readable, rows_of
+from benchmarks.orders.tuned_settings import tuned_settings
+from penstock.spark.setup.jars import ensure_jars
+
+_ROOT: Final = Path(__file__).parent.parent.parent
+_BASE: Final = "hand-written-tuned"
+_SYSTEMS: Final = (_BASE, "penstock")
+_PATIENCE_SECONDS: Final = 120.0
+_PIPELINE: Final = """\
+import penstock as ps
+from pyspark.sql import functions as F
+
+
+@ps.table
+def bronze():
+    read = spark.readStream.format("kafka").option("kafka.bootstrap.servers", spark.conf.get("broker"))
+    messages = read.option("subscribe", spark.conf.get("topic")).option("startingOffsets", "earliest").load()
+    row = F.from_json(F.col("value").cast("string"), "id BIGINT, sent BIGINT, amount DOUBLE, note STRING")
+    return messages.select(row.alias("row")).select("row.*")
+"""
+
+
+def main() -> int:
+    given = _arguments()
+    runs: list[dict[str, Any]] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka-", dir=given.work) as folder,
+        KafkaBroker(Path(folder) / "broker") as broker,
+    ):
+        for turn in range(given.repeat):
+            for system in _SYSTEMS:
+                place = Path(folder) / f"{turn}-{system}"
+                runs.append(_steady(system, place / "steady", broker, given) | {"turn": turn})
+                runs.append(_backlog(system, place / "backlog", broker, given.backlog) | {"turn": turn})
+                shutil.rmtree(place)
+    for run in runs:
+        print(json.dumps(run), flush=True)
+    publish("kafka", {key: value for key, value in vars(given).items() if isinstance(value, int)}, runs, given.results)
+    return 0
+
+
+def _steady(system: str, folder: Path, broker: KafkaBroker, given: argparse.Namespace) -> dict[str, Any]:
+    topic, rows = _topic(broker, folder), given.seconds * given.rate
+    table = _prepared(system, folder)
+    with _running(_command(system, folder, broker.address, topic, once=False), folder) as process:
+        # The producer begins at once: the start of the system lies in the seconds that do not count.
+        subprocess.run(_producer(broker.address, topic, rows, given.rate), check=True, cwd=_ROOT)
+        _wait(process, table, rows)
+    found = Readable.of(table)
+    first = given.warm_up * given.rate
+    return {
+        "what": f"{system}: {given.rate} rows/s",
+        "system": system,
+        "correct": found.has_each(rows),
+        "p50_seconds": found.percentile(50, from_id=first),
+        "p99_seconds": found.percentile(99, from_id=first),
+        "largest_seconds": found.percentile(100, from_id=first),
+        "commits": found.commits,
+    }
+
+
+def _backlog(system: str, folder: Path, broker: KafkaBroker, rows: int) -> dict[str, Any]:
+    topic, table = _topic(broker, folder), _prepared(system, folder)
+    subprocess.run(_producer(broker.address, topic, rows, 0), check=True, cwd=_ROOT)
+    started = time.time()
+    with _running(_command(system, folder, broker.address, topic, once=True), folder) as process:
+        process.wait(_PATIENCE_SECONDS * 5)
+    found = Readable.of(table)
+    ended = max(commit.stat().st_mtime for commit in (table / "_delta_log").glob("*.json"))
+    batch = _batch_seconds(system, folder)
+    return {
+        "what": f"{system}: backlog",
+        "system": system,
+        "correct": found.has_each(rows),
+        "seconds_from_start": round(ended - started, 2),
+        "batch_seconds": round(batch, 2),
+        "rows_per_second": round(rows / batch),
+    }
+
+
+def _batch_seconds(system: str, folder: Path) -> float:
+    """What the batches with rows took, as Spark told each system."""
+    if system == _BASE:
+        return float((folder / "batch_seconds").read_text())
+    from penstock.events import batch_progress_of, read_events
+
+    told = [batch_progress_of(event) for event in read_events(str(folder / ".penstock"))]
+    return sum(each.batch_duration_ms or 0 for each in told if each is not None and each.num_input_rows) / 1000
+
+
+def _prepared(system: str, folder: Path) -> Path:
+    """Makes the folder of a run ready and returns where its table will be."""
+    folder.mkdir(parents=True)
+    if system == _BASE:
+        return folder / "bronze"
+    (folder / "penstock.yml").write_text("name: kafka\nschema: bench\n")
+    (folder / "pipeline.py").write_text(_PIPELINE)
+    return folder / ".penstock/tables/bench/bronze"
+
+
+def _command(system: str, folder: Path, broker: str, topic: str, *, once: bool) -> list[str]:
+    if system == _BASE:
+        settings = {**tuned_settings(), "spark.jars": ",".join(map(str, ensure_jars("core")))}
+        words = [broker, topic, str(folder), json.dumps(settings), *(["once"] if once else [])]
+        return [sys.executable, "-m", "benchmarks.kafka.hand_written", *words]
+    given = ["--set", f"broker={broker}", "--set", f"topic={topic}", *([] if once else ["--continuous"])]
+    return [sys.executable, "-m", "penstock.cli", "run", str(folder), *given]
+
+
+def _producer(broker: str, topic: str, rows: int, rate: int) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.kafka.producer", broker, topic, str(rows), str(rate)]
+
+
+def _topic(broker: KafkaBroker, folder: Path) -> str:
+    name = f"{folder.parent.name}-{folder.name}"
+    broker.create_topic(name, partitions=2)
+    return name
+
+
+@contextmanager
+def _running(command: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a system; at the end it is asked to stop, and its processes are gone."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=_ROOT, stdout=log, stderr=log, env={**environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                end_family(process.pid)
+
+
+def _wait(process: subprocess.Popen[bytes], table: Path, rows: int) -> None:
+    """Waits until the table has that many rows."""
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while rows_of(table) < rows:
+        if time.monotonic() > until or process.poll() not in (None, 0):
+            raise SystemExit(f"{rows_of(table)} of {rows} rows, see {table}")
+        time.sleep(1)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = parser_of("kafka", __doc__)
+    parser.add_argument("--seconds", type=int, default=600, help="of messages at a steady rate")
+    parser.add_argument("--rate", type=int, default=5000, help="rows per second")
+    parser.add_argument("--warm-up", type=int, default=30, help="seconds at the beginning that do not count")
+    parser.add_argument("--backlog", type=int, default=2_000_000, help="rows to catch up with")
+    parser.add_argument("--repeat", type=int, default=1)
+    return parse(parser)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

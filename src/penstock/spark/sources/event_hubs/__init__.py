@@ -1,0 +1,6 @@
+"""Azure Event Hubs, over its Kafka endpoint: there is no connector of its own for Spark 4."""
+
+from penstock.spark.sources.event_hubs.columns import event_columns
+from penstock.spark.sources.event_hubs.options import kafka_load, kafka_read
+
+__all__ = ["event_columns", "kafka_load", "kafka_read"]

@@ -1,0 +1,92 @@
+"""The options of a streaming read of Kafka: those that there are, and those that are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from penstock.errors import DefinitionError, did_you_mean
+
+TOPICS: Final = ("subscribe", "subscribePattern", "assign")
+"""Exactly one of them says what is read."""
+
+OPTIONS: Final = (
+    *TOPICS,
+    "bytesEstimateWindowLength",
+    "failOnDataLoss",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "groupIdPrefix",
+    "includeHeaders",
+    "kafkaConsumer.pollTimeoutMs",
+    "maxOffsetsPerTrigger",
+    "maxRecordsPerPartition",
+    "maxTriggerDelay",
+    "minOffsetsPerTrigger",
+    "minPartitions",
+    "startingOffsets",
+    "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "startingTimestamp",
+)
+"""What a stream takes beside `kafka.…`, which goes to Kafka's client."""
+
+_A_STREAM: Final = "a stream has no end"
+_END: Final = "Remove it; 'penstock run --batch' reads what is there now"
+_BYTES: Final = "keys and values are binary"
+_CAST: Final = "Remove it, and cast the column: CAST(value AS STRING)"
+_CREDENTIAL: Final = "service credentials are kept by Databricks"
+_LOGIN: Final = "Log in with kafka.sasl.mechanism and kafka.sasl.jaas.config"
+
+REFUSED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "databricks.serviceCredential": (_CREDENTIAL, _LOGIN),
+        "databricks.serviceCredential.scope": (_CREDENTIAL, _LOGIN),
+        "endingOffsets": (_A_STREAM, _END),
+        "endingOffsetsByTimestamp": (_A_STREAM, _END),
+        "endingTimestamp": (_A_STREAM, _END),
+        "kafka.auto.offset.reset": ("the checkpoint knows where to go on", "Set 'startingOffsets'"),
+        "kafka.enable.auto.commit": ("the checkpoint knows how far was read", "Remove it"),
+        "kafka.interceptor.classes": ("interceptors may change what is read without a trace", "Remove it"),
+        "kafka.key.deserializer": (_BYTES, _CAST),
+        "kafka.value.deserializer": (_BYTES, _CAST),
+    }
+)
+"""What a stream does not take: the reason, and what to write."""
+
+_SHADED: Final = "kafkashaded."
+
+
+def plain_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Returns the options with classes of Kafka under their own names: on Databricks they begin with `kafkashaded.`."""
+    return {
+        key: value.replace(_SHADED, "") if key.casefold().startswith("kafka.") else value
+        for key, value in options.items()
+    }
+
+
+def check_options(options: Iterable[str]) -> None:
+    """Refuses options that a streaming read of Kafka does not have: Spark passes over a misspelt one without a word.
+
+    Raises:
+        DefinitionError: SOURCE_OPTION_REFUSED, SOURCE_OPTION_UNKNOWN.
+    """
+    known = {option.casefold() for option in OPTIONS}
+    refused = {option.casefold(): reason for option, reason in REFUSED.items()}
+    for option in options:
+        folded = option.casefold()
+        if folded in refused:
+            reason, instead = refused[folded]
+            raise DefinitionError(
+                "SOURCE_OPTION_REFUSED", format="kafka", option=option, reason=reason, instead=instead
+            )
+        if folded not in known and not folded.startswith("kafka."):
+            raise unknown_option("kafka", option, (*OPTIONS, "kafka.bootstrap.servers"))
+
+
+def unknown_option(source_format: str, option: str, known: Iterable[str]) -> DefinitionError:
+    """Returns SOURCE_OPTION_UNKNOWN, with the nearest name that there is."""
+    return DefinitionError(
+        "SOURCE_OPTION_UNKNOWN", format=source_format, option=option, suggestion=did_you_mean(option, list(known))
+    )

@@ -1,0 +1,188 @@
+"""Who is let in by a Kafka cluster, and what each refusal is called: every listener of one broker, in one run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli_runner import penstock
+from tests.integration import kafka_security as security
+from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.kafka_security import BrokerSecurity
+from tests.oracle.tables import read_table, stored
+from tests.processes import free_ports
+from tests.repo.documents import ROOT, blocks
+
+_PIPELINE = """
+import dlt
+import penstock as ps
+
+PLAIN = "kafkashaded.org.apache.kafka.common.security.plain.PlainLoginModule"  # as on Databricks
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+TRUSTED = {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": spark.conf.get("trusted")}
+TLS = {"kafka.security.protocol": "SSL", **TRUSTED}
+
+
+def login(user, password, mechanism="PLAIN", module=PLAIN):
+    config = f'{module} required username="{user}" password="{password}";'
+    protocol = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": mechanism}
+    return {**protocol, **TRUSTED, "kafka.sasl.jaas.config": config}
+
+
+READER = login("reader", "${secret:reader}")
+ACCESSES = {
+    "by_tls": ("tls", TLS),
+    "by_plain": ("login", READER),
+    "by_scram_256": ("login", login("orders_reader", "${secret:kafka_password}", "SCRAM-SHA-256", SCRAM)),
+    "by_scram_512": ("login", login("orders_reader", "${secret:kafka_password}", "SCRAM-SHA-512", SCRAM)),
+    "wrong_password": ("login", login("reader", "${secret:kafka_password}")),
+    "wrong_mechanism": ("login", login("reader", "${secret:reader}", "GSSAPI")),
+    "wrong_module": ("login", login("reader", "x", module="com.example.NoSuchModule")),
+    "wrong_host": ("elsewhere", TLS),
+    "not_trusted": ("tls", {"kafka.security.protocol": "SSL"}),
+    "not_over_tls": ("login", {}),
+    "no_broker": ("nobody", {}),
+    "no_topic": ("open", {"subscribe": "order"}),
+    "no_partition": ("open", {"subscribe": None, "assign": '{"orders": [0, 7]}'}),
+}
+
+
+def declare(name, listener, options):
+    @dlt.table(name=name)
+    def rows():
+        servers = {"kafka.bootstrap.servers": spark.conf.get(listener), "subscribe": "orders"}
+        given = {**servers, "startingOffsets": "earliest", **options}
+        given = {key: value for key, value in given.items() if value}
+        return spark.readStream.format("kafka").options(**given).load().selectExpr("CAST(value AS STRING) AS value")
+
+
+for name, (listener, options) in ACCESSES.items():
+    declare(name, listener, options)
+
+@dlt.table
+def by_event_hubs():
+    events = ps.sources.event_hubs("orders_hub", "orders", starting_position="earliest", options=TRUSTED)
+    return events.selectExpr("CAST(body AS STRING) AS value", "sequenceNumber", "enqueuedTime", "properties")
+
+
+@dlt.table
+def by_event_hubs_format():
+    options = {"eventhubs.connectionString": "${secret:orders_hub}", "eventhubs.name": "orders", **TRUSTED}
+    position = '{"offset": "-1", "seqNo": -1, "enqueuedTime": null, "isInclusive": true}'
+    read = spark.readStream.format("eventhubs").options(**options).option("eventhubs.startingPosition", position)
+    return read.load().selectExpr("CAST(body AS STRING) AS value")
+
+
+@dlt.table
+def no_hub():
+    return ps.sources.event_hubs("orders_hub", "order", options=TRUSTED)
+
+
+SINK = {"kafka.bootstrap.servers": spark.conf.get("login"), **READER}
+dlt.create_sink("copies", "kafka", {**SINK, "topic": "copies"})
+dlt.create_sink("nowhere", "kafka", {**SINK, "topic": "copiez"})
+
+
+@dlt.append_flow(target="copies")
+def copy():
+    return dlt.read_stream("by_tls")
+
+
+@dlt.append_flow(target="nowhere")
+def copy_to_nowhere():
+    return dlt.read_stream("by_tls")
+"""
+_SETTINGS = """
+name: access
+schema: shop
+retries: {max_flow_retries: 0}
+secrets:
+  reader: ${env:READER}
+  kafka_password: ${env:KAFKA_PASSWORD}
+  orders_hub: ${env:ORDERS_HUB}
+"""
+_REFUSED = {
+    "wrong_password": ("KAFKA_LOGIN_REFUSED", "Authentication failed"),
+    "wrong_mechanism": ("KAFKA_CLIENT_REFUSED", ""),
+    "wrong_module": ("KAFKA_CLIENT_REFUSED", "com.example.NoSuchModule"),
+    "wrong_host": ("KAFKA_TLS_FAILED", "127.0.0.1"),
+    "not_trusted": ("KAFKA_TLS_FAILED", "PKIX"),
+    "not_over_tls": ("KAFKA_TLS_FAILED", "the broker speaks TLS, and kafka.security.protocol is PLAINTEXT"),
+    "no_broker": ("KAFKA_UNREACHABLE", "Connection refused"),
+    "no_topic": ("KAFKA_TOPIC_UNKNOWN", "no topic order. Did you mean 'orders'"),
+    "no_partition": ("KAFKA_TOPIC_UNKNOWN", "orders with a partition 7"),
+    "no_hub": ("KAFKA_TOPIC_UNKNOWN", "no topic order. Did you mean 'orders'"),
+    "nowhere": ("KAFKA_TOPIC_UNKNOWN", "Did you mean 'copies'?"),
+}
+_BOUND_SECONDS = 90.0
+"""For all of them; Spark's own client would try each for minutes."""
+
+
+_TRUSTING = """{"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": spark.conf.get("trusted")}"""
+
+
+def _page(name: str) -> str:
+    """The pipeline of a how-to page, as it stands there."""
+    [block] = [block for block in blocks(ROOT / f"docs/how-to/{name}.md") if "pipeline" in block.marks]
+    return block.text
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KafkaBroker, BrokerSecurity]]:
+    rules = BrokerSecurity(tmp_path_factory.mktemp("security"))
+    with KafkaBroker(tmp_path_factory.mktemp("secured"), rules) as broker:
+        yield broker, rules
+
+
+@pytest.mark.timeout(300)
+def test_each_access_works_or_is_refused_by_name(tmp_path: Path, secured: tuple[KafkaBroker, BrokerSecurity]) -> None:
+    broker, rules = secured
+    for topic in ("orders", "copies", "shop-orders", "large-orders"):
+        broker.create_topic(topic)
+    broker.produce("orders", ["1", "2", "3"])
+    broker.produce("shop-orders", [{"id": 1, "amount": 5}, {"id": 2, "amount": 2000, "colour": "red"}, "no JSON"])
+    (tmp_path / "penstock.yml").write_text(_SETTINGS)
+    (tmp_path / "pipeline.py").write_text(_PIPELINE)
+    (tmp_path / "ca.pem").write_text(rules.trusted.read_text())
+    (tmp_path / "kafka_page.py").write_text(_page("kafka"))
+    # The service's certificate is one that every Java trusts.
+    trusting = _page("event-hubs").replace("    events =", f"    more = {_TRUSTING}\n    events =")
+    (tmp_path / "hubs_page.py").write_text(trusting.replace('"earliest")', '"earliest", options=more)'))
+    nobody = f"127.0.0.1:{free_ports(1)[0]}"
+    listeners = {"tls": rules.tls, "login": rules.login, "elsewhere": rules.elsewhere, "open": broker.address}
+    configuration = {**listeners, "nobody": nobody, "trusted": str(rules.trusted)}
+    configuration |= {"broker": rules.login, "source": str(tmp_path)}
+    options = [word for key, value in configuration.items() for word in ("--set", f"{key}={value}")]
+    environ = {
+        "READER": security.PASSWORD,
+        "KAFKA_PASSWORD": security.SCRAM_PASSWORD,
+        "ORDERS_HUB": rules.connection_string,
+    }
+
+    outcome = penstock("run", tmp_path, "--json", *options, environ=environ).expect(1)
+    told = {error["dataset"].removeprefix("shop."): error for error in outcome.errors}
+    assert {name: error["condition"] for name, error in told.items()} == {
+        name: condition for name, (condition, _) in _REFUSED.items()
+    }
+    assert [
+        (name, told[name]["message"]) for name, (_, words) in _REFUSED.items() if words not in told[name]["message"]
+    ] == []
+    assert all(error["fix"] and "Exception:" not in error["message"] for error in told.values())
+    assert outcome.seconds < _BOUND_SECONDS
+    storage = tmp_path / ".penstock"
+    for name in ("by_tls", "by_plain", "by_scram_256", "by_scram_512", "by_event_hubs", "by_event_hubs_format"):
+        assert sorted(row["value"] for row in read_table(stored(storage, "shop", name))) == ["1", "2", "3"], name
+    assert sorted(broker.consume("copies")) == [b"1", b"2", b"3"]
+    for name in ("kafka_orders", "hub_orders"):
+        rows = read_table(stored(storage, "shop", name))
+        assert sorted(row["id"] or 0 for row in rows) == [0, 1, 2], name
+        assert sum(row["_rescued_data"] is not None for row in rows) == 2, name
+    assert [json.loads(value) for value in broker.consume("large-orders")] == [{"id": 2, "amount": 2000.0}]
+
+    said = [outcome.stdout, outcome.stderr]
+    said += [penstock(command, tmp_path, environ=environ).stdout for command in ("status", "events")]
+    said += [path.read_bytes().decode(errors="replace") for path in storage.rglob("*") if path.is_file()]
+    assert len(said) > 20
+    assert [text for text in said if "canary-" in text] == []
