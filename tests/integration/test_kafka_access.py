@@ -108,7 +108,7 @@ _REFUSED = {
     "wrong_mechanism": ("KAFKA_CLIENT_REFUSED", ""),
     "wrong_module": ("KAFKA_CLIENT_REFUSED", "com.example.NoSuchModule"),
     "wrong_host": ("KAFKA_TLS_FAILED", "127.0.0.1"),
-    "not_trusted": ("KAFKA_TLS_FAILED", "PKIX"),
+    "not_trusted": ("KAFKA_TLS_FAILED", "certification path"),
     "not_over_tls": ("KAFKA_TLS_FAILED", "the broker speaks TLS, and kafka.security.protocol is PLAINTEXT"),
     "no_broker": ("KAFKA_UNREACHABLE", "Connection refused"),
     "no_topic": ("KAFKA_TOPIC_UNKNOWN", "no topic order. Did you mean 'orders'"),
