@@ -124,7 +124,7 @@ class Model:
 
     def tables(self) -> dict[str, list[Row]]:
         """Returns the rows of each table."""
-        columns = dict.fromkeys(name for row in self.bronze for name in row)
+        columns = _columns(self.bronze)
         by_customer: dict[str, dict[int, int]] = {}
         for row in self.silver:
             by_customer.setdefault(row["customer"], {})[row["id"]] = row["amount"]
@@ -138,7 +138,7 @@ class Model:
         return {
             "bronze": _stored(self.bronze, columns),
             "silver": _stored(self.silver, columns),
-            "silver__quarantine": _stored(self.aside, columns),
+            "silver__quarantine": _stored(self.aside, _columns(self.aside)),  # its columns come with its rows
             "seen": [{"id": number, "at": at} for number, at in self.seen],
             "windows": self.windows,
             "latest": [{name: row[name] for name in ("customer", "id", "amount")} for row in latest],
@@ -178,6 +178,10 @@ def _at(minute: int) -> str:
 
 def _moment(row: Row) -> datetime:
     return datetime.fromisoformat(row["at"])
+
+
+def _columns(rows: list[Row]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def _stored(rows: list[Row], columns: Iterable[str]) -> list[Row]:
