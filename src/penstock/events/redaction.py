@@ -9,7 +9,7 @@ REDACTED: Final = "*** (redacted)"
 _PLACES: Final = frozenset(
     {
         *("kafka.bootstrap.servers", "mergeschema", "path", "tablename", "topic"),
-        *("dbtable", "mode", "sequenceby", "stagingschema"),
+        *("dbtable", "mode", "partitionby", "sequenceby", "stagingschema"),
     }
 )
 # Whatever stands before an @, when there is a colon in it: a key may hold slashes.

@@ -185,6 +185,11 @@ class FormatSink(Sink):
         """The format, in lower case."""
         return self.format.strip().casefold()
 
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns by whose values a folder of files, or a Delta table, is divided: `partitionBy`, with commas."""
+        return tuple(name for name in (part.strip() for part in (self.option("partitionBy") or "").split(",")) if name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionSink(Sink):

@@ -67,10 +67,11 @@ def _sink_writer(stage: RunSinkFlow, services: FlowQueries, query: FlowQuery) ->
 def _jdbc_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries, query: FlowQuery) -> JdbcWriter:
     name = stage.flow.flow.name
     checkpoint = services.layout.checkpoint(stage.dataset, name, stage.generation)
+    options = {**sink.options, **secret_options(sink.options, services.settings.secret)}
     prepared = prepare(
         query.frame,
         JdbcTarget.of(sink),
-        with_defaults(sink.options),
+        with_defaults(options),
         flow=f"{services.pipeline}/{stage.dataset}/{name}",
         checkpoint=CheckpointFolder.open_without_state(checkpoint),
         place=SinkPlace(str(stage.dataset), name, sink.location),
@@ -79,10 +80,12 @@ def _jdbc_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries, qu
 
 
 def _format_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries) -> SinkWriter:
+    divides = sink.kind == "delta" or sink.kind in FILE_FORMATS
+    own = {"tablename", "partitionby"} if divides else {"tablename"}
     options = {
         key: map_path(value, services.settings) if key.casefold() == "path" else value
         for key, value in sink.options.items()
-        if key.casefold() != "tablename"
+        if key.casefold() not in own
     }
     options |= secret_options(options, services.settings.secret)
     if sink.kind == "kafka":
@@ -92,7 +95,7 @@ def _format_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries) 
     if table is not None and (path := _path_of(table, sink, services)) is not None:
         options, table = {**options, "path": path}, None
     _check_folder(stage, sink, options, services)
-    return SinkWriter(sink.format, options, _mode(stage), table)
+    return SinkWriter(sink.format, options, _mode(stage), table, sink.partition_columns if divides else ())
 
 
 def _path_of(table: str, sink: FormatSink, services: FlowQueries) -> str | None:

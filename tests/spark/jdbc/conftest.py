@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.postgres_server import PostgresServer
+from tests.postgres_server import PASSWORD, PostgresServer
 from tests.spark.pipeline_project import PipelineProject
 
 
@@ -25,15 +25,20 @@ def schema(postgres: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture
-def sinks(project: PipelineProject, postgres: PostgresServer, schema: str) -> PipelineProject:
+def sinks(
+    project: PipelineProject, postgres: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> PipelineProject:
     """A project whose pipelines have `sink(name, **options)`, for sinks into the schema `shop`, and `orders()`."""
+    monkeypatch.setenv("POSTGRES_PASSWORD", PASSWORD)
+    project.settings["secrets"] = '{postgres/password: "${env:POSTGRES_PASSWORD}"}'
+    place = {**postgres.options, "password": "${secret:postgres/password}"}
     (project.directory / "in").mkdir()
     (project.directory / "sinks.py").write_text(
         f"""
 import penstock as ps
 
 def sink(name, **options):
-    ps.create_sink(name, "jdbc", {{**{postgres.options!r}, "dbtable": "shop." + name, **options}})
+    ps.create_sink(name, "jdbc", {{**{place!r}, "dbtable": "shop." + name, **options}})
 
 def orders(columns="id INT, amount INT, at INT"):
     from pyspark.sql import SparkSession

@@ -25,6 +25,7 @@ from penstock.analysis.rules.not_null_column_not_filled import not_null_column_n
 from penstock.analysis.rules.output_mode_of_batch_query import output_mode_of_batch_query
 from penstock.analysis.rules.quarantine_column_reserved import quarantine_column_reserved
 from penstock.analysis.rules.query_type import query_type
+from penstock.analysis.rules.sink_partition_columns import sink_partition_columns
 from penstock.analysis.rules.state_never_freed import state_never_freed
 from penstock.analysis.rules.trigger_interval import trigger_interval
 from penstock.analysis.rules.trigger_mode import trigger_mode
@@ -47,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     layout_column_unknown,
     kafka_sink_columns,
     jdbc_columns,
+    sink_partition_columns,
     trigger_mode,
     trigger_interval,
     quarantine_column_reserved,

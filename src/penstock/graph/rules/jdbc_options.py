@@ -33,7 +33,7 @@ _REFUSED: Final[dict[str, tuple[str, str]]] = {
         _REMOVE_READING,
     ),
 }
-_REFERENCE: Final = re.compile(r"\{\{\s*secrets/|\$\{(env|file|secret):")
+_REFERENCE: Final = re.compile(r"\{\{\s*secrets/|\$\{(env|file):")
 _PASSWORD: Final = re.compile(r"[?&](password|user|sslpassword)=|//[^/@]*@", re.IGNORECASE)
 
 
@@ -91,5 +91,5 @@ def _refused(sink: FormatSink) -> Iterator[tuple[str, str]]:
             reason, way_out = refused
             yield f"it does not take the option '{name}': {reason}", way_out
         if _REFERENCE.search(value):
-            way_out = f"Write '{name}': dbutils.secrets.get('scope', 'key'), and the entry scope/key of secrets"
-            yield f"its option '{name}' is a reference to a secret, which only penstock.yml resolves", way_out
+            way_out = f"Write '{name}': '${{secret:scope/key}}', and an entry scope/key of secrets in penstock.yml"
+            yield f"its option '{name}' has a reference that only penstock.yml resolves", way_out

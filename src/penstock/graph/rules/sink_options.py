@@ -35,6 +35,11 @@ def _problems(graph: DataflowGraph, sink: FormatSink) -> Iterator[tuple[str, str
         yield f"{sink.kind} needs a folder", "Add the option 'path'"
     if sink.kind == "delta":
         yield from _delta_problems(graph, sink)
+    if sink.kind in {"kafka", "jdbc", "console"} and sink.option("partitionBy") is not None:
+        yield f"partitionBy divides folders of files, and a {sink.kind} sink has none", "Remove partitionBy"
+    if sink.kind == "memory":
+        way_out = "Write to a table or to 'console', or look at any sink's rows in a test with penstock.testing"
+        yield "the rows of a memory sink are gone when the process ends, and its checkpoint would not know it", way_out
 
 
 def _delta_problems(graph: DataflowGraph, sink: FormatSink) -> Iterator[tuple[str, str]]:
