@@ -17,4 +17,9 @@ def followers_of(config: PipelineConfig) -> list[Follower]:
         from penstock.alerts.follower import Alerts
 
         found.append(partial(Alerts, config))
+    if config.metrics.declared:
+        from penstock.cli.console import note
+        from penstock.metrics.follower import Metrics
+
+        found.append(partial(Metrics, config.metrics, on_ready=lambda url: note(f"Metrics: {url}")))
     return found

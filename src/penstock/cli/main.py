@@ -27,6 +27,7 @@ from penstock.cli import (
     init,
     late,
     maintenance,
+    metrics,
     plan,
     quarantine,
     replay_batch,
@@ -145,6 +146,13 @@ alerting = typer.Typer(
 alerting.command(cls=Command)(alerts.check)
 alerting.command("test", cls=Command)(alerts.send_test)
 app.add_typer(alerting, rich_help_panel=LOOK)
+
+numbers = typer.Typer(
+    name="metrics", help="Numbers for Prometheus, and what it and Grafana do with them.", no_args_is_help=True
+)
+for shown in (metrics.show, metrics.rules, metrics.grafana):
+    numbers.command(cls=Command)(shown)
+app.add_typer(numbers, rich_help_panel=LOOK)
 
 late_rows = typer.Typer(
     name="late", help="Look at rows that came behind the watermark, take them into account.", no_args_is_help=True

@@ -54,6 +54,12 @@ def run(
     ] = None,
     batch: Batch = False,
     ui: Annotated[bool, typer.Option("--ui", help="Serve the dashboard while the run lasts.")] = False,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics-port", metavar="PORT", min=0, max=65535, help="Serve metrics for Prometheus while the run lasts."
+        ),
+    ] = None,
     environment: Environment = None,
     pipeline: Pipeline = None,
     storage: StorageUri = None,
@@ -66,7 +72,7 @@ def run(
     """
     chosen = selection(refresh, full_refresh, full_refresh_all)
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
-    config = config.with_run_options(continuous=continuous, trigger=trigger)
+    config = config.with_run_options(continuous=continuous, trigger=trigger, metrics_port=metrics_port)
     if batch:
         _refuse_with_batch({"--continuous": continuous, "--trigger": trigger, "--accept-data-loss": accept_data_loss})
         config = config.as_batch()

@@ -4,6 +4,7 @@ from penstock.config.alerts import ALL_TABLES, AlertSettings, Command, Destinati
 from penstock.config.interval import parse_interval
 from penstock.config.library import Library, LibraryKind, find_in_folder
 from penstock.config.load import load_project
+from penstock.config.metrics import MetricsSettings, Otlp
 from penstock.config.path_mapping import explain_missing_file, map_path, resolve_path
 from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
 from penstock.config.script import load_script
@@ -19,6 +20,8 @@ __all__ = [
     "Library",
     "LibraryKind",
     "MaintenanceSettings",
+    "MetricsSettings",
+    "Otlp",
     "PipelineConfig",
     "RetrySettings",
     "SecretReference",

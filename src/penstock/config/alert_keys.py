@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from penstock.config.alerts import AlertSettings, Command, Destination, Email, TableAlerts, Webhook
 from penstock.config.interval import parse_interval
-from penstock.config.reader import Placed, Settings
-from penstock.config.secret import REFERENCE, SecretReference
+from penstock.config.references import reference
 from penstock.config.shapes import Count, Flag, Key, MapOf, Section, Text, TextList
-from penstock.errors import ConfigError, SourceLocation
+from penstock.config.web_address import web_address
+from penstock.errors import ConfigError
 
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%")
 _ADDRESS = re.compile(r"[^\s@<>,]+@[^\s@<>,]+")
-
-Reference = tuple[str, str]
-"""Source and target of a reference to a secret."""
 
 
 def _interval(key: str, text: str) -> float:
@@ -33,30 +29,6 @@ def _share(key: str, text: str) -> float:
         expected = "a share of rows from 0 % to 100 %"
         raise ConfigError("CONFIG_INVALID_VALUE", key=key, value=text, expected=expected, example="99.5 %")
     return float(match.group(1)) / 100
-
-
-def _reference(key: str, text: str) -> Reference:
-    match = REFERENCE.fullmatch(text)
-    if match is None or not match.group(2):
-        raise ConfigError("CONFIG_SECRET_LITERAL", secret=key)
-    return match.group(1), match.group(2)
-
-
-def _url(key: str, text: str) -> str | Reference:
-    if REFERENCE.search(text):
-        return _reference(key, text)
-    parts = urlsplit(text)
-    if parts.username is not None or parts.password is not None:
-        raise ConfigError("CONFIG_SECRET_LITERAL", secret=key)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(
-            "CONFIG_INVALID_VALUE",
-            key=key,
-            value=text,
-            expected="an address that begins with https://, or a reference to a secret",
-            example="https://alerts.example.com/penstock",
-        )
-    return text
 
 
 def _mail_address(key: str, text: str) -> str:
@@ -91,8 +63,10 @@ _DESTINATION = Section(
             "webhook",
             Section(
                 (
-                    Key("url", Text(_url), "Where to POST.", "https://alerts.example.com/penstock", required=True),
-                    Key("secret", Text(_reference), "What requests are signed with.", '"${env:ALERT_SECRET}"'),
+                    Key(
+                        "url", Text(web_address), "Where to POST.", "https://alerts.example.com/penstock", required=True
+                    ),
+                    Key("secret", Text(reference), "What requests are signed with.", '"${env:ALERT_SECRET}"'),
                     Key("allow_loopback_http", Flag(), "Whether http:// to this machine is allowed.", "true", "false"),
                     _CA_FILE,
                 )
@@ -109,7 +83,7 @@ _DESTINATION = Section(
                     Key("from", Text(_mail_address), "The sender.", "penstock@example.com", required=True),
                     Key("to", Text(_mail_addresses), "The readers, by commas.", "ops@example.com", required=True),
                     Key("username", Text(), "Who logs in.", "penstock"),
-                    Key("password", Text(_reference), "With what.", '"${env:MAIL_PASSWORD}"'),
+                    Key("password", Text(reference), "With what.", '"${env:MAIL_PASSWORD}"'),
                     Key("allow_loopback_plain", Flag(), "Whether this machine needs no STARTTLS.", "true", "false"),
                     _CA_FILE,
                 )
@@ -152,56 +126,23 @@ ALERTS = Section(
 )
 
 
-def alert_settings(settings: Settings, folder: Path, references: Mapping[str, SecretReference]) -> AlertSettings:
-    """Returns the settings of a file's section `alerts`; paths in it are relative to `folder`.
-
-    `references` are those that `alert_references` found, by their key.
-    """
-    values = _values(settings)
-    tables = {name: TableAlerts(**_values(placed.value)) for name, placed in _mapping(values.get("tables")).items()}
+def alert_settings(values: Mapping[str, Any], folder: Path) -> AlertSettings:
+    """Returns the settings of the values of a file's section `alerts`; paths in it are relative to `folder`."""
+    tables = {name: TableAlerts(**table) for name, table in (values.get("tables") or {}).items()}
     destinations = tuple(
-        Destination(name, _way(name, placed.value, folder, references))
-        for name, placed in _mapping(values.get("destinations")).items()
+        Destination(name, _way(destination, folder)) for name, destination in (values.get("destinations") or {}).items()
     )
     kept = {"keep_firing_for": values["keep_firing_for"]} if "keep_firing_for" in values else {}
     return AlertSettings(tables, destinations, **kept)
 
 
-def alert_references(settings: Settings) -> Iterator[tuple[str, Reference, SourceLocation]]:
-    """Yields key, reference and place of each reference to a secret in the section."""
-    values = _values(settings)
-    for name, destination in _mapping(values.get("destinations")).items():
-        for kind, way in destination.value.items():
-            for key, placed in way.value.items():
-                if _is_reference(key, placed.value):
-                    yield f"alerts.destinations.{name}.{kind}.{key}", placed.value, placed.location
-
-
-def _way(
-    name: str, section: Settings, folder: Path, references: Mapping[str, SecretReference]
-) -> Webhook | Email | Command:
-    [(kind, placed)] = section.items()
-
-    def value_of(key: str, inner: Placed) -> Any:
-        if _is_reference(key, inner.value):
-            return references[f"alerts.destinations.{name}.{kind}.{key}"]
-        return folder / os.path.expanduser(inner.value) if key == "ca_file" else inner.value
-
-    values = {key: value_of(key, inner) for key, inner in placed.value.items()}
+def _way(destination: Mapping[str, Any], folder: Path) -> Webhook | Email | Command:
+    [(kind, given)] = destination.items()
+    values = dict(given)
+    if "ca_file" in values:
+        values["ca_file"] = folder / os.path.expanduser(values["ca_file"])
     if kind == "webhook":
         return Webhook(**values)
     if kind == "email":
         return Email(sender=values.pop("from"), **values)
     return Command(tuple(values["run"]), folder)
-
-
-def _is_reference(key: str, value: object) -> bool:
-    return key in {"url", "secret", "password"} and isinstance(value, tuple)
-
-
-def _values(settings: Mapping[str, Placed]) -> dict[str, Any]:
-    return {name: placed.value for name, placed in settings.items()}
-
-
-def _mapping(section: Any) -> Mapping[str, Placed]:
-    return section or {}

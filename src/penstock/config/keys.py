@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from penstock.config.alert_keys import ALERTS
 from penstock.config.interval import parse_interval
+from penstock.config.metrics_keys import METRICS
 from penstock.config.secret import REFERENCE, WHOLE_REFERENCE
 from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText
 from penstock.errors import ConfigError
@@ -201,6 +202,7 @@ _SETTINGS = (
         "What is told to whom without being asked.",
         "{tables: {orders: {freshness: 5 minutes}}}",
     ),
+    Key("metrics", METRICS, "Where the numbers of a run go.", "{port: 9464}"),
 )
 
 PENSTOCK = Section(

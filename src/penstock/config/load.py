@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.config.alert_keys import alert_references, alert_settings
+from penstock.config.alert_keys import alert_settings
 from penstock.config.formats import Choice, FileSettings, read_file
 from penstock.config.library import Library, LibraryKind
 from penstock.config.locate import PipelineFile, locate
+from penstock.config.metrics_keys import metrics_settings
 from penstock.config.overlay import overlay
 from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
 from penstock.config.reader import Placed, Settings
+from penstock.config.references import Reference, references_in, values_of
 from penstock.config.secret import REFERENCE, SecretReference, refer
 from penstock.config.trigger import effective_trigger
 from penstock.errors import ConfigError, PipelineInvalid, SourceLocation, did_you_mean
 from penstock.storage import local_path
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_WITH_REFERENCES = {"alerts", "metrics"}
+"""Sections in which values may be references to secrets."""
 
 Referred = Callable[[str, tuple[Any, ...], SourceLocation], SecretReference]
 """Makes the reference of a key from its source and target and its place."""
@@ -85,7 +89,6 @@ def _build(
         for name, placed in values.get("secrets", {}).items()
     }
     spark_conf: Settings = values.get("spark_conf", {})
-    alerts: Settings = values.get("alerts", {})
 
     def referred(key: str, reference: tuple[Any, ...], location: SourceLocation) -> SecretReference:
         source, target = reference
@@ -93,7 +96,12 @@ def _build(
             return secrets[target]
         return refer(key, source, target, directory=folder, environ=environ, location=location)
 
-    of_alerts = {key: referred(key, reference, place) for key, reference, place in alert_references(alerts)}
+    of_sections = {
+        key: referred(key, (found.source, found.target), place) for key, found, place in _section_references(settings)
+    }
+    sections = {
+        name: values_of(name, placed, of_sections) for name, placed in settings.items() if name in _WITH_REFERENCES
+    }
     configuration = {**_texts(values.get("configuration", {})), **overrides}
     of_session = _settings_of_spark(configuration) if read.of_session else {}
     own_storage = absolute_location(values.get("storage", read.storage), folder)
@@ -116,8 +124,9 @@ def _build(
         master=values.get("master") or of_session.get("spark.master", "local[*]"),
         retries=RetrySettings(**_values(values.get("retries", {}))),
         maintenance=MaintenanceSettings(**_values(values.get("maintenance", {}))),
-        alerts=alert_settings(alerts, folder, of_alerts),
-        references={**_references(spark_conf, referred), **of_alerts},
+        alerts=alert_settings(sections.get("alerts", {}), folder),
+        metrics=metrics_settings(sections.get("metrics", {}), folder),
+        references={**_references(spark_conf, referred), **of_sections},
         notices=tuple(read.notices),
     )
 
@@ -145,6 +154,11 @@ def _references(spark_conf: Settings, referred: Referred) -> dict[str, SecretRef
     }
 
 
+def _section_references(settings: Settings) -> Iterator[tuple[str, Reference, SourceLocation]]:
+    for name in _WITH_REFERENCES & settings.keys():
+        yield from references_in(name, settings[name])
+
+
 def _unknown_secrets(settings: Settings) -> Iterable[ConfigError]:
     known = settings["secrets"].value if "secrets" in settings else {}
     used = [
@@ -152,7 +166,7 @@ def _unknown_secrets(settings: Settings) -> Iterable[ConfigError]:
         for key, placed in (settings["spark_conf"].value if "spark_conf" in settings else {}).items()
         for reference in REFERENCE.findall(placed.value)
     ]
-    used += alert_references(settings["alerts"].value if "alerts" in settings else {})
+    used += [(key, (found.source, found.target), place) for key, found, place in _section_references(settings)]
     for key, (source, target), place in used:
         if source == "secret" and target not in known:
             yield ConfigError(

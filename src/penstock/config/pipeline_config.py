@@ -8,6 +8,7 @@ from pathlib import Path
 
 from penstock.config.alerts import AlertSettings
 from penstock.config.library import Library, find_source_files
+from penstock.config.metrics import MetricsSettings
 from penstock.config.secret import REFERENCE, SecretReference
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
 from penstock.errors import ConfigError, DefinitionError, SourceLocation, did_you_mean
@@ -65,8 +66,9 @@ class PipelineConfig:
     retries: RetrySettings = field(default_factory=RetrySettings)
     maintenance: MaintenanceSettings = field(default_factory=MaintenanceSettings)
     alerts: AlertSettings = field(default_factory=AlertSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
     references: Mapping[str, SecretReference] = field(default_factory=dict, repr=False)
-    """The references in `alerts` by their key, and in the values of `spark_conf` by their text, e.g. `${env:TOKEN}`."""
+    """The references in the values of `spark_conf` by their text, e.g. `${env:TOKEN}`, and in other sections by key."""
     batch_of: str | None = None
     """Of a run as one batch, the storage of the pipeline's other runs; `storage` is a folder in it."""
     notices: tuple[ConfigError, ...] = ()
@@ -138,12 +140,17 @@ class PipelineConfig:
                 continue
         return text
 
-    def with_run_options(self, *, continuous: bool = False, trigger: str | None = None) -> PipelineConfig:
-        """Returns the settings under `--continuous` and `--trigger`; the trigger outweighs `continuous`.
+    def with_run_options(
+        self, *, continuous: bool = False, trigger: str | None = None, metrics_port: int | None = None
+    ) -> PipelineConfig:
+        """Returns the settings under the options of a run; the trigger outweighs `continuous`.
 
         Raises:
             ConfigError: CONFIG_INVALID_TRIGGER.
         """
+        if metrics_port is not None:
+            served = replace(self, metrics=replace(self.metrics, port=metrics_port))
+            return served.with_run_options(continuous=continuous, trigger=trigger)
         if trigger is not None:
             chosen = Trigger.parse(trigger)
             return replace(self, trigger=chosen, continuous=not chosen.stops)

@@ -135,7 +135,7 @@ class Reader:
             case TextMap():
                 return {} if empty else self._text_map(node, shape, path, key)
             case Section():
-                return {} if empty else self._section(node, shape, path)
+                return {} if empty and not _asks_for_keys(shape) else self._section(node, shape, path)
             case MapOf():
                 return {} if empty else self._map(node, shape, path, key)
             case Foreign():
@@ -194,6 +194,7 @@ class Reader:
                     place_of(name_node),
                 )
             except ConfigError as error:
+                error.location = error.location or place_of(name_node)
                 self.errors.append(error)
         return found
 
@@ -248,3 +249,7 @@ class Reader:
         if not path and name in self.elsewhere:
             return f"'{name}' belongs in penstock.yml; rename this file to use it."
         return did_you_mean(name, known, also=f"Known here: {', '.join(known)}.")
+
+
+def _asks_for_keys(section: Section) -> bool:
+    return section.one_of or any(key.required for key in section.keys)

@@ -82,6 +82,8 @@ def test_an_environment_replaces_tables_or_destinations(project: Project) -> Non
         ("  destinations: {a: {command: {run: [[x]]}}}\n", "CONFIG_WRONG_TYPE", 4),
         ("  destinations: {a: {command: {run: [x]}, webhook: {url: 'https://x'}}}\n", "CONFIG_CONFLICTING_KEYS", 4),
         ("  destinations: {a: {}}\n", "CONFIG_MISSING_KEY", 4),
+        ("  destinations: {a: }\n", "CONFIG_WRONG_TYPE", 4),
+        ("  destinations: {a: {webhook: }}\n", "CONFIG_WRONG_TYPE", 4),
     ],
 )
 def test_what_is_wrong_has_a_name_and_a_line(project: Project, alerts: str, condition: str, line: int) -> None:

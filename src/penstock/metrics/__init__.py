@@ -1,0 +1,1 @@
+"""Metrics: the numbers of a run, for Prometheus and OpenTelemetry."""

@@ -1,0 +1,133 @@
+"""Serves the metrics over HTTP, where Prometheus looks for them."""
+
+from __future__ import annotations
+
+import hmac
+import http.server
+import ipaddress
+import socket
+import ssl
+import threading
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from penstock.config import MetricsSettings
+from penstock.errors import ConfigError
+
+_TIMEOUT_SECONDS: Final = 10.0
+
+
+class MetricsEndpoint:
+    """Answers GET `/metrics`, in threads of its own.
+
+    On a loopback address it answers only to names of this machine, so that no web page can read it through a name
+    that it rebinds. Any other address takes a certificate and a token.
+
+    Raises:
+        ConfigError: METRICS_ADDRESS_REFUSED, METRICS_PORT_TAKEN, SECRET_NOT_FOUND.
+    """
+
+    def __init__(self, registry: CollectorRegistry, settings: MetricsSettings) -> None:
+        loopback = _is_loopback(settings.address)
+        if not loopback and (settings.certificate is None or settings.token is None):
+            raise ConfigError("METRICS_ADDRESS_REFUSED", address=settings.address)
+        token = None if settings.token is None else settings.token.resolve()
+        handler = type("Handler", (_Handler,), {"registry": registry, "token": token, "loopback": loopback})
+        try:
+            self._server = _Server((settings.address, settings.port or 0), handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ConfigError(
+                "METRICS_PORT_TAKEN", address=settings.address, port=settings.port, reason=reason
+            ) from None
+        if settings.certificate is not None:
+            self._server.socket = _secured(self._server, settings)
+        scheme = "http" if settings.certificate is None else "https"
+        self.url = f"{scheme}://{settings.address}:{self._server.server_address[1]}/metrics"
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="metrics", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops answering and gives the port back."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: Any) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, handler)
+
+    def handle_error(self, *_: Any) -> None:
+        """A reader that went away is no news."""
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """One request; nothing of it is logged."""
+
+    registry: CollectorRegistry
+    token: str | None
+    loopback: bool
+    timeout = _TIMEOUT_SECONDS
+    server_version = "penstock"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        if self.loopback and not _is_loopback(_host_of(self.headers.get("Host", ""))):
+            self._answer(421, "text/plain", b"Metrics are for this machine only.\n")
+        elif not self._may_read():
+            self._answer(401, "text/plain", b"A bearer token is needed.\n")
+        elif self.path.partition("?")[0] not in {"/", "/metrics"}:
+            self._answer(404, "text/plain", b"Metrics are at /metrics.\n")
+        else:
+            encode, content_type = choose_encoder(self.headers.get("Accept", ""))
+            self._answer(200, content_type, encode(self.registry))
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def _may_read(self) -> bool:
+        if self.token is None:
+            return True
+        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+    def _answer(self, status: int, content_type: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _secured(server: _Server, settings: MetricsSettings) -> ssl.SSLSocket:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        assert settings.certificate is not None
+        context.load_cert_chain(settings.certificate, settings.key)
+    except OSError as error:
+        server.server_close()
+        reason = error.strerror or type(error).__name__
+        raise ConfigError("METRICS_CERTIFICATE_UNREADABLE", path=settings.certificate, reason=reason) from None
+    # The handshake is that of the request's thread: a reader that does nothing holds up no other.
+    return context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+
+
+def _host_of(header: str) -> str:
+    return header[1:].partition("]")[0] if header.startswith("[") else header.partition(":")[0]
+
+
+def _is_loopback(host: str) -> bool:
+    if host.rstrip(".").casefold() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

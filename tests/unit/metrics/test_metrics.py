@@ -1,0 +1,341 @@
+"""Metrics of a log: their values, how Prometheus and OpenTelemetry get them, and who does not."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import ssl
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+from tests.processes import wait_until
+from tests.recorded.build import recorded_orders
+from tests.repo.documents import ROOT, blocks
+from tests.unit.alerts.receivers import certificate, web_receiver
+from tests.unit.observe.story import Story
+from typer.testing import CliRunner
+
+from penstock.cli.main import app
+from penstock.config import MetricsSettings, Otlp, SecretReference, load_project
+from penstock.errors import ConfigError
+from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, UpdateState, builders
+from penstock.metrics.definitions import METRICS, Kind
+from penstock.metrics.follower import Metrics
+from penstock.metrics.projection import MetricsProjection
+
+T = "s.t"
+FLOW = (("dataset", T), ("flow", "t"), ("pipeline", "p"))
+PAGE = ROOT / "docs/how-to/metrics.md"
+CANARY = "canary-t0ken"
+runner = CliRunner()
+
+Values = dict[str, dict[tuple[tuple[str, str], ...], float]]
+
+
+def values_of(text: str) -> Values:
+    found: Values = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
+    return found
+
+
+def shown(story: Story) -> Values:
+    from prometheus_client import generate_latest
+
+    from penstock.metrics.exposition import registry_of
+
+    projection = MetricsProjection()
+    for event in story.events:
+        projection.apply(event)
+    return values_of(generate_latest(registry_of(projection)).decode())
+
+
+def secret(value: str) -> SecretReference:
+    return SecretReference("token", "env", "TOKEN", None, lambda: value)
+
+
+def test_batches_add_up_and_a_repeated_one_counts_once() -> None:
+    story = Story()
+    story.update("u1")
+    story.state(UpdateState.RUNNING)
+    story.batch(T, 0, 10, failed=2, batch_duration_ms=2000, quarantined_records=1, late_rows=3, backlog_records=70)
+    story.batch(T, 1, 5, batch_duration_ms=90_000, phases_ms={"addBatch": 1500}, watermark="1970-01-01T00:01:00Z")
+    story.batch(T, 1, 5, batch_duration_ms=100)
+    story.status(T, FlowStatus.FAILED)
+    found = shown(story)
+    for name, value in {
+        "batches_total": 2,
+        "input_rows_total": 15,
+        "output_rows_total": 13,
+        "dropped_rows_total": 2,
+        "quarantined_rows_total": 1,
+        "late_rows_total": 3,
+        "failures_total": 1,
+        "retries_total": 0,
+        "batch_duration_seconds_count": 3,
+        "falling_behind": 0,
+        "watermark_stalled": 0,
+    }.items():
+        assert found[f"penstock_flow_{name}"][FLOW] == value, name
+    buckets = found["penstock_flow_batch_duration_seconds_bucket"]
+    assert buckets[tuple(sorted((*FLOW, ("le", "2.5"))))] == 2
+    assert buckets[tuple(sorted((*FLOW, ("le", "+Inf"))))] == 3
+    assert found["penstock_flow_batch_duration_seconds_sum"][FLOW] == pytest.approx(92.1)
+    check = (("action", "drop"), ("dataset", T), ("expectation", "ok"), ("flow", "t"), ("pipeline", "p"))
+    assert found["penstock_expectation_passed_rows_total"][check] == 13
+    assert found["penstock_expectation_failed_rows_total"][check] == 2
+    failed = found["penstock_flow_status"][tuple(sorted((*FLOW, ("status", "FAILED"))))]
+    assert (failed, sum(found["penstock_flow_status"].values())) == (1, 1)
+    assert found["penstock_update_state"][(("pipeline", "p"), ("state", "RUNNING"))] == 1
+
+
+def test_a_new_update_begins_anew() -> None:
+    story = Story()
+    story.update("u1")
+    story.batch(T, 0, 10, state_rows=5, watermark="1970-01-01T00:01:00Z", phases_ms={"addBatch": 1500})
+    assert shown(story)["penstock_flow_watermark_timestamp_seconds"][FLOW] == 60
+    assert shown(story)["penstock_flow_batch_phase_seconds"][tuple(sorted((*FLOW, ("phase", "addBatch"))))] == 1.5
+    story.update("u2")
+    story.batch(T, 1, 3)
+    found = shown(story)
+    assert found["penstock_flow_input_rows_total"][FLOW] == 3
+    assert "penstock_flow_state_rows" not in found, "what nobody tells has no value"
+
+
+def test_names_follow_the_rules_of_prometheus_and_the_page_has_them_all() -> None:
+    rows = [
+        f"| `{each.name}` | {each.kind.value} | {', '.join(f'`{label}`' for label in each.labels)} | {each.help} |"
+        for each in METRICS
+    ]
+    page = PAGE.read_text(encoding="utf-8")
+    assert "\n".join(rows) in page
+    for metric in METRICS:
+        assert re.fullmatch(r"penstock_[a-z_]+", metric.name)
+        assert metric.name.endswith("_total") is (metric.kind is Kind.COUNTER)
+        if metric.unit == "s":
+            assert metric.name.endswith("_seconds")
+        if metric.unit == "By":
+            assert metric.name.endswith("_bytes")
+    assert len({metric.name for metric in METRICS}) == len({metric.otel_name for metric in METRICS}) == len(METRICS)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> EventLog:
+    return EventLog.open(str(tmp_path / "storage"), pipeline_name="orders", update_id="u1")
+
+
+def batch(log: EventLog, number: int = 0, dataset: str = "shop.orders") -> None:
+    built = builders.flow_batch("orders", BatchProgress(number, 7, 7, batch_duration_ms=300))
+    log.append(EventType.FLOW_PROGRESS, *built, dataset=dataset, flow="orders")
+
+
+Ask = Callable[..., tuple[int, str]]
+
+
+def asking(url: str, context: ssl.SSLContext | None = None, **headers: str) -> tuple[int, str]:
+    scheme, _, rest = url.partition("://")
+    host, _, path = rest.partition("/")
+    port = int(host.rpartition(":")[2])
+    connection = (
+        http.client.HTTPSConnection("localhost", port, context=context, timeout=5)
+        if scheme == "https"
+        else http.client.HTTPConnection("localhost", port, timeout=5)
+    )
+    try:
+        connection.request("GET", f"/{path}", headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def served(log: EventLog, urls: list[str], **settings: Any) -> Metrics:
+    return Metrics(MetricsSettings(**{"port": 0, **settings}), log, on_ready=urls.append)
+
+
+def test_prometheus_reads_a_run(log: EventLog) -> None:
+    urls: list[str] = []
+    with log, served(log, urls):
+        batch(log)
+        rows = "penstock_flow_input_rows_total"
+        wait_until(lambda: rows in asking(urls[0])[1], timeout=5, what="the batch")
+        status, text = asking(urls[0])
+        assert status == 200
+        assert list(values_of(text)[rows].values()) == [7]
+        assert asking(urls[0].replace("/metrics", "/other"))[0] == 404
+        status, text = asking(urls[0], Host="attacker.example:80")
+        assert (status, "penstock_" in text) == (421, False)
+        assert "application/openmetrics-text" not in text
+    with pytest.raises(OSError, match="refused"):
+        asking(urls[0])
+
+
+def test_other_machines_need_a_certificate_and_a_token(log: EventLog, tmp_path: Path) -> None:
+    pem = certificate(tmp_path)
+    for settings in ({}, {"token": secret(CANARY)}, {"certificate": pem}):
+        with log, pytest.raises(ConfigError) as refused, served(log, [], address="0.0.0.0", **settings):
+            pass
+        assert refused.value.condition == "METRICS_ADDRESS_REFUSED"
+    urls: list[str] = []
+    trusted = ssl.create_default_context(cafile=pem)
+    with served(log, urls, address="0.0.0.0", certificate=pem, token=secret(CANARY)):
+        assert asking(urls[0], trusted)[0] == 401
+        assert asking(urls[0], trusted, Authorization="Bearer wrong")[0] == 401
+        assert asking(urls[0], trusted, Authorization=f"Bearer {CANARY}")[0] == 200
+
+
+def test_a_port_that_is_taken_and_a_certificate_that_is_none(log: EventLog, tmp_path: Path) -> None:
+    urls: list[str] = []
+    with log, served(log, urls):
+        port = int(urls[0].rpartition(":")[2].partition("/")[0])
+        with pytest.raises(ConfigError) as taken, served(log, [], port=port):
+            pass
+    assert taken.value.condition == "METRICS_PORT_TAKEN"
+    (tmp_path / "no.pem").write_text("nonsense")
+    with pytest.raises(ConfigError) as unreadable, served(log, [], certificate=tmp_path / "no.pem"):
+        pass
+    assert unreadable.value.condition == "METRICS_CERTIFICATE_UNREADABLE"
+
+
+def test_the_file_has_the_last_values(log: EventLog, tmp_path: Path) -> None:
+    file = tmp_path / "folder" / "orders.prom"
+    with log, Metrics(MetricsSettings(textfile=file), log):
+        for number in range(3):
+            batch(log, number)
+    assert list(values_of(file.read_text())["penstock_flow_batches_total"].values()) == [3]
+    assert [path.name for path in file.parent.iterdir()] == ["orders.prom"]
+
+
+def test_a_file_that_cannot_be_written_ends_no_run(log: EventLog, caplog: pytest.LogCaptureFixture) -> None:
+    with log, Metrics(MetricsSettings(textfile=Path("/proc/none/orders.prom")), log, textfile_seconds=0.01):
+        batch(log)
+        time.sleep(0.1)
+    assert [record.message for record in caplog.records if "metrics" in record.message] == [
+        "the metrics cannot be written to /proc/none/orders.prom: No such file or directory"
+    ]
+
+
+def test_opentelemetry_gets_the_same(log: EventLog) -> None:
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+    with web_receiver() as receiver:
+        receiver.answer = 200
+        settings = MetricsSettings(otlp=Otlp(receiver.url, {"api-key": secret(CANARY)}))
+        with log, Metrics(settings, log):
+            batch(log)
+            time.sleep(0.2)
+    (_, headers, body) = receiver.requests[-1]
+    assert headers["api-key"] == CANARY
+    request = ExportMetricsServiceRequest.FromString(body)
+    sent = {each.name: each for each in request.resource_metrics[0].scope_metrics[0].metrics}
+    assert set(sent) <= {metric.otel_name for metric in METRICS}
+    rows = sent["penstock.flow.input_rows"]
+    assert (rows.unit, rows.sum.is_monotonic, rows.sum.data_points[0].as_int or rows.sum.data_points[0].as_double) == (
+        "{row}",
+        True,
+        7,
+    )
+    labels = {each.key: each.value.string_value for each in rows.sum.data_points[0].attributes}
+    assert labels == {"pipeline": "orders", "dataset": "shop.orders", "flow": "orders"}
+    assert sent["penstock.flow.batch_duration"].histogram.data_points[0].sum == pytest.approx(0.3)
+    assert CANARY.encode() not in body
+
+
+def test_a_receiver_that_hangs_delays_no_flow(log: EventLog) -> None:
+    with web_receiver() as receiver:
+        receiver.hold.clear()
+        settings = MetricsSettings(otlp=Otlp(receiver.url, interval=0.05))
+        with log:
+            follower = Metrics(settings, log).__enter__()
+            batch(log)
+            wait_until(lambda: bool(receiver.requests), timeout=5, what="an export")
+            began = time.monotonic()
+            for number in range(200):
+                batch(log, number)
+            assert time.monotonic() - began < 1
+            receiver.hold.set()
+            follower.__exit__(None, None, None)
+
+
+def test_values_and_names_of_users_are_escaped(log: EventLog) -> None:
+    urls: list[str] = []
+    name = 'shop."}\n# HELP x\\'
+    with log, served(log, urls):
+        batch(log, dataset=name)
+        wait_until(lambda: "input_rows_total{" in asking(urls[0])[1], timeout=5, what="the batch")
+        (labels,) = values_of(asking(urls[0])[1])["penstock_flow_input_rows_total"]
+    assert dict(labels)["dataset"] == name
+
+
+@pytest.mark.parametrize("block", [b for b in blocks(PAGE) if b.kind == "yaml" and not b.marks], ids=str)
+def test_each_pipeline_file_of_the_page_loads(tmp_path: Path, block: Any) -> None:
+    (tmp_path / "penstock.yml").write_text(block.text)
+    settings = load_project(tmp_path).metrics
+    assert settings.declared
+    assert settings.textfile is None or settings.textfile.is_absolute()
+
+
+def queries() -> list[str]:
+    rules = yaml.safe_load(runner.invoke(app, ["metrics", "rules"]).stdout)
+    dashboard = json.loads(runner.invoke(app, ["metrics", "grafana"]).stdout)
+    found = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    found += [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    found += [each["query"] for each in dashboard["templating"]["list"] if each["type"] == "query"]
+    return found
+
+
+@pytest.mark.parametrize("query", queries())
+def test_rules_and_panels_ask_for_metrics_and_labels_that_exist(query: str) -> None:
+    by_name = {metric.name: metric for metric in METRICS}
+    named = re.findall(r"(penstock_\w+)(?:\{([^}]*)\})?", query)
+    assert named
+    for name, matchers in named:
+        metric = by_name[name.removesuffix("_bucket")]
+        assert set(re.findall(r"(\w+)=~?\"", matchers)) <= set(metric.labels)
+    for labels in re.findall(r"by \(([^)]*)\)", query):
+        known = {label for name, _ in named for label in by_name[name.removesuffix("_bucket")].labels} | {"le"}
+        assert set(re.split(r",\s*", labels)) <= known
+
+
+def test_panels_do_not_overlap() -> None:
+    dashboard = json.loads(runner.invoke(app, ["metrics", "grafana"]).stdout)
+    taken = [
+        (x, y)
+        for place in (panel["gridPos"] for panel in dashboard["panels"])
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(taken) == len(set(taken))
+    assert max(x for x, _ in taken) == 23
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
+    recorded_orders(str(tmp_path / ".penstock"))
+    (tmp_path / "penstock.yml").write_text("name: orders\n")
+    rules = tmp_path / "rules.yml"
+    rules.write_text(runner.invoke(app, ["metrics", "rules"]).stdout)
+    check = partial(subprocess.run, capture_output=True, text=True, check=False)
+    done = check(["promtool", "check", "rules", str(rules)])
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = runner.invoke(app, ["metrics", "show", str(tmp_path)]).stdout
+    done = check(["promtool", "check", "metrics"], input=text)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_metrics_of_a_log_without_a_run(tmp_path: Path) -> None:
+    recorded_orders(str(tmp_path / ".penstock"))
+    (tmp_path / "penstock.yml").write_text("name: orders\n")
+    found = values_of(runner.invoke(app, ["metrics", "show", str(tmp_path)]).stdout)
+    assert found["penstock_update_state"][(("pipeline", "orders"), ("state", "COMPLETED"))] == 1
+    assert len(found["penstock_flow_input_rows_total"]) == 4
