@@ -22,4 +22,8 @@ def followers_of(config: PipelineConfig) -> list[Follower]:
         from penstock.metrics.follower import Metrics
 
         found.append(partial(Metrics, config.metrics, on_ready=lambda url: note(f"Metrics: {url}")))
+    if config.lineage.declared:
+        from penstock.openlineage.follower import Lineage
+
+        found.append(partial(Lineage, config))
     return found

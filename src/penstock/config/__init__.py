@@ -3,6 +3,7 @@
 from penstock.config.alerts import ALL_TABLES, AlertSettings, Command, Destination, Email, TableAlerts, Webhook
 from penstock.config.interval import parse_interval
 from penstock.config.library import Library, LibraryKind, find_in_folder
+from penstock.config.lineage import LineageSettings
 from penstock.config.load import load_project
 from penstock.config.metrics import MetricsSettings, Otlp
 from penstock.config.path_mapping import explain_missing_file, map_path, resolve_path
@@ -19,6 +20,7 @@ __all__ = [
     "Email",
     "Library",
     "LibraryKind",
+    "LineageSettings",
     "MaintenanceSettings",
     "MetricsSettings",
     "Otlp",

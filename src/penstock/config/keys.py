@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from penstock.config.alert_keys import ALERTS
 from penstock.config.interval import parse_interval
+from penstock.config.lineage import LINEAGE
 from penstock.config.metrics_keys import METRICS
 from penstock.config.secret import REFERENCE, WHOLE_REFERENCE
 from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText
@@ -202,6 +203,7 @@ _SETTINGS = (
         "What is told to whom without being asked.",
         "{tables: {orders: {freshness: 5 minutes}}}",
     ),
+    Key("lineage", LINEAGE, "Where OpenLineage events of a run go.", "{file: lineage.jsonl}"),
     Key("metrics", METRICS, "Where the numbers of a run go.", "{port: 9464}"),
 )
 

@@ -11,6 +11,7 @@ from typing import Any
 from penstock.config.alert_keys import alert_settings
 from penstock.config.formats import Choice, FileSettings, read_file
 from penstock.config.library import Library, LibraryKind
+from penstock.config.lineage import lineage_settings
 from penstock.config.locate import PipelineFile, locate
 from penstock.config.metrics_keys import metrics_settings
 from penstock.config.overlay import overlay
@@ -23,7 +24,7 @@ from penstock.errors import ConfigError, PipelineInvalid, SourceLocation, did_yo
 from penstock.storage import local_path
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-_WITH_REFERENCES = {"alerts", "metrics"}
+_WITH_REFERENCES = {"alerts", "lineage", "metrics"}
 """Sections in which values may be references to secrets."""
 
 Referred = Callable[[str, tuple[Any, ...], SourceLocation], SecretReference]
@@ -126,6 +127,7 @@ def _build(
         maintenance=MaintenanceSettings(**_values(values.get("maintenance", {}))),
         alerts=alert_settings(sections.get("alerts", {}), folder),
         metrics=metrics_settings(sections.get("metrics", {}), folder),
+        lineage=lineage_settings(sections.get("lineage", {}), folder),
         references={**_references(spark_conf, referred), **of_sections},
         notices=tuple(read.notices),
     )

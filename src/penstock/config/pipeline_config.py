@@ -8,6 +8,7 @@ from pathlib import Path
 
 from penstock.config.alerts import AlertSettings
 from penstock.config.library import Library, find_source_files
+from penstock.config.lineage import LineageSettings
 from penstock.config.metrics import MetricsSettings
 from penstock.config.secret import REFERENCE, SecretReference
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
@@ -67,6 +68,7 @@ class PipelineConfig:
     maintenance: MaintenanceSettings = field(default_factory=MaintenanceSettings)
     alerts: AlertSettings = field(default_factory=AlertSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    lineage: LineageSettings = field(default_factory=LineageSettings)
     references: Mapping[str, SecretReference] = field(default_factory=dict, repr=False)
     """The references in the values of `spark_conf` by their text, e.g. `${env:TOKEN}`, and in other sections by key."""
     batch_of: str | None = None

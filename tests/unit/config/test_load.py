@@ -34,6 +34,13 @@ def test_defaults(project: Project) -> None:
         "retries": {"max_flow_retries": None, "first_delay": 5.0, "longest_delay": 60.0},
         "maintenance": {"automatic": True, "interval": 86_400.0},
         "alerts": {"tables": {}, "destinations": (), "keep_firing_for": 300.0},
+        "lineage": {
+            "namespace": "penstock",
+            "file": None,
+            "url": None,
+            "endpoint": "api/v1/lineage",
+            "token": None,
+        },
         "metrics": {
             "port": None,
             "address": "127.0.0.1",

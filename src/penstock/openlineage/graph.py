@@ -1,0 +1,75 @@
+"""The declared graph of the newest update, as OpenLineage sees it: jobs that read and write stored datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.events import Event, EventType
+from penstock.events.flow_facts import details_of, flow_key
+from penstock.openlineage.names import DatasetName, of_location, of_sink, of_source
+
+Definition = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class DeclaredGraph:
+    """Kept up to date by the definitions of an update; names compare without regard to case."""
+
+    namespace: str
+    _update_id: str | None = None
+    _datasets: dict[str, Definition] = field(default_factory=dict)
+    _flows: dict[tuple[str, str], Definition] = field(default_factory=dict)
+
+    def apply(self, event: Event) -> None:
+        """Takes one event into account; only definitions change anything."""
+        kinds = {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION, EventType.FLOW_DEFINITION}
+        if event.event_type not in kinds:
+            return
+        if event.origin.update_id != self._update_id:
+            self._update_id = event.origin.update_id
+            self._datasets, self._flows = {}, {}
+        told = details_of(event)
+        if event.event_type is EventType.FLOW_DEFINITION:
+            self._flows[flow_key(str(told.get("output_dataset")), str(event.origin.flow_name))] = told
+        else:
+            self._datasets[str(told.get("dataset")).casefold()] = told
+
+    def dataset(self, name: str) -> Definition:
+        """Returns the definition of a table, a view or a sink; an empty one of a stranger."""
+        return self._datasets.get(name.casefold(), {"dataset": name})
+
+    def flow(self, dataset: str, flow: str) -> Definition:
+        """Returns the definition of a flow; an empty one of a stranger."""
+        return self._flows.get(flow_key(dataset, flow), {})
+
+    def streams(self, dataset: str, flow: str) -> bool:
+        """Whether the flow reads a stream, rather than all of its sources anew."""
+        return str(self.flow(dataset, flow).get("flow_type")).casefold() != "materialized_view"
+
+    def name(self, dataset: str) -> DatasetName:
+        """Returns what OpenLineage calls a dataset."""
+        told = self.dataset(dataset)
+        if told.get("dataset_type") == "SINK":
+            return of_sink(told, self.namespace)
+        path = told.get("path")
+        return of_location(path) if isinstance(path, str) and path else DatasetName(self.namespace, dataset)
+
+    def inputs(self, dataset: str, flow: str) -> dict[DatasetName, Definition]:
+        """Returns what a flow reads that is stored somewhere: a view stands for what it reads itself."""
+        return dict(self._inputs(self.flow(dataset, flow), {dataset.casefold()}))
+
+    def _inputs(self, flow: Definition, seen: set[str]) -> Iterator[tuple[DatasetName, Definition]]:
+        for source in flow.get("sources") or ():
+            if isinstance(source, Mapping):
+                yield of_source(source, self.namespace), {}
+        for name in map(str, flow.get("input_datasets") or ()):
+            told = self.dataset(name)
+            if told.get("dataset_type") != "VIEW":
+                yield self.name(name), told
+            elif name.casefold() not in seen:
+                seen.add(name.casefold())
+                for (target, _), inner in self._flows.items():
+                    if target == name.casefold():
+                        yield from self._inputs(inner, seen)
