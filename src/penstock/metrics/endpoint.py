@@ -36,14 +36,12 @@ class MetricsEndpoint:
         token = None if settings.token is None else settings.token.resolve()
         handler = type("Handler", (_Handler,), {"registry": registry, "token": token, "loopback": loopback})
         try:
-            self._server = _Server((settings.address, settings.port or 0), handler)
+            self._server = _Server((settings.address, settings.port or 0), handler, _context(settings))
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise ConfigError(
                 "METRICS_PORT_TAKEN", address=settings.address, port=settings.port, reason=reason
             ) from None
-        if settings.certificate is not None:
-            self._server.socket = _secured(self._server, settings)
         scheme = "http" if settings.certificate is None else "https"
         self.url = f"{scheme}://{settings.address}:{self._server.server_address[1]}/metrics"
         self._thread = threading.Thread(
@@ -60,9 +58,19 @@ class MetricsEndpoint:
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, address: tuple[str, int], handler: Any) -> None:
+    def __init__(self, address: tuple[str, int], handler: Any, context: ssl.SSLContext | None) -> None:
+        self._context = context
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, handler)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answers in the request's thread; the handshake too: a reader that does nothing holds up no other."""
+        if self._context is None:
+            super().finish_request(request, client_address)
+            return
+        request.settimeout(_TIMEOUT_SECONDS)
+        with self._context.wrap_socket(request, server_side=True) as secured:
+            super().finish_request(secured, client_address)
 
     def handle_error(self, *_: Any) -> None:
         """A reader that went away is no news."""
@@ -107,17 +115,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _secured(server: _Server, settings: MetricsSettings) -> ssl.SSLSocket:
+def _context(settings: MetricsSettings) -> ssl.SSLContext | None:
+    if settings.certificate is None:
+        return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        assert settings.certificate is not None
         context.load_cert_chain(settings.certificate, settings.key)
     except OSError as error:
-        server.server_close()
         reason = error.strerror or type(error).__name__
         raise ConfigError("METRICS_CERTIFICATE_UNREADABLE", path=settings.certificate, reason=reason) from None
-    # The handshake is that of the request's thread: a reader that does nothing holds up no other.
-    return context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    return context
 
 
 def _host_of(header: str) -> str:

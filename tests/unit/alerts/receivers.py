@@ -76,17 +76,25 @@ def web_receiver(pem: Path | None = None) -> Iterator[WebReceiver]:
         def log_message(self, *_: Any) -> None:
             """Stays quiet."""
 
+    context = None
+    if pem is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pem)
+
     class Server(http.server.ThreadingHTTPServer):
         daemon_threads = True
+
+        def finish_request(self, request: Any, client_address: Any) -> None:
+            if context is None:
+                super().finish_request(request, client_address)
+                return
+            with context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured:
+                super().finish_request(secured, client_address)
 
         def handle_error(self, *_: Any) -> None:
             """A client that does not trust the certificate goes away."""
 
     server = Server(("127.0.0.1", 0), Handler)
-    if pem is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(pem)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     told.url = f"{'https' if pem else 'http'}://localhost:{server.server_address[1]}/hook"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
