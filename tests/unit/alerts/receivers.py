@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import http.server
 import socket
 import ssl
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -104,6 +106,14 @@ def web_receiver(pem: Path | None = None) -> Iterator[WebReceiver]:
         told.hold.set()
         server.shutdown()
         server.server_close()
+        _collect_refused()
+
+
+def _collect_refused() -> None:
+    """Python's ssl leaves a socket to the collector when its peer is gone before the handshake."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @dataclass
@@ -138,6 +148,7 @@ def mail_receiver(pem: Path | None) -> Iterator[MailReceiver]:
     finally:
         closed.set()
         listener.close()
+        _collect_refused()
 
 
 def _serve(connection: socket.socket, told: MailReceiver, pem: Path | None) -> None:
