@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.kinesis_server import KinesisServer
 
 # Every JVM here is short-lived: the second compiler would take a sixth of the time and never earn it back.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
@@ -17,3 +18,10 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A running broker; each test uses a topic of its own and leaves the broker up."""
     with KafkaBroker(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def kinesis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KinesisServer]:
+    """A running Kinesis; each test uses streams of its own."""
+    with KinesisServer(tmp_path_factory.mktemp("kinesis")) as server:
+        yield server

@@ -18,6 +18,7 @@ from penstock.declare import SPELLINGS
 from penstock.errors import conditions
 from penstock.spark.sources.event_hubs import options as event_hubs
 from penstock.spark.sources.kafka import options as kafka
+from penstock.spark.sources.kinesis import option_names as kinesis
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -89,6 +90,7 @@ def test_every_name_and_parameter_of_the_spellings_has_a_row(tool: ModuleType) -
     ("section", "options"),
     [
         ("Kafka", (*kafka.OPTIONS, *kafka.REFUSED)),
+        ("Kinesis", (*kinesis.SUPPORTED, *kinesis.WITHOUT_EFFECT, *kinesis.REFUSED)),
         ("Event Hubs", (*event_hubs.OPTIONS, *event_hubs.SHARED, *event_hubs.WITHOUT_EFFECT, *event_hubs.REFUSED)),
     ],
 )
@@ -96,7 +98,17 @@ def test_every_option_of_a_source_has_a_row(tool: ModuleType, section: str, opti
     rows = {name: row for row in tool.sections()[section] for name in row.name.split(", ")}
     assert [option for option in options if option not in rows] == []
     refused = {name for name, row in rows.items() if row.condition == "SOURCE_OPTION_REFUSED"}
-    assert refused == {option for option in options if option in kafka.REFUSED or option in event_hubs.REFUSED}
+    never = {*kafka.REFUSED, *event_hubs.REFUSED, *kinesis.REFUSED}
+    assert refused == {option for option in options if option in never}
+
+
+def test_every_option_of_kinesis_stands_in_its_page(tool: ModuleType) -> None:
+    rows = {name: row for row in tool.sections()["Kinesis"] for name in row.name.split(", ")}
+    assert [name for name in kinesis.SUPPORTED if rows[name].no_effect] == []
+    assert [name for name in kinesis.WITHOUT_EFFECT if not rows[name].no_effect] == []
+    page = (ROOT / "docs/how-to/kinesis.md").read_text(encoding="utf-8")
+    every = (*kinesis.SUPPORTED, *kinesis.WITHOUT_EFFECT, *kinesis.REFUSED)
+    assert [name for name in every if f"`{name}`" not in page] == []
 
 
 def _named_parameters(function: Callable[..., Any]) -> Iterator[str]:

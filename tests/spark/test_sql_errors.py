@@ -36,7 +36,13 @@ WRONG = {
     "SELECT * FROM STREAM read_kafka(bootstrapServers => 'h:1', subscribes => 't')": (
         "TABLE_FUNCTION_UNKNOWN_ARGUMENT", (1, 60), "'subscribe'"
     ),
-    "SELECT * FROM STREAM read_kinesis(streamName => 's')": ("UNSUPPORTED_TABLE_FUNCTION", (1, 15), "later version"),
+    "SELECT * FROM read_kinesis(streamName => 's')": ("UNSUPPORTED_TABLE_FUNCTION", (1, 15), "STREAM read_kinesis"),
+    "SELECT * FROM STREAM read_kinesis(streamNames => 's')": (
+        "TABLE_FUNCTION_UNKNOWN_ARGUMENT", (1, 35), "'streamName'"
+    ),
+    "SELECT * FROM STREAM read_kinesis(streamName => 's', consumerMode => 'efo')": (
+        "SOURCE_OPTION_REFUSED", (1, 15), "fan-out"
+    ),
     "SELECT * FROM read_pubsub(subscriptionId => 's')": ("UNSUPPORTED_TABLE_FUNCTION", (1, 15), "STREAM read_files"),
     "SELECT * FROM read_pulsar(serviceUrl => 's')": ("UNSUPPORTED_TABLE_FUNCTION", (1, 15), "STREAM read_kafka"),
     "SELECT * FROM read_stream('orders')": ("UNSUPPORTED_TABLE_FUNCTION", (1, 15), "STREAM read_stream"),

@@ -74,6 +74,7 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
         backlog_bytes=_integer(metrics.get("backlog_bytes")),
         backlog_files=_integer(metrics.get("backlog_files")),
         backlog_records=_integer(metrics.get("backlog_records")),
+        backlog_ms=_integer(metrics.get("backlog_ms")),
         backlog_partitions=_partitions(metrics.get("backlog_partitions")),
         expectations=tuple(
             ExpectationCount(

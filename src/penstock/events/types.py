@@ -202,6 +202,7 @@ class BatchProgress:
     backlog_bytes: int | None = None
     backlog_files: int | None = None
     backlog_records: int | None = None
+    backlog_ms: int | None = None
     backlog_partitions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     expectations: tuple[ExpectationCount, ...] = ()
     event_time_max: str | None = None

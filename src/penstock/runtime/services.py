@@ -11,6 +11,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.config import RetrySettings, Trigger, TriggerKind, trigger_kind
+from penstock.errors import PenstockError
 from penstock.graph.elements import ChangeFlow, FlowFunction, OutputMode, SnapshotChangeFlow, Table, has_uniqueness
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import has_quarantine
@@ -31,7 +32,6 @@ from penstock.spark.quarantine import with_source
 from penstock.spark.query_settings import query_settings, spark_settings
 from penstock.spark.source_loss import reading_without, settings_without
 from penstock.spark.sources.auto_loader import AutoLoaderSource
-from penstock.spark.sources.kafka import check_access
 from penstock.storage import StorageLayout
 
 _INTERVAL = "pipelines.trigger.interval"
@@ -90,7 +90,7 @@ class FlowQueries:
         Called for each start of the flow, so a restart sees new columns of its sources. `checkpoint` is a stream's.
 
         Raises:
-            PenstockError: what `check_access` says of a Kafka cluster.
+            PenstockError: what `check_access` says of a Kafka cluster, and `check_streams` of Kinesis.
             Exception: what the user's function or Spark raises.
         """
         target, function = flow.flow.target, function or flow.flow.function
@@ -115,8 +115,12 @@ class FlowQueries:
                     frame, counted = count_output(frame, target)
                     evaluation.observed.append(counted)
                 frame = frame if declared is None else conform(frame, declared)
-        for endpoint in evaluation.kafka:
-            check_access(self.spark, endpoint)
+        for check in evaluation.checks:
+            try:
+                check()
+            except PenstockError as error:
+                error.location = error.location or flow.flow.location
+                raise
         sources = tuple(evaluation.auto_loader_sources)
         return FlowQuery(frame, tuple(evaluation.observed), sources, checking)
 

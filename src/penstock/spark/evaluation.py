@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -24,7 +25,8 @@ from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader, with_destination
 from penstock.spark.sources.event_hubs import event_columns, kafka_load, kafka_read
 from penstock.spark.sources.files import file_options
-from penstock.spark.sources.kafka import KafkaEndpoint, check_options, plain_options
+from penstock.spark.sources.kafka import KafkaEndpoint, check_access, check_options, plain_options
+from penstock.spark.sources.kinesis.load import check_streams, checked_options, register
 from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.sources.whole_read import delta_options, read_whole
@@ -77,6 +79,7 @@ class Evaluation:
     `count_once` puts an exchange behind each counted view, for a query that `counts_twice`. `checkpoint` is that of the
     stream that is going to run; None when none is.
     `more_options` gives what the streaming sources of a format are read with beside the author's options.
+    `checks` make sure, before the query starts, that its sources answer.
     """
 
     spark: SparkSession
@@ -91,7 +94,7 @@ class Evaluation:
     sources: list[Input] = field(default_factory=list)
     auto_loader_sources: list[AutoLoaderSource] = field(default_factory=list)
     observed: list[ObservedExpectations] = field(default_factory=list)
-    kafka: list[KafkaEndpoint] = field(default_factory=list)
+    checks: list[Callable[[], None]] = field(default_factory=list)
     _names: set[str] = field(default_factory=set)
     _schema: str | None = None
     _chosen_name: str | None = None
@@ -127,7 +130,7 @@ class Evaluation:
             sources=self.sources,
             auto_loader_sources=self.auto_loader_sources,
             observed=self.observed,
-            kafka=self.kafka,
+            checks=self.checks,
             _names=self._names,
         )
         frame = nested.expect(view, nested.call(function))
@@ -215,6 +218,8 @@ class Evaluation:
         description = shown_path(describe_source(read), self.settings.directory)
         asked = read.format
         name = self.source_name(read.name or f"{asked}_{description.rstrip('/').rpartition('/')[2]}")
+        if asked.casefold() == "kinesis":
+            register(spark)
         with handling_reads(None):
             if self.settings.outside is not None:
                 place = SourcePlace(self.dataset or name, name, self.schemas(name))
@@ -236,7 +241,9 @@ class Evaluation:
             check_options(read.options)
             resolved = plain_options(read.options)
             read = replace(read, options=resolved)
-            self.kafka.append(KafkaEndpoint.of(resolved))
+            self.checks.append(partial(check_access, spark, KafkaEndpoint.of(resolved)))
+        if read.format.casefold() == "kinesis":
+            self.checks.append(partial(check_streams, checked_options(read)))
         if self.settings.batch:
             return read_whole(spark, read, source.description)
         more = self.more_options(read.format)

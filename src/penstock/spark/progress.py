@@ -59,6 +59,7 @@ def batch_progress(
         backlog_bytes=_backlog(sources, "numBytesOutstanding"),
         backlog_files=_backlog(sources, "numFilesOutstanding"),
         backlog_records=None if behind is None else sum(sum(each.values()) for each in behind.values()),
+        backlog_ms=_kinesis_backlog(sources),
         backlog_partitions=behind or {},
         expectations=expectations,
         event_time_max=(progress.get("eventTime") or {}).get("max"),
@@ -171,6 +172,13 @@ def _kafka_backlog(sources: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, 
                 left = int(offset) - int((end.get(topic) or {}).get(partition, 0))
                 known[partition] = known.get(partition, 0) + left
     return behind
+
+
+def _kinesis_backlog(sources: Sequence[Mapping[str, Any]]) -> int | None:
+    """The most that a source is behind its newest record; it tells a time, and no offsets."""
+    latest = [source.get("latestOffset") for source in sources]
+    told = [each["millisBehindLatest"] for each in latest if isinstance(each, dict) and "millisBehindLatest" in each]
+    return max(map(int, told), default=None)
 
 
 def _number(value: Any) -> float | None:

@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from penstock.errors import PenstockError, StateError
+from penstock.spark.source_failures import DATA_LOSS, told_failure
 from penstock.spark.translate import causes_of
 from penstock.storage import Storage, local_path
 from penstock.storage.checkpoint import (
@@ -31,11 +32,12 @@ from penstock.storage.checkpoint import (
 from penstock.storage.delta_commits import commit_version
 
 KAFKA: Final = "KAFKA_DATA_LOSS"
+KINESIS: Final = DATA_LOSS
 FILES: Final = "SOURCE_FILES_LOST"
 VERSIONS: Final = "SOURCE_VERSIONS_LOST"
 ROWS: Final = "SOURCE_ROWS_CHANGED"
 TABLE: Final = "SOURCE_TABLE_REPLACED"
-LOSSES: Final = frozenset({KAFKA, FILES, VERSIONS, ROWS, TABLE})
+LOSSES: Final = frozenset({KAFKA, KINESIS, FILES, VERSIONS, ROWS, TABLE})
 
 _REPLACED = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"
 _FILE_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
@@ -53,6 +55,9 @@ def source_loss(error: BaseException, *, dataset: str, flow: str, checkpoint: st
     """
     for cause in causes_of(error):
         condition = cause.condition or ""
+        told = told_failure([cause.message])
+        if told is not None and told.condition == KINESIS:
+            return _lost(KINESIS, dataset, flow, lost=told.facts["lost"])
         if condition.startswith(KAFKA):
             return _lost(KAFKA, dataset, flow, lost=_kafka_range(cause.message))
         if condition == _REPLACED:
@@ -92,11 +97,11 @@ def reading_without(accepted: str | None, source_format: str) -> Mapping[str, st
     """Returns the options with which sources of a format skip an accepted loss; `accepted` is its condition."""
     kind = source_format.casefold()
     match accepted:
-        case "KAFKA_DATA_LOSS" if kind == "kafka":
+        case "KAFKA_DATA_LOSS" | "KINESIS_DATA_LOSS" if accepted == f"{kind.upper()}_DATA_LOSS":
             return {"failOnDataLoss": "false"}
         case "SOURCE_ROWS_CHANGED" if kind in {"delta", "table"}:
             return {"skipChangeCommits": "true"}
-        case "SOURCE_FILES_LOST" if kind not in {"delta", "kafka", "table"}:
+        case "SOURCE_FILES_LOST" if kind not in {"delta", "kafka", "kinesis", "table"}:
             return {"ignoreMissingFiles": "true"}
         case _:
             return {}

@@ -28,11 +28,12 @@ from penstock.graph.elements import Table
 from penstock.spark._jvm import is_spark_error
 from penstock.spark.expectations import FAILURE_MARK
 from penstock.spark.kafka_failures import is_away, kafka_failure
+from penstock.spark.source_failures import told_failure
 from penstock.spark.statement_places import statement_position
 from penstock.storage import local_path
 
 _LONGEST_DETAIL = 500
-_TABLE_FUNCTIONS = ("cloud_files", "read_files", "read_kafka", "read_stream")
+_TABLE_FUNCTIONS = ("cloud_files", "read_files", "read_kafka", "read_kinesis", "read_stream")
 _STATE_CONDITIONS = (
     "STREAMING_STATEFUL_OPERATOR",
     "STATE_STORE_KEY_SCHEMA",
@@ -164,6 +165,8 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
         full = _DISK_FULL.search(failed.message)
         condition = "STORAGE_FULL" if full else "STORAGE_FAILED"
         return ExternalError(condition, dataset=dataset, detail=_first_line(failed.message))
+    if (told := told_failure(cause.message for cause in causes)) is not None:
+        return told.error(dataset=dataset, flow=flow)
     for cause in causes:
         if known := _known_failure(cause, dataset, flow):
             return known

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from tests.spark.script.script_project import ScriptProject
 
 from penstock.observe.tables import list_tables
@@ -88,12 +87,6 @@ def test_a_script_may_begin_with_a_spark_context_but_not_make_one(app: ScriptPro
     app.spark.conf.unset("own.key")
     error = app.run("from pyspark import SparkContext\nSparkContext('local')\n").error("SPARK_CONTEXT_OF_SCRIPT")
     assert str(error.location) == "app.py:2"
-
-
-@pytest.mark.parametrize("kind", ["kinesis"])
-def test_formats_of_later_versions_are_refused_by_name(app: ScriptProject, kind: str) -> None:
-    error = app.run(f"df = spark.readStream.format({kind!r}).load()").error("SOURCE_FORMAT_NOT_AVAILABLE")
-    assert (str(error.location), error.facts["format"]) == ("app.py:1", kind)
 
 
 def test_names_of_tables_live_in_the_storage_and_are_known_to_the_next_run(app: ScriptProject) -> None:

@@ -79,7 +79,13 @@ def test_retryable_follows_the_catalogue() -> None:
 
 def test_a_service_that_is_away_is_an_outage() -> None:
     away = {name for name, entry in conditions().items() if entry.retry is Retry.OUTAGE}
-    assert away == {"KAFKA_LOST", "KAFKA_UNREACHABLE", "SERVICE_UNREACHABLE"}
+    assert away == {
+        "KAFKA_LOST",
+        "KAFKA_UNREACHABLE",
+        "KINESIS_REQUEST_FAILED",
+        "KINESIS_UNREACHABLE",
+        "SERVICE_UNREACHABLE",
+    }
 
 
 @pytest.mark.parametrize("error", [UNKNOWN_KEY, BAD_NAME, StateError("INVALID_DATASET_NAME", name="x")])

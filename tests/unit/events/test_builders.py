@@ -39,6 +39,7 @@ PROGRESS = BatchProgress(
     backlog_bytes=1,
     backlog_files=2,
     backlog_records=3,
+    backlog_ms=4,
     expectations=(
         ExpectationCount("positive amount", "shop.silver_orders", 1204, 12, "drop"),
         ExpectationCount("has customer", "shop.silver_orders", 1215, 1, "warn"),

@@ -327,7 +327,8 @@ def test_status_starts_no_jvm() -> None:
         (Lag(rows=0, files=1), "1 file"),
         (Lag(bytes=999), "999 B"),
         (Lag(bytes=5 * 10**15), "5,000.0 TB"),
-        (Lag(rows=0, files=0, bytes=0), "none"),
+        (Lag(milliseconds=2_400), "2.4 s"),
+        (Lag(rows=0, files=0, bytes=0, milliseconds=0), "none"),
     ],
 )
 def test_lag_in_words(lag: Lag, words: str) -> None:

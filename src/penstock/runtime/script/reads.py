@@ -16,15 +16,13 @@ from penstock.spark.sources.auto_loader import CLEAN_SOURCE, AutoLoaderSource, l
 from penstock.spark.sources.event_hubs import event_columns, kafka_load, kafka_read
 from penstock.spark.sources.files import file_options
 from penstock.spark.sources.kafka import KafkaEndpoint, check_access, plain_options
+from penstock.spark.sources.kinesis.load import check_streams, checked_options, register
 from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.storage import StorageLayout
 
 _SCHEMAS = "_penstock_schemas"  # in a schemaLocation, which often is the checkpoint too
 _SEVERAL_QUERIES = "several queries of a script may read the same files; a table of a pipeline can clean its source"
-_NOT_YET = {
-    "kinesis": "Kinesis comes with a later version; until then copy the stream into Kafka or files",
-}
 
 
 @dataclass(slots=True)
@@ -52,15 +50,13 @@ class ScriptReads:
         return None
 
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
-        """Serves `cloudFiles` and `eventhubs`; everything else is Spark's.
+        """Serves `cloudFiles`, `eventhubs` and `kinesis`; everything else is Spark's.
 
         Raises:
-            DefinitionError: SOURCE_FORMAT_NOT_AVAILABLE, those of Auto Loader.
-            PenstockError: what `check_access` says of a Kafka cluster.
+            DefinitionError: those of Auto Loader and of Kinesis.
+            PenstockError: what `check_access` says of a Kafka cluster, and `check_streams` of Kinesis.
         """
         kind = read.format.casefold()
-        if kind in _NOT_YET:
-            raise DefinitionError("SOURCE_FORMAT_NOT_AVAILABLE", format=read.format, instead=_NOT_YET[kind])
         with handling_reads(None):
             resolved = secret_options(read.options, self.secret)
             read = replace(read, options={**read.options, **resolved})
@@ -73,6 +69,9 @@ class ScriptReads:
             if kind == "kafka":
                 resolved = plain_options(read.options)
                 check_access(spark, KafkaEndpoint.of(resolved))
+            if kind == "kinesis":
+                register(spark)
+                check_streams(checked_options(read))
             return load(read.name, {**resolved, **file_options(read)})
 
     def path(self, path: str, *, batch: bool) -> str:

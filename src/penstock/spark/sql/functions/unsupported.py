@@ -14,10 +14,6 @@ from penstock.spark.sql.functions.table_function import TableFunction, TableFunc
 _EVENTS = "Read the events with 'penstock events', or with 'penstock sql' from the view event_log"
 
 _REFUSED: Final[Mapping[str, tuple[str, str]]] = {
-    "read_kinesis": (
-        "Kinesis arrives in a later version",
-        "Let Amazon Data Firehose write files and read them with STREAM read_files(…)",
-    ),
     "read_pubsub": (
         "there is no open source connector for Pub/Sub on this version of Spark",
         "Let a Pub/Sub subscription write files to Cloud Storage and read them with STREAM read_files(…)",

@@ -1,0 +1,52 @@
+"""What goes wrong in a source that is written in Python, on its way from a process of Spark's to the driver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError, StateError
+
+_MARK: Final = "penstock source failure "
+DATA_LOSS: Final = "KINESIS_DATA_LOSS"
+_KINDS: Final[dict[str, type[PenstockError]]] = {
+    DATA_LOSS: StateError,
+    "KINESIS_NOT_INSTALLED": ConfigError,
+    "KINESIS_INVALID_OPTION": DefinitionError,
+    "KINESIS_MISSING_OPTION": DefinitionError,
+}
+
+
+class SourceFailure(Exception):
+    """A condition and its facts, which survive as text: Spark passes on only what an exception of Python prints."""
+
+    def __init__(self, condition: str, **facts: str) -> None:
+        self.condition = condition
+        self.facts = facts
+        super().__init__(_MARK + json.dumps([condition, facts]))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (self.condition, self.facts)
+
+    def error(self, dataset: str | None = None, flow: str | None = None) -> PenstockError:
+        """Returns the error to raise on the driver, of the dataset and flow that read."""
+        kind = _KINDS.get(self.condition, ExternalError)
+        facts: dict[str, Any] = dict(self.facts)
+        if self.condition == DATA_LOSS:
+            facts |= {"flow": flow or "", "name": dataset or ""}
+        return kind(self.condition, dataset=dataset, **facts)
+
+
+def _again(condition: str, facts: dict[str, str]) -> SourceFailure:
+    return SourceFailure(condition, **facts)
+
+
+def told_failure(messages: Iterable[str]) -> SourceFailure | None:
+    """Returns the failure that the messages of an exception and its causes tell of; None when they tell of none."""
+    for message in messages:
+        _, found, payload = message.rpartition(_MARK)
+        if found:
+            (condition, facts), _ = json.JSONDecoder().raw_decode(payload)
+            return SourceFailure(condition, **facts)
+    return None

@@ -1,0 +1,58 @@
+"""A `format("kinesis")` read on the driver: checked, and known to Spark."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from penstock.errors import ConfigError, DefinitionError
+from penstock.spark.source_failures import SourceFailure
+from penstock.spark.sources.kinesis.client import KinesisClient
+from penstock.spark.sources.kinesis.options import KinesisOptions, parse_options
+from penstock.spark.sources.kinesis.stream_reader import KinesisDataSource
+from penstock.spark.sources.stream_read import StreamRead
+
+_REGISTERED = "_penstock_kinesis"
+
+
+def register(spark: SparkSession) -> None:
+    """Makes the source known to a session, once: Spark warns of a second time."""
+    if not hasattr(spark, _REGISTERED):
+        spark.dataSource.register(KinesisDataSource)
+        setattr(spark, _REGISTERED, True)
+
+
+def checked_options(read: StreamRead) -> KinesisOptions:
+    """Returns the options of a read; nothing is asked of Kinesis.
+
+    Raises:
+        DefinitionError: SOURCE_OPTION_UNKNOWN, SOURCE_OPTION_REFUSED, KINESIS_MISSING_OPTION, KINESIS_INVALID_OPTION.
+        ConfigError: KINESIS_NOT_INSTALLED.
+    """
+    options = parse_options(read.options)
+    if read.schema is not None:
+        expected = "left out: the columns of a stream are always the same"
+        raise DefinitionError("KINESIS_INVALID_OPTION", option=".schema(…)", value=str(read.schema), expected=expected)
+    if importlib.util.find_spec("botocore") is None:
+        raise ConfigError("KINESIS_NOT_INSTALLED")
+    return options
+
+
+def check_streams(options: KinesisOptions) -> None:
+    """Makes sure that each stream can be listed; called before each start of a flow that reads it.
+
+    A wrong name, wrong credentials or an endpoint that does not answer are so told within seconds.
+
+    Raises:
+        DefinitionError: KINESIS_MISSING_OPTION for no region, KINESIS_INVALID_OPTION for one that cannot be.
+        ExternalError: KINESIS_STREAM_NOT_FOUND, KINESIS_ACCESS_DENIED; retried with backoff: KINESIS_UNREACHABLE,
+            KINESIS_REQUEST_FAILED.
+    """
+    try:
+        client = KinesisClient.connect(replace(options, retries=min(options.retries, 1)))
+        for stream in options.streams:
+            client.shards(stream)
+    except SourceFailure as failure:
+        raise failure.error() from failure

@@ -1,0 +1,70 @@
+"""The records of one shard that a batch has, read again from Kinesis: in a task, without the process that fetched."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import pyarrow as pa
+
+from penstock.spark.source_failures import DATA_LOSS, SourceFailure
+from penstock.spark.sources.kinesis.client import KinesisClient, ShardGone
+from penstock.spark.sources.kinesis.cursor import KNOWN_RETENTION, ShardCursor, Trimmed
+from penstock.spark.sources.kinesis.options import KinesisOptions, stream_name
+from penstock.spark.sources.kinesis.records import arrow_batch
+from penstock.spark.sources.kinesis.shards import Shard
+
+_ALL_KEYS: Final = (0, 2**128 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRange:
+    """The records of a shard from `first` to `last`, both included; `count` is their number."""
+
+    stream: str
+    shard: str
+    first: str
+    last: str
+    count: int
+
+
+def read_again(options: KinesisOptions, wanted: ShardRange) -> Iterator[pa.RecordBatch]:
+    """Yields exactly the records of a range.
+
+    Raises:
+        SourceFailure: KINESIS_DATA_LOSS when one of them is not kept any more; those of the client.
+    """
+    client = KinesisClient.connect(options)
+    told = next((Shard.of(each) for each in client.shards(wanted.stream) if each["ShardId"] == wanted.shard), None)
+    summary = client.describe(wanted.stream) or {}
+    hours = summary.get("RetentionPeriodHours")
+    retention = KNOWN_RETENTION if hours is None else timedelta(hours=hours)
+    cursor = ShardCursor(client, wanted.stream, wanted.shard, last=wanted.first, inclusive=True, retention=retention)
+    name, hash_keys, count, last = (
+        stream_name(wanted.stream),
+        told.hash_keys if told else _ALL_KEYS,
+        0,
+        int(wanted.last),
+    )
+    while count < wanted.count:
+        try:
+            records = cursor.read()
+        except (Trimmed, ShardGone) as gone:
+            if options.fail_on_data_loss or isinstance(gone, ShardGone):
+                break
+            cursor.begin_at_horizon()
+            continue
+        found = [record for record in records if int(record["SequenceNumber"]) <= last]
+        count += len(found)
+        if found:
+            yield arrow_batch(found, name, wanted.shard, hash_keys)
+        if len(found) < len(records) or (not records and cursor.at_tip):
+            break
+        if count < wanted.count:
+            time.sleep(options.min_fetch_period)
+    if count != wanted.count and options.fail_on_data_loss:
+        which = f"from sequence number {wanted.first} to {wanted.last} of {wanted.shard} of the stream '{name}'"
+        raise SourceFailure(DATA_LOSS, lost=f"{wanted.count - count} of the {wanted.count} records {which}")
