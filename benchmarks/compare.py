@@ -118,6 +118,20 @@ def _throughput_table(runs: list[dict[str, Any]]) -> str:
     return _markdown(["what", "seconds", "rows/s", "at least", "ratio", "at most", "met"], rows)
 
 
+def _megabytes_table(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["what"],
+            _seconds(run),
+            f"{run['megabytes_per_second']:,}",
+            "" if run["goal"] is None else f"{run['goal']:,}",
+            "" if run["goal"] is None else ("yes" if run["megabytes_per_second"] >= run["goal"] else "no"),
+        ]
+        for run in runs
+    ]
+    return _markdown(["what", "seconds", "MB/s", "at least", "met"], rows)
+
+
 def _is_met(run: dict[str, Any]) -> bool:
     quick = run["rows_per_second"] >= (run["goal_rows_per_second"] or 0)
     return bool(quick and (run["goal"] is None or run["ratio"] <= run["goal"]))
@@ -193,6 +207,7 @@ _TABLES = {
     "expectations": _ratio_table,
     "jdbc": _throughput_table,
     "kafka": _latency_table,
+    "kinesis": _megabytes_table,
     "lateness": _ratio_table,
     "orders": _orders_table,
     "reliability": _safety_table,

@@ -23,6 +23,7 @@ _QUICK = {
     "refresh": ["--rows", "20000", "--repeat", "1"],
     "stateful": ["--rows", "20000", "--repeat", "1"],
     "kafka": ["--seconds", "60", "--backlog", "50000"],
+    "kinesis": ["--megabytes", "5", "--shards", "2"],
     "lateness": ["--rows", "20000", "--repeat", "1"],
 }
 

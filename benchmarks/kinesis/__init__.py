@@ -1,0 +1,1 @@
+"""How fast Kinesis is read."""
