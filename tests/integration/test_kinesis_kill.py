@@ -20,6 +20,7 @@ def orders():
 _BATCH = 2
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_after_a_kill_in_a_batch_each_record_is_there_once(tmp_path: Path, kinesis: KinesisServer) -> None:
     kinesis.create("killed", shards=2)
