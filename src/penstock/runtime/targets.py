@@ -21,9 +21,8 @@ from penstock.runtime.update_target import merging_updates
 from penstock.spark.evaluation import Evaluation, map_path
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.jdbc import JdbcWriter, SinkPlace, prepare, with_defaults
-from penstock.spark.sinks import SinkWriter, holds_batches_of_another_query
-from penstock.spark.sources.kafka import KafkaEndpoint, check_access, plain_options
-from penstock.spark.sources.secret_options import secret_options
+from penstock.spark.sinks import SinkWriter, holds_batches_of_another_query, sink_options
+from penstock.spark.sources.kafka import KafkaEndpoint, check_access
 from penstock.spark.writes import DeltaWriter, StreamWriter
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder
@@ -67,7 +66,7 @@ def _sink_writer(stage: RunSinkFlow, services: FlowQueries, query: FlowQuery) ->
 def _jdbc_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries, query: FlowQuery) -> JdbcWriter:
     name = stage.flow.flow.name
     checkpoint = services.layout.checkpoint(stage.dataset, name, stage.generation)
-    options = {**sink.options, **secret_options(sink.options, services.settings.secret)}
+    options = sink_options(sink.format, sink.options, services.settings.secret)
     prepared = prepare(
         query.frame,
         JdbcTarget.of(sink),
@@ -87,9 +86,8 @@ def _format_writer(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries) 
         for key, value in sink.options.items()
         if key.casefold() not in own
     }
-    options |= secret_options(options, services.settings.secret)
+    options = sink_options(sink.format, options, services.settings.secret)
     if sink.kind == "kafka":
-        options = plain_options(options)
         check_access(services.spark, KafkaEndpoint.of(options, writes=True))
     table = sink.option("tableName") if sink.kind == "delta" else None
     if table is not None and (path := _path_of(table, sink, services)) is not None:

@@ -14,6 +14,8 @@ from penstock.graph.elements import FormatSink
 from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS
 from penstock.spark import _jvm
 from penstock.spark.jdbc import unknown_options
+from penstock.spark.sources.kafka import plain_options
+from penstock.spark.sources.secret_options import Secret, secret_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,17 @@ class SinkWriter:
         if self.partition_columns:
             writer = writer.partitionBy(*self.partition_columns)
         return writer.start() if self.table is None else writer.toTable(self.table)
+
+
+def sink_options(sink_format: str, options: Mapping[str, str], secret: Secret) -> dict[str, str]:
+    """Returns a sink's options as Spark is to get them, secrets filled in: never show or log the result.
+
+    Raises:
+        DefinitionError: SECRET_NOT_DECLARED.
+        ConfigError: SECRET_NOT_FOUND.
+    """
+    filled = {**options, **secret_options(options, secret)}
+    return plain_options(filled) if sink_format.strip().casefold() == "kafka" else filled
 
 
 def check_sink_format(spark: SparkSession, sink: FormatSink) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -14,6 +14,7 @@ from penstock.runtime.script.writer_hooks import penstocks_own
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.expectations import ObservedExpectations, count_output
 from penstock.spark.function_sink import FunctionWriter
+from penstock.spark.sinks import sink_options
 from penstock.spark.update_writer import UpdateWriter
 
 _UNCOUNTED = frozenset({"continuous", "realTime"})
@@ -64,7 +65,13 @@ class Prepared:
 
 
 def prepared(write: StreamWrite, reads: ScriptReads) -> Prepared:
-    """Returns how `write` is run: its rows counted, and batches that Python writes in hands of Penstock."""
+    """Returns how `write` is run: its rows counted, and batches that Python writes in hands of Penstock.
+
+    Raises:
+        DefinitionError: SECRET_NOT_DECLARED.
+        ConfigError: SECRET_NOT_FOUND.
+    """
+    write = replace(write, options=sink_options(write.format, write.options, reads.secret))
     if write.keys is not None and write.path is not None:
         checking = _merging(write)
         return Prepared(write, write.frame, (checking.observed,), checking)
