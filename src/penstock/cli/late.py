@@ -32,7 +32,6 @@ def show(
     """
     from penstock.cli.rows import print_rows
     from penstock.events.reader import read_events
-    from penstock.graph import late_rows as names
     from penstock.observe.late_rows import find_late_rows, newest_late_rows, summarize_late_rows
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
@@ -47,7 +46,7 @@ def show(
     most = "" if summary.most_seconds is None else f", up to {summary.most_seconds:,.0f} s behind the watermark"
     note(f"{plural(summary.rows, 'late row')}{most}")
     note(f"Stored at {found.uri}")
-    if "aggregate" in {row[content.columns.index(names.OPERATOR)] for row in content.rows}:
+    if _are_of_windows(content):
         note(f"To bring them into their windows: penstock late reprocess {table}")
 
 
@@ -81,6 +80,14 @@ def reprocess(
         print_json({"table": str(done.table), "windows": done.windows, "late_rows": done.late_rows})
         return
     note(f"{plural(done.windows, 'window')} of {done.table} computed again, with {plural(done.late_rows, 'late row')}.")
+
+
+def _are_of_windows(content: TableRows) -> bool:
+    """Whether there are rows that belong to a window of fixed length: a late row can join two sessions into one."""
+    from penstock.graph import late_rows as names
+
+    operator = content.columns.index(names.OPERATOR)
+    return "session_window" not in content.columns and any(row[operator] == "aggregate" for row in content.rows)
 
 
 def _for_people(content: TableRows) -> tuple[list[str], list[list[Any]]]:

@@ -166,6 +166,12 @@ def sessions():
     return rows.groupBy(F.session_window("at", "5 minutes"), "k").agg(F.count("*").alias("n"))
 
 @ps.table
+def pairs():
+    rows = ps.read_stream("orders").withWatermark("at", "10 minutes")
+    others = ps.read_stream("orders").withWatermark("at", "10 minutes").selectExpr("id AS other", "at AS other_at")
+    return rows.join(others, F.expr("id = other AND other_at BETWEEN at AND at + INTERVAL 1 HOUR"))
+
+@ps.table
 def read_on():
     return aggregated(ps.read_stream("orders"))
 
@@ -206,6 +212,7 @@ def test_what_would_not_be_exact_is_refused(project: PipelineProject) -> None:
     reasons = {
         "of_files": "it reads json ./in, and not a table of the pipeline that keeps its rows",
         "once": "that takes an aggregation as its only operator with state; it has: deduplicate within watermark",
+        "pairs": "that takes an aggregation as its only operator with state; it has: stream-stream join",
         "recent": "current_timestamp differs with each refresh",
         "windowless": "it groups by window, which is not one of its columns",
         "sessions": "it does not group by one window of time, tumbling or sliding",

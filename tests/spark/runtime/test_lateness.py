@@ -39,6 +39,10 @@ def within():
 def sliding():
     return seen().groupBy(F.window("at", "20 minutes", "10 minutes")).count().select("window.end", "count")
 
+@dlt.table(spark_conf={{"pipelines.watermark.lateness": "true"}})
+def sessions():
+    return seen().groupBy(F.session_window("at", "5 minutes"), "k").count().select("session_window.end", "count")
+
 @ps.table(output_mode="update", spark_conf={{"pipelines.watermark.lateness": "true"}})
 def updated():
     return seen().groupBy(F.window("at", "10 minutes")).count().select("window.start", "count")
@@ -90,7 +94,8 @@ def lateness(table: str) -> list[tuple[int, timedelta]]:
 
 def deciding(table: str, at: datetime) -> list[datetime]:
     end = at.replace(minute=at.minute - at.minute % 10, second=0, microsecond=0) + timedelta(minutes=10)
-    return {"within": [at], "sliding": [end, end + timedelta(minutes=10)]}.get(table, [end])
+    own = {"within": [at], "sessions": [at + timedelta(minutes=5)], "sliding": [end, end + timedelta(minutes=10)]}
+    return own.get(table, [end])
 
 
 def told(project: PipelineProject, table: str) -> dict[int, Any]:
@@ -183,7 +188,7 @@ def test_unless_told_it_counts_in_samples_and_a_checkpoint_goes_on_with_and_with
 @pytest.mark.slow
 def test_each_operator_is_measured_as_it_drops(project: PipelineProject) -> None:
     run(project, HASTY, PIPELINE + MORE)
-    for table in ("windows", "within", "sliding", "updated"):
+    for table in ("windows", "within", "sliding", "sessions", "updated"):
         check_histogram(project, table, HASTY)
         assert predicted(project, table, HASTY) == dropped(project, table) > 0
     assert told(project, "unasked") == {}

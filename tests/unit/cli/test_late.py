@@ -67,6 +67,14 @@ def test_people_see_how_late_a_row_was_and_where_it_comes_from(project: Path) ->
     assert "penstock late reprocess hours" in result.stderr
 
 
+def test_rows_of_sessions_are_not_said_to_go_back(project: Path) -> None:
+    table = StorageLayout(str(project / ".penstock")).table(Identifier("shop", "sessions"))
+    write_deltalake(table, pa.table({"hour": [1]}))
+    session = {"start": NOON, "end": NOON + timedelta(minutes=5)}
+    write_deltalake(names.late_rows_path(table), pa.Table.from_pylist([_row(1) | {"session_window": session}]))
+    assert "reprocess" not in _show("sessions", str(project)).stderr
+
+
 @pytest.mark.parametrize("name", ["nothing", "visits"])
 def test_a_table_without_late_rows_is_named_with_those_that_have_some(project: Path, name: str) -> None:
     [error] = json.loads(_show(name, str(project), "--json", code=2).stdout)["errors"]
