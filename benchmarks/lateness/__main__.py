@@ -1,9 +1,10 @@
 """Times what counting lateness costs: `python -m benchmarks.lateness [--rows N] [--late SHARE…] [--format NAME…]`.
 
 Windows of a minute over files, with each value of `pipelines.watermark.lateness`. Three pipelines run in one session,
-one batch each in turn, so that a slow moment of the machine meets all of them. They are past the first batches, which
-are all samples, and have as many turns as it takes until one batch is a sample: their sums have the cost of sampling
-in proportion. No row is dropped; late ones are two minutes late. The time is that of the flow's batches with rows.
+one batch each in turn, so that a slow moment of the machine meets all of them. They are past the first batches, of
+which more are samples, and have as many turns as it takes until one batch is a sample: their sums have the cost of
+sampling in proportion. No row is dropped; late ones are two minutes late. The time is that of the flow's batches with
+rows.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ optimizer finds nothing left to compute.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,9 +27,11 @@ from penstock.spark.running_batch import RunningBatch
 _METRIC: Final = "penstock:lateness"
 _ROWS, _WINDOW, _LATE, _TIMELESS = "rows", "window", "late", "timeless"
 SAMPLED_BATCHES: Final = 17
-"""One of so many batches is a sample, and so are the first ones. A prime, so that what repeats by the hour or the day
-comes in another place of each turn.
+"""One of so many batches is a sample. A prime, so that what repeats by the hour or the day comes in another place of
+each turn.
 """
+FIRST_SAMPLES: Final = (1, 2, 4, 8, 16)
+"""Samples as well, so that there is something to say soon. Nothing is late in the very first batch."""
 _HARMLESS: Final = frozenset(
     {"Project", "SubqueryAlias", "View", "ResolvedHint", "RebalancePartitions", "CollectMetrics", "EventTimeWatermark"}
 )
@@ -92,7 +96,8 @@ def measure_lateness(
     deciding, window = _micros(place.deciding, place.kind)
     counts = batch.watermark_ms > sf.lit(unknown_up_to_ms)
     if not each_batch:
-        counts &= (batch.number < SAMPLED_BATCHES) | (batch.number % SAMPLED_BATCHES == 0)
+        often = (batch.number > 0) & (batch.number % SAMPLED_BATCHES == 0)
+        counts &= functools.reduce(operator.or_, (batch.number == first for first in FIRST_SAMPLES), often)
     newest = sf.when(batch.watermark_ms > 0, (batch.watermark_ms + delay_ms) * 1000)
     interval = _jvm.binary_search(frame.sparkSession, [delay * 1000 for delay in delays_ms], newest - deciding)
     late = sf.when(deciding <= newest, interval)

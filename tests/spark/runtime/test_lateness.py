@@ -164,6 +164,7 @@ def test_unless_told_it_counts_in_samples_and_a_checkpoint_goes_on_with_and_with
     project: PipelineProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.spark.lateness.SAMPLED_BATCHES", 3)
+    monkeypatch.setattr("penstock.spark.lateness.FIRST_SAMPLES", (2,))
     tails = Mock(wraps=tail_events)
     monkeypatch.setattr("penstock.runtime.streaming_flow.tail_events", tails)
     never, sample = 'spark_conf={"pipelines.watermark.lateness": "false"}', ""
@@ -223,5 +224,5 @@ def test_the_pipeline_of_the_page(project: PipelineProject) -> None:
     lines = [line.split() for line in shown.stdout.splitlines()]
     assert any(line[:3] == ["1", "hour", "1"] and line[-1] == "current" for line in lines), shown.stdout
     assert any(line[:3] == ["4", "hours", "0"] for line in lines), shown.stdout
-    assert "6 rows measured in 4 batches." in shown.stderr
+    assert "3 rows measured, in 2 of 4 batches: 3 of 6 rows read." in shown.stderr
     assert len(read_table(project.path("revenue__late"))) == 1
