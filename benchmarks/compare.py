@@ -132,6 +132,19 @@ def _megabytes_table(runs: list[dict[str, Any]]) -> str:
     return _markdown(["what", "seconds", "MB/s", "at least", "met"], rows)
 
 
+def _goals_table(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["what"],
+            f"{run['value']:,} {run['unit']}".strip(),
+            "" if run["goal"] is None else f"{run['goal']:,} {run['unit']}".strip(),
+            "" if run["goal"] is None else ("yes" if run["value"] <= run["goal"] else "no"),
+        ]
+        for run in runs
+    ]
+    return _markdown(["what", "value", "at most", "met"], rows)
+
+
 def _is_met(run: dict[str, Any]) -> bool:
     quick = run["rows_per_second"] >= (run["goal_rows_per_second"] or 0)
     return bool(quick and (run["goal"] is None or run["ratio"] <= run["goal"]))
@@ -204,6 +217,7 @@ def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 _TABLES = {
     "cdc": _changes_table,
+    "dashboard": _goals_table,
     "expectations": _ratio_table,
     "jdbc": _throughput_table,
     "kafka": _latency_table,

@@ -24,6 +24,7 @@ _QUICK = {
     "stateful": ["--rows", "20000", "--repeat", "1"],
     "kafka": ["--seconds", "60", "--backlog", "50000"],
     "kinesis": ["--megabytes", "5", "--shards", "2"],
+    "dashboard": ["--megabytes", "20", "--viewers", "20", "--seconds", "3"],
     "lateness": ["--rows", "20000", "--repeat", "1"],
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -41,20 +42,31 @@ def ui(
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="A name under which it may be asked for; may be repeated."),
     ] = None,
+    allow_actions: Annotated[
+        bool, typer.Option("--allow-actions", help="Let pages stop and start runs; needs a token.")
+    ] = False,
     environment: Environment = None,
     pipeline: Pipeline = None,
     storage: StorageUri = None,
 ) -> None:
     """Serve the dashboard: problems, lineage with live numbers, flows, rows, updates, events. Ctrl-C ends it.
 
-    It reads the event log and the tables only, so it cannot disturb a run, and it starts no JVM.
+    It reads the event log and the tables only, so it cannot disturb a run, and it starts no JVM; what --allow-actions
+    lets its pages do is noted in the event log.
     """
     from penstock.dashboard.access import access_for
     from penstock.dashboard.server import serve
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
+    given = (("--env", environment), ("--pipeline", pipeline), ("--storage", storage))
+    options = [word for option, value in given if value is not None for word in (option, value)]
     access = access_for(
-        host, token_file=token_file, certificate=certificate, key=key, allowed_hosts=allowed_hosts or ()
+        host,
+        token_file=token_file,
+        certificate=certificate,
+        key=key,
+        allowed_hosts=allowed_hosts or (),
+        run_command=[sys.executable, "-m", "penstock.cli", "run", str(directory), *options] if allow_actions else None,
     )
     try:
         serve(

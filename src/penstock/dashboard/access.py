@@ -10,14 +10,14 @@ import socket
 import ssl
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from penstock.errors import ConfigError
 
 SHORTEST_TOKEN: Final = 16
 SESSION_SECONDS: Final = 12 * 3600
-_TOKEN_VARIABLE: Final = "PENSTOCK_UI_TOKEN"  # noqa: S105 - a name, not a token
+TOKEN_VARIABLE: Final = "PENSTOCK_UI_TOKEN"  # noqa: S105 - a name, not a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,20 @@ class Access:
         hosts: names besides those of this machine for itself under which it may be asked for, in lower case.
         token: what a reader has to know; None asks for nothing.
         certificate, key: files for TLS; None for plain HTTP.
-        actions: whether pages may stop and start runs.
+        run_command: the command line of `penstock run`, with which pages may start runs, and may stop them; None
+            lets pages change nothing.
     """
 
     hosts: frozenset[str] = frozenset()
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     certificate: str | None = None
     key: str | None = None
-    actions: bool = False
+    run_command: tuple[str, ...] | None = None
+
+    @property
+    def actions(self) -> bool:
+        """Whether pages may stop and start runs."""
+        return self.run_command is not None
 
     @property
     def secure(self) -> bool:
@@ -79,12 +85,13 @@ def access_for(
     certificate: str | None = None,
     key: str | None = None,
     allowed_hosts: Sequence[str] = (),
-    actions: bool = False,
+    run_command: Sequence[str] | None = None,
 ) -> Access:
     """Returns the rules for a dashboard that listens on `host`.
 
     The token is the first line of `token_file`, else the environment variable PENSTOCK_UI_TOKEN. An address that other
-    machines can reach needs the token and TLS.
+    machines can reach needs the token and TLS. With `run_command`, the command line of `penstock run`, pages may stop
+    and start runs, which needs a token as well: other users of this machine reach loopback addresses too.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_OPTION_INVALID.
@@ -94,6 +101,8 @@ def access_for(
         raise _invalid("--tls-cert" if certificate is None else "--tls-key", "one of the two files is missing")
     if certificate is not None:
         _check_certificate(certificate, str(key))
+    if run_command is not None and token is None:
+        raise _invalid("--allow-actions", "it needs a token, see --token-file")
     missing = [words for words, given in (("a token", token), ("TLS", certificate)) if given is None]
     if not is_loopback(host) and missing:
         raise ConfigError(
@@ -101,7 +110,7 @@ def access_for(
         )
     named = {socket.gethostname(), *allowed_hosts, *([] if _is_any(host) else [host])}
     hosts = frozenset() if is_loopback(host) and not allowed_hosts else frozenset(_bare(name) for name in named)
-    return Access(hosts, token, certificate, key, actions)
+    return Access(hosts, token, certificate, key, None if run_command is None else tuple(run_command))
 
 
 def is_loopback(host: str) -> bool:
@@ -116,8 +125,8 @@ def is_loopback(host: str) -> bool:
 
 def _token(file: str | None) -> str | None:
     if file is None:
-        token = os.environ.get(_TOKEN_VARIABLE)
-        source = _TOKEN_VARIABLE
+        token = os.environ.get(TOKEN_VARIABLE)
+        source = TOKEN_VARIABLE
     else:
         source = "--token-file"
         try:

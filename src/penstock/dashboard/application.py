@@ -14,13 +14,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from penstock.dashboard.access import Access
+from penstock.dashboard.actions import Actions
 from penstock.dashboard.live_log import LiveLog
 from penstock.dashboard.pages import figures, stored
+from penstock.dashboard.pages.acting import act
 from penstock.dashboard.pages.dataset import dataset
 from penstock.dashboard.pages.events import events
 from penstock.dashboard.pages.flow import flow
@@ -39,7 +41,12 @@ def create_application(log: LiveLog, access: Access = Access()) -> ASGIApp:  # n
     """Returns the guarded ASGI application over one event log; what may read the log runs in worker threads."""
     site = Site(log, actions=access.actions)
     live = _Live(log)
+    acting: list[BaseRoute] = []
+    if access.run_command is not None:
+        actions = Actions(log.storage, access.run_command)
+        acting.append(Route("/actions/{action}", partial(act, site, actions), methods=["POST"]))
     routes = [
+        *acting,
         Route("/", site.shows(overview)),
         Route("/datasets/{name:path}", site.shows(dataset)),
         Route("/flows/{name:path}", site.shows(flow)),

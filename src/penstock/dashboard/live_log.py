@@ -11,16 +11,21 @@ from typing import Any, Final
 from penstock.dashboard.projections import Projections
 from penstock.errors import PenstockError
 from penstock.events import EventReader
+from penstock.events.reader import newest_update_events
 from penstock.observe.lineage import Lineage
 from penstock.observe.problems import Problem, find_problems
 from penstock.observe.status import PipelineStatus
 from penstock.storage import is_locked
 
 _FRESH_SECONDS = 0.2
-_LOOK_SECONDS: Final = 0.2
+_LOOK_SECONDS: Final = 0.1
 """How long one look may read: a page does not wait for the whole of a long log."""
 
 _EVENTS_AT_ONCE: Final = 1000
+_LONG_LOG: Final = 8 << 20
+"""From so many bytes on the newest events are looked at before the whole log is read."""
+
+_FIRST, _LAST, _OUTLOOK_SECONDS = 5000, 1000, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,8 @@ class Snapshot:
     """What one page is made of; `projections` may be asked under `LiveLog.lock` only.
 
     `problem` is `{condition, message, fix}` when the storage cannot be read at the moment; the
-    rest is then as of the last time that it could. `read` is the part of the log that was read, 1 when it is all.
+    rest is then as of the last time that it could. `read` is the part of the log that was read, 1 when it is all;
+    before, states are those of the newest events, and sums over all time are not complete.
     """
 
     version: str
@@ -46,7 +52,7 @@ class LiveLog:
 
     The log may be missing, empty, cut short, deleted and started anew, or hold lines of a newer
     version. A storage that cannot be read is a fact for the page, not an error. A long log is read
-    in pieces, each byte once; meanwhile the pages show what is known so far.
+    in pieces, each byte once; meanwhile the pages show what its newest events tell.
 
     Raises:
         ConfigError: the storage's URI has a scheme that this installation cannot read.
@@ -57,7 +63,9 @@ class LiveLog:
         self.closed = False
         self._reader = EventReader(storage_uri)
         self.storage = self._reader.storage.uri
-        self.projections = Projections()
+        self._whole = Projections()
+        self._outlook: Projections | None = None
+        self._outlook_at = 0.0
         self._generation = 0
         self._epoch = 0
         self._changes = 0
@@ -67,12 +75,16 @@ class LiveLog:
         self._looked = -1.0
         self._snapshot: Snapshot | None = None
 
+    @property
+    def projections(self) -> Projections:
+        """What the pages show; ask under `lock`."""
+        return self._outlook or self._whole
+
     def snapshot(self) -> Snapshot:
         """Returns the state as of now; cheap when nothing changed."""
         with self.lock:
             if time.monotonic() - self._looked >= _FRESH_SECONDS:
                 self._refresh()
-                self._looked = time.monotonic()
             if self._snapshot is None or self._snapshot.version != self._version:
                 self._snapshot = self._take()
             return self._snapshot
@@ -80,9 +92,10 @@ class LiveLog:
     def read_ahead(self) -> None:
         """Reads until the end of the log or `close`, letting pages in between; for a thread of its own."""
         while not self.closed:
-            self.snapshot()
-            if not self._behind:
-                return
+            with self.lock:
+                self._refresh()
+                if not self._behind:
+                    return
             time.sleep(0.01)
 
     def close(self) -> None:
@@ -95,7 +108,8 @@ class LiveLog:
 
     def _take(self) -> Snapshot:
         # of a log that is read half, nobody knows yet what became of the update
-        status = self.projections.status.status(writer_alive=None if self._behind else self._writer_alive)
+        half = self._behind and self._outlook is None
+        status = self.projections.status.status(writer_alive=None if half else self._writer_alive)
         lineage = self.projections.lineage.lineage()
         return Snapshot(
             version=self._version,
@@ -109,6 +123,10 @@ class LiveLog:
         )
 
     def _refresh(self) -> None:
+        self._look()
+        self._looked = time.monotonic()
+
+    def _look(self) -> None:
         try:
             alive = is_locked(self._reader.storage)  # asked first: a run that ends in between wrote its end before
             changed = self._read()
@@ -129,14 +147,28 @@ class LiveLog:
         while True:
             events = self._reader.poll(limit=_EVENTS_AT_ONCE)
             if self._reader.generation != self._generation:
-                self.projections, self._generation = Projections(), self._reader.generation
+                self._whole, self._generation = Projections(), self._reader.generation
                 self._epoch += 1
             for event in events:
-                self.projections.apply(event)
+                self._whole.apply(event)
             changed = changed or bool(events)
             self._behind = len(events) == _EVENTS_AT_ONCE
+            self._look_ahead()
             if not self._behind or time.monotonic() >= until:
                 return changed or was_behind
+
+    def _look_ahead(self) -> None:
+        """Shows the newest events while a long log is read, and the whole log when it is."""
+        if not self._behind or self._reader.bytes_total < _LONG_LOG:
+            if self._outlook is not None:
+                self._outlook = None
+                self._epoch += 1  # the charts have seen a part only
+        elif self._outlook is None or time.monotonic() - self._outlook_at > _OUTLOOK_SECONDS:
+            outlook = Projections()
+            for event in newest_update_events(self.storage, first=_FIRST, last=_LAST):
+                outlook.apply(event)
+            self._outlook, self._outlook_at = outlook, time.monotonic()
+            self._epoch += 1
 
     def _fail(self, problem: Mapping[str, Any]) -> None:
         """What was read stays; a poll that failed has taken nothing, and the next one goes on."""

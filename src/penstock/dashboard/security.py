@@ -33,7 +33,7 @@ _HEADERS: Final = {
 _LOGIN: Final = "/login"
 _ACTIONS: Final = "/actions/"
 _STATIC: Final = "/static/"
-_LONGEST_BODY: Final = 4096
+LONGEST_BODY: Final = 4096
 _WRONG_TOKENS: Final = 10  # a minute, of everybody together
 _WRONG_PAUSE: Final = 1.0
 
@@ -162,12 +162,12 @@ def _cookie(header: str) -> str:
 async def _body(receive: Receive) -> bytes:
     """The request's body, cut off where no token can go on."""
     body = b""
-    while len(body) <= _LONGEST_BODY:
+    while len(body) <= LONGEST_BODY:
         message = await receive()
         body += message.get("body", b"")
         if not message.get("more_body"):
             break
-    return body[:_LONGEST_BODY]
+    return body[:LONGEST_BODY]
 
 
 def _login_page(said: str, status: int = 200) -> Response:

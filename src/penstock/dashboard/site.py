@@ -15,7 +15,7 @@ from penstock.dashboard.rendering import dataset_path, render
 from penstock.dashboard.stored_tables import StoredTables
 from penstock.errors import did_you_mean
 
-_CACHED_BYTES: Final = 16 << 20
+_CACHED_BYTES: Final = 8 << 20
 _CACHED_PAGES: Final = 200
 _MANY: Final = 150
 """From so many datasets on a page is fetched again at most every two seconds: it is big."""
@@ -100,7 +100,7 @@ class Site:
 
 
 def missing_page(
-    heading: str, explanation: str, *, link: str = "/", words: str = "To the overview", command: str
+    heading: str, explanation: str, *, link: str = "/", words: str = "To the overview", command: str, status: int = 404
 ) -> Page:
     """Returns the page that says that there is no such thing, where to go, and what to type."""
     context = {
@@ -110,7 +110,7 @@ def missing_page(
         "link_words": words,
         "command": command,
     }
-    return Page("failure.html", status=404, context=context)
+    return Page("failure.html", status=status, context=context)
 
 
 def unknown_dataset(snapshot: Snapshot, name: str) -> Page:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping
 from typing import Any, Final
+
+from penstock.dashboard.access import TOKEN_VARIABLE
 
 _SECONDS: Final = 30
 _AT_ONCE: Final = 2
@@ -43,7 +46,9 @@ def _ask(question: str) -> Mapping[str, Any]:
     # -P: a folder that happens to hold a `penstock.py` is not what runs
     command = [sys.executable, "-P", "-m", "penstock.dashboard.table_reader"]
     try:
-        done = subprocess.run(command, input=question.encode(), capture_output=True, timeout=_SECONDS, check=True)
+        done = subprocess.run(
+            command, input=question.encode(), capture_output=True, timeout=_SECONDS, check=True, env=_environment()
+        )
         answer: Mapping[str, Any] = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         return _failed(
@@ -52,6 +57,11 @@ def _ask(question: str) -> Mapping[str, Any]:
     except (OSError, subprocess.CalledProcessError, ValueError):
         return _failed("The table could not be read.", "penstock show tells more.")
     return {**_NOTHING, **answer}
+
+
+def _environment() -> dict[str, str]:
+    """What the storage may need, such as an object store's keys, and not the dashboard's token."""
+    return {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
 
 
 def _failed(message: str, fix: str) -> Mapping[str, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator
+from itertools import islice, takewhile
 from typing import Final
 
 from penstock.events.codec import NO_DATASET, line_end
 from penstock.events.segments import last_events, list_segments, read_lines, try_decode
-from penstock.events.types import Event, EventType
+from penstock.events.types import Event, EventType, Level
 from penstock.storage import Storage
 
 RECENT: Final = 2000  # events, which are read in milliseconds
@@ -54,6 +55,27 @@ def tail_events(storage_uri: str, count: int = RECENT) -> list[Event]:
             break
         newest_first.extend(reversed(last_events(storage, segment.uri, count - len(newest_first))))
     return newest_first[::-1]
+
+
+def newest_update_events(storage_uri: str, *, first: int, last: int) -> list[Event]:
+    """Returns what the newest update began with, which defines its datasets, and the `last` events of the log.
+
+    The beginning ends with the first numbers of a batch, or after `first` events. They come in the order of the log,
+    each once; what is in between is not read.
+    """
+    storage = Storage(storage_uri)
+    segments = list_segments(storage)
+    opening: list[Event] = []
+    if segments:
+        ordinal = segments[-1][0][0]
+        uri = next(segment.uri for key, segment in segments if key[0] == ordinal)
+        lines = (try_decode(line) for line, _ in read_lines(storage, uri))
+        known = takewhile(lambda event: event.level is not Level.METRICS, (each for each in lines if each is not None))
+        opening = list(islice(known, first))
+    tail = tail_events(storage_uri, last)
+    after = opening[-1].sequence if opening else -1
+    before = [event for event in tail if opening and event.sequence < opening[0].sequence]
+    return [*before, *opening, *(event for event in tail if event.sequence > after)]
 
 
 class EventReader:

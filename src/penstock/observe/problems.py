@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final
 
+from penstock.events.alerts import Alert
 from penstock.events.types import FlowStatus
 from penstock.observe.lineage import Lineage
 from penstock.observe.numbers import duration_ms
@@ -68,7 +69,7 @@ def find_problems(
     status: PipelineStatus, lineage: Lineage, throughput: Iterable[FlowThroughput] = ()
 ) -> tuple[Problem, ...]:
     """Returns what is wrong as of `status`; of a flow that falls behind, only while its update runs."""
-    found = [*_of_update(status)]
+    found = [*_of_update(status), *(_of_alert(alert) for alert in status.alerts)]
     after = _Downstream(lineage)
     for dataset in status.datasets:
         found.extend(_of_dataset(dataset, after))
@@ -113,6 +114,16 @@ def _of_dataset(dataset: DatasetStatus, after: _Downstream) -> Iterator[Problem]
             evidence=Evidence.LATE_ROWS if dataset.late else None,
             commands=(f"penstock watermark {dataset.name}",),
         )
+
+
+def _of_alert(alert: Alert) -> Problem:
+    return _problem(
+        alert.error,
+        severity=Severity.WARNING,
+        dataset=alert.dataset,
+        since=alert.since,
+        commands=("penstock alerts check",),
+    )
 
 
 def _behind(flow: FlowThroughput) -> Problem:

@@ -11,7 +11,7 @@ from typing import Final
 from penstock.events import Event, ExpectationCount
 from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 
-_KEPT: Final = 500
+_KEPT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ExpectationQuality:
 
     `passed` and `failed` cover the same batches as the dataset's `rows` in `DatasetStatus`.
     `first_failure_at` and `last_failure_at` are the times of batches with failures among them.
-    `points` are the newest 500 batches per flow, oldest first.
+    `points` are the newest 200 batches per flow, oldest first.
     """
 
     dataset: str

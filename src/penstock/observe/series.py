@@ -15,7 +15,7 @@ from penstock.events.types import BatchProgress, Event
 CAPACITY: Final = 2000
 """Batches that are kept of each flow; older ones stay in the log only."""
 
-TOTAL: Final = 200_000
+TOTAL: Final = 100_000
 """Batches that are kept of all flows together: with many flows, each keeps fewer than CAPACITY."""
 
 _LEAST: Final = 100

@@ -88,9 +88,8 @@ class UpdateHistory:
                 )
             case EventType.UPDATE_PROGRESS:
                 update = _progressed(update, event)
-        if fact is not None:
-            update = _moved(update, fact)
-        self._updates[update.id] = replace(update, last_event_at=event.timestamp)
+        moved = {} if fact is None else _moved(update, fact)
+        self._updates[update.id] = replace(update, last_event_at=event.timestamp, **moved)
 
     def _update_of(self, event: Event) -> UpdateStatus:
         known = self._updates.get(event.origin.update_id)
@@ -123,13 +122,12 @@ def _progressed(update: UpdateStatus, event: Event) -> UpdateStatus:
     )
 
 
-def _moved(update: UpdateStatus, fact: FlowFact) -> UpdateStatus:
+def _moved(update: UpdateStatus, fact: FlowFact) -> dict[str, Any]:
+    """The fields that a flow's progress changes."""
+    moved: dict[str, Any] = {}
     if fact.status is FlowStatus.FAILED and fact.flow not in update.failed_flows:
-        update = replace(update, failed_flows=(*update.failed_flows, fact.flow))
-    if fact.progress is None or fact.repeats:
-        return update
-    return replace(
-        update,
-        rows=update.rows + fact.progress.num_output_rows,
-        dropped=update.dropped + fact.progress.dropped_records,
-    )
+        moved["failed_flows"] = (*update.failed_flows, fact.flow)
+    if fact.progress is not None and not fact.repeats:
+        moved["rows"] = update.rows + fact.progress.num_output_rows
+        moved["dropped"] = update.dropped + fact.progress.dropped_records
+    return moved

@@ -86,7 +86,7 @@ def test_start_in_background_refuses_as_well(tmp_path: Path) -> None:
                                      {"token_file": "/nope"}])  # fmt: skip
 def test_options_that_cannot_be_used_are_refused(options: dict[str, str]) -> None:
     with pytest.raises(ConfigError) as caught:
-        access_for("127.0.0.1", **options)  # type: ignore[arg-type]
+        access_for("127.0.0.1", **options)
     assert caught.value.condition == "DASHBOARD_OPTION_INVALID"
 
 

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.recorded.build import RECORDED, recorded_orders
+from tests.recorded.build import RECORDED, SECOND_UPDATE, recorded_orders
 from tests.unit.dashboard.conftest import client_of
 
 from penstock.dashboard import live_log
 from penstock.dashboard.live_log import LiveLog
 from penstock.dashboard.rendering import render
-from penstock.events.reader import EventReader
+from penstock.events import Level, UpdateState
+from penstock.events.reader import EventReader, newest_update_events
+from penstock.observe.status import PipelineStatus
 
 
 @pytest.fixture
@@ -22,6 +24,12 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_log, "_EVENTS_AT_ONCE", 10)
     monkeypatch.setattr(live_log, "_LOOK_SECONDS", 0.0)
     monkeypatch.setattr(live_log, "_FRESH_SECONDS", 0.0)
+
+
+def whole_status() -> PipelineStatus:
+    log = LiveLog(str(RECORDED))
+    log.read_ahead()
+    return log.snapshot().status
 
 
 @pytest.mark.usefixtures("slow")
@@ -35,7 +43,7 @@ def test_pages_show_what_is_read_so_far(storage: str) -> None:
     log.read_ahead()
     last = log.snapshot()
     assert last.read == 1
-    assert last.status == LiveLog(str(RECORDED)).snapshot().status or last.status.update is not None
+    assert last.status == whole_status()
     assert last.version != first.version
 
 
@@ -103,3 +111,38 @@ def test_a_page_is_made_once_for_all_its_viewers(storage: str, monkeypatch: pyte
     monkeypatch.setattr(live_log, "_FRESH_SECONDS", 0.0)
     client.get("/problems")
     assert len(made) == 2
+
+
+@pytest.mark.usefixtures("slow")
+def test_of_a_long_log_the_newest_events_come_first(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded_orders(storage)
+    monkeypatch.setattr(live_log, "_LONG_LOG", 1000)
+    monkeypatch.setattr(live_log, "_FIRST", 20)
+    monkeypatch.setattr(live_log, "_LAST", 10)
+    log = LiveLog(storage)
+    first = log.snapshot()
+    assert first.read < 1
+    assert first.status.update is not None
+    assert first.status.update.id == SECOND_UPDATE
+    assert first.status.update.state is UpdateState.COMPLETED
+    assert len(first.status.datasets) == 5
+    rows = sum(dataset.rows or 0 for dataset in first.status.datasets)
+    log.read_ahead()
+    last = log.snapshot()
+    assert last.epoch > first.epoch  # so that charts ask for everything again
+    assert sum(dataset.rows or 0 for dataset in last.status.datasets) > rows
+    assert last.status == whole_status()
+
+
+def test_the_newest_events_are_each_there_once(storage: str) -> None:
+    recorded_orders(storage)
+    everything = EventReader(storage).poll()
+    newest = [event for event in everything if event.origin.update_id == SECOND_UPDATE]
+    defined = next(at for at, event in enumerate(newest) if event.level is Level.METRICS)
+    for first, last in ((5, 5), (20, 50), (500, 500), (0, 3), (3, 0)):
+        found = newest_update_events(storage, first=first, last=last)
+        sequences = [event.sequence for event in found]
+        assert sequences == sorted(set(sequences))
+        assert {event.sequence for event in newest[: min(first, defined)]} <= set(sequences)
+        assert {event.sequence for event in everything[len(everything) - last :]} <= set(sequences)
+    assert newest_update_events(storage + "x", first=5, last=5) == []

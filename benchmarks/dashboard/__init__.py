@@ -1,0 +1,1 @@
+"""How quickly the dashboard shows what is in a long event log."""

@@ -1,0 +1,55 @@
+"""`POST /actions/stop` and `/actions/refresh`: only with `--allow-actions`, only from the dashboard's own pages."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from penstock.dashboard.actions import Actions
+from penstock.dashboard.rendering import dataset_path
+from penstock.dashboard.security import LONGEST_BODY
+from penstock.dashboard.site import Site, missing_page
+from penstock.errors import PenstockError
+
+
+async def act(site: Site, actions: Actions, request: Request) -> Response:
+    """Does one thing and leads back to the page it was asked from; 409 with the reason when it is not possible."""
+    form = await _form(request)
+    return await run_in_threadpool(_act, site, actions, request, form)
+
+
+def _act(site: Site, actions: Actions, request: Request, form: dict[str, list[str]]) -> Response:
+    snapshot = site.log.snapshot()
+    update, asked_from = snapshot.status.update, request.client.host if request.client else "unknown"
+    pipeline = update.pipeline if update else ""
+    asked = form.get("dataset", [""])[0]
+    dataset = snapshot.status.dataset(asked)
+    if asked and dataset is None:
+        raise HTTPException(404)
+    name = None if dataset is None else dataset.name
+    try:
+        match request.path_params["action"]:
+            case "stop":
+                actions.stop(pipeline, asked_from=asked_from)
+            case "refresh":
+                full = form.get("full", [""])[0] == "yes" and name is not None
+                actions.refresh(pipeline, name, full=full, asked_from=asked_from)
+            case _:
+                raise HTTPException(404)
+    except PenstockError as error:
+        page = missing_page(error.message, error.fix or "", command="penstock status", status=409)
+        return site.answer(page, snapshot)
+    return RedirectResponse("/" if name is None else dataset_path(name), 303)
+
+
+async def _form(request: Request) -> dict[str, list[str]]:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LONGEST_BODY:
+            raise HTTPException(413)
+    return parse_qs(body.decode("utf-8", "replace"))
