@@ -134,10 +134,11 @@ def test_types(sinks: PipelineProject, postgres: PostgresServer) -> None:
         "ratio": 0.5,
     }
     sinks.arrive("a", [full, {"id": other}])
+    time_zone = str(sinks.spark.conf.get("spark.sql.session.timeZone"))
     try:
         update = sinks.run()
     finally:
-        sinks.spark.conf.unset("spark.sql.session.timeZone")
+        sinks.spark.conf.set("spark.sql.session.timeZone", time_zone)
     assert update.errors == ()
     [typed, empty] = postgres.rows("SELECT * FROM shop.typed ORDER BY yes NULLS LAST")
     noon = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
