@@ -126,8 +126,9 @@ def test_problems_and_events_are_found(page: Page, storage: str) -> None:
 
 
 def test_checks_come_by_themselves(page: Page, storage: str, dashboard: Dashboard) -> None:
-    recorded_checkpoints(Path(storage))
     page.goto("/checks")
+    expect(page.get_by_text("No update yet")).to_be_visible()
+    recorded_checkpoints(Path(storage))
     expect(page.get_by_role("heading", name="Nothing wrong")).to_be_visible()
 
 

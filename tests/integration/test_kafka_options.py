@@ -114,6 +114,7 @@ def test_each_option_does_what_it_says(tmp_path: Path, kafka: KafkaBroker) -> No
         "rows": 0,
         "files": None,
         "bytes": None,
+        "milliseconds": None,
         "partitions": {"numbers": {"0": 0, "1": 0, "2": 0}},
     }
     assert set(lag["by_assign"]["partitions"]["numbers"]) == {"0", "2"}

@@ -84,7 +84,8 @@ class LiveLog:
         """Returns the state as of now; cheap when nothing changed."""
         with self.lock:
             if time.monotonic() - self._looked >= _FRESH_SECONDS:
-                self._refresh()
+                self._look()
+                self._looked = time.monotonic()
             if self._snapshot is None or self._snapshot.version != self._version:
                 self._snapshot = self._take()
             return self._snapshot
@@ -93,7 +94,7 @@ class LiveLog:
         """Reads until the end of the log or `close`, letting pages in between; for a thread of its own."""
         while not self.closed:
             with self.lock:
-                self._refresh()
+                self._look()
                 if not self._behind:
                     return
             time.sleep(0.01)
@@ -121,10 +122,6 @@ class LiveLog:
             skipped=self.projections.damaged + self._reader.skipped,
             read=self._reader.bytes_read / self._reader.bytes_total if self._behind else 1.0,
         )
-
-    def _refresh(self) -> None:
-        self._look()
-        self._looked = time.monotonic()
 
     def _look(self) -> None:
         try:
