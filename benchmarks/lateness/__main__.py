@@ -79,13 +79,13 @@ def main() -> int:
 
     given = _arguments()
     runs: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="lateness-", dir=given.work) as folder:
+    with tempfile.TemporaryDirectory(prefix="lateness-", dir=given.work, ignore_cleanup_errors=True) as folder:
         spark = start_session(SessionConfig("lateness", python_roots=(Path(folder),)))
         for source in given.format:
             for late in given.late:
                 place = Path(folder) / f"{source}-{late}"
                 runs += _compared(place, spark, rows=given.rows, late=late, source=source)
-                shutil.rmtree(place)
+                shutil.rmtree(place, ignore_errors=True)  # the state store may still tidy up
         stop_session(spark)
     publish("lateness", {"rows": given.rows, "turns": _TURNS}, runs, given.results)
     return 0
