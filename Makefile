@@ -58,8 +58,8 @@ test-spark: setup ## Tests on one local Spark session (FULL=1 for all)
 test-integration: setup ## Tests against real servers that they start on loopback (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/integration $(SELECTED) $(ARGS)
 
-test-browser: $(STAMP) ## Tests of the dashboard in Chromium
-	@$(BIN)/python -m pytest -q tests/browser $(ARGS)
+test-browser: $(STAMP) ## Tests of the dashboard in Chromium (FULL=1 for all)
+	@$(BIN)/python -m pytest -q tests/browser $(SELECTED) $(ARGS)
 
 test-faults: setup ## Kill -9 and broken disks, the reduced set (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/faults $(SELECTED) $(ARGS)

@@ -121,3 +121,4 @@ class Courier:
             self._failing = True
             told = failure(self._destination, error, self._redacted)
             self._outbox.failed(self._destination.name, self._outbox.untold(self._destination.name), told)
+            self._done.set()  # who waits for it to end need not wait for more tries
