@@ -16,6 +16,7 @@ import pytest
 
 from penstock.declare import SPELLINGS
 from penstock.errors import conditions
+from penstock.spark.sources.auto_loader import option_names as auto_loader
 from penstock.spark.sources.event_hubs import options as event_hubs
 from penstock.spark.sources.kafka import options as kafka
 from penstock.spark.sources.kinesis import option_names as kinesis
@@ -89,6 +90,7 @@ def test_every_name_and_parameter_of_the_spellings_has_a_row(tool: ModuleType) -
 @pytest.mark.parametrize(
     ("section", "options"),
     [
+        ("Auto Loader: options", (*auto_loader.SUPPORTED, *auto_loader.WITHOUT_EFFECT, *auto_loader.REFUSED)),
         ("Kafka", (*kafka.OPTIONS, *kafka.REFUSED)),
         ("Kinesis", (*kinesis.SUPPORTED, *kinesis.WITHOUT_EFFECT, *kinesis.REFUSED)),
         ("Event Hubs", (*event_hubs.OPTIONS, *event_hubs.SHARED, *event_hubs.WITHOUT_EFFECT, *event_hubs.REFUSED)),
@@ -97,9 +99,20 @@ def test_every_name_and_parameter_of_the_spellings_has_a_row(tool: ModuleType) -
 def test_every_option_of_a_source_has_a_row(tool: ModuleType, section: str, options: tuple[str, ...]) -> None:
     rows = {name: row for row in tool.sections()[section] for name in row.name.split(", ")}
     assert [option for option in options if option not in rows] == []
-    refused = {name for name, row in rows.items() if row.condition == "SOURCE_OPTION_REFUSED"}
-    never = {*kafka.REFUSED, *event_hubs.REFUSED, *kinesis.REFUSED}
+    refusals = {"AUTO_LOADER_UNSUPPORTED_OPTION", "SOURCE_OPTION_REFUSED"}
+    refused = {name for name, row in rows.items() if row.condition in refusals}
+    never = {*auto_loader.REFUSED, *kafka.REFUSED, *event_hubs.REFUSED, *kinesis.REFUSED}
     assert refused == {option for option in options if option in never}
+
+
+def test_every_option_of_auto_loader_stands_in_its_page(tool: ModuleType) -> None:
+    rows = {name: row for row in tool.sections()["Auto Loader: options"] for name in row.name.split(", ")}
+    assert [name for name in auto_loader.SUPPORTED if rows[name].no_effect] == []
+    assert [name for name in auto_loader.WITHOUT_EFFECT if not rows[name].no_effect] == []
+    page = (ROOT / "docs/how-to/auto-loader.md").read_text(encoding="utf-8")
+    every = (*auto_loader.SUPPORTED, *auto_loader.WITHOUT_EFFECT, *auto_loader.REFUSED)
+    named = [name for name in every if name.removeprefix(auto_loader.PREFIX).rpartition(".")[2] not in page]
+    assert named == []
 
 
 def test_every_option_of_kinesis_stands_in_its_page(tool: ModuleType) -> None:

@@ -26,22 +26,24 @@ def sql(
 ) -> None:
     """Query the pipeline's tables with Spark SQL.
 
-    The view event_log is the event log, and cloud_files_state tells what became of each source file. All rows of the
-    result are printed, so put a LIMIT on a query over a large table.
+    The view event_log is the event log. The view cloud_files_state tells what became of each source file, and
+    cloud_files_state(TABLE(name)) of those of one table. All rows of the result are printed, so put a LIMIT on a
+    query over a large table.
     """
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     enter(config)
-    from penstock.events.reader import read_events
-    from penstock.observe.checkpoints.inventory import Inventory
-    from penstock.observe.source_files import SOURCE_FILE_COLUMNS, source_files
-    from penstock.runtime.query import View, run_sql
+    from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
+    from penstock.runtime.query import run_sql
 
-    def files() -> list[tuple[object, ...]]:
-        return list(source_files(Inventory(config.storage, read_events(config.storage))))
-
+    files = FileState(config)
     progress_lines()("Starting Spark …")
     with only_results_on_stdout():
-        columns, rows = run_sql(config, statement, views={"cloud_files_state": View(SOURCE_FILE_COLUMNS, files)})
+        columns, rows = run_sql(
+            config,
+            statement,
+            views={CLOUD_FILES_STATE: files.view()},
+            functions={CLOUD_FILES_STATE: files.function()},
+        )
     print_rows(columns, rows, as_json=as_json)
     if not as_json:
         note(plural(len(rows), "row"))

@@ -4,105 +4,167 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
+from penstock.errors import ConfigError
+from penstock.graph.identifier import Identifier
 from penstock.observe.checkpoints.inventory import Inventory, StoredCheckpoint
-from penstock.storage import Storage
+from penstock.storage import Storage, StoredFile
 from penstock.storage.checkpoint import (
+    BatchOfFiles,
+    CheckpointFolder,
     DamagedFile,
     PlannedFile,
     UnknownVersion,
-    commit_times,
+    batches_of_files,
     committed_step,
     file_steps,
     files_of_steps,
     newest_offsets,
 )
 
-SOURCE_FILE_COLUMNS: Final = (
-    "dataset STRING, flow_name STRING, source_id STRING, path STRING, create_time TIMESTAMP, discovery_time TIMESTAMP, "
-    "commit_time TIMESTAMP, archive_mode STRING, move_location STRING, ingestion_state STRING"
+FILE_STATE_COLUMNS: Final = (
+    "path STRING, size BIGINT, create_time TIMESTAMP, discovery_time TIMESTAMP, processed_time TIMESTAMP, "
+    "commit_time TIMESTAMP, archive_time TIMESTAMP, archive_mode STRING, move_location STRING, source_id STRING, "
+    "flow_name STRING, ingestion_state STRING"
 )
-"""The columns of `source_files`, as DDL; names are those of Databricks."""
+"""The columns of a file, as DDL; they are those of Databricks."""
+
+SOURCE_FILE_COLUMNS: Final = f"dataset STRING, {FILE_STATE_COLUMNS}"
+"""The columns of `source_files`, as DDL."""
 
 _CLEANED: Final = "_cleaned_files"
 
+Row = tuple[object, ...]
 
-def source_files(inventory: Inventory) -> Iterator[tuple[object, ...]]:
+
+def source_files(inventory: Inventory) -> Iterator[Row]:
     """Yields a row of `SOURCE_FILE_COLUMNS` for each file that a checkpoint in use knows, in the order of reading.
 
-    A time is None when nothing tells it any more: Spark keeps the last hundred commits.
+    A value is None when nothing tells it any more: Spark keeps the last hundred commits, and the size is that of the
+    file itself, as long as it is there and the same. Nothing tells when a file was archived.
     """
     for checkpoint in inventory.checkpoints:
         if checkpoint.in_use:
-            for source in file_steps(newest_offsets(checkpoint.folder.uri)):
-                yield from _Source.of(inventory, checkpoint, source).rows()
+            for row in _rows_of(inventory, checkpoint):
+                yield (str(checkpoint.dataset), *row)
+
+
+def files_of_table(inventory: Inventory, name: str, default_schema: str) -> Iterator[Row]:
+    """Yields the rows, without the dataset, of the flows into a table.
+
+    Raises:
+        ConfigError: CHECKPOINT_NOT_FOUND.
+    """
+    table = Identifier.parse(name, default_schema=default_schema)
+    found = [each for each in inventory.checkpoints if each.in_use and each.dataset == table]
+    if not found:
+        raise inventory.not_found(str(table))
+    return (row for checkpoint in found for row in _rows_of(inventory, checkpoint))
+
+
+def files_of_checkpoint(inventory: Inventory, uri: str) -> Iterator[Row]:
+    """Yields the rows, without the dataset, of the checkpoint in a folder, be it of this storage or of any query.
+
+    Raises:
+        ConfigError: CHECKPOINT_NOT_FOUND.
+    """
+    wanted = Storage(uri).uri
+    for checkpoint in inventory.checkpoints:
+        if checkpoint.folder.uri == wanted:
+            return _rows_of(inventory, checkpoint)
+    folder = CheckpointFolder.open_without_state(wanted)
+    if folder.known_query_id() is None:
+        hint = "The folder is not that of a checkpoint."
+        raise ConfigError("CHECKPOINT_NOT_FOUND", name=uri, storage=inventory.storage.uri, hint=hint)
+    return _rows(folder, None, None)
+
+
+def _rows_of(inventory: Inventory, checkpoint: StoredCheckpoint) -> Iterator[Row]:
+    notes = partial(inventory.layout.schemas, checkpoint.dataset, checkpoint.flow)
+    return _rows(checkpoint.folder, checkpoint.flow, notes)
+
+
+def _rows(folder: CheckpointFolder, flow: str | None, notes: Callable[[str], str] | None) -> Iterator[Row]:
+    for source in file_steps(newest_offsets(folder.uri)):
+        yield from _Source.of(folder, flow, source, None if notes is None else notes(source)).rows()
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    checkpoint: StoredCheckpoint
+    folder: CheckpointFolder
+    flow: str | None
     name: str
     found_at: dict[int, float | None]
-    committed: int
-    commits: list[tuple[int, float]]
+    ingested: int
+    batches: list[BatchOfFiles]
     cleaned: dict[str, Any]
+    folders: dict[str, dict[str, StoredFile]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, inventory: Inventory, checkpoint: StoredCheckpoint, source: str) -> _Source:
-        uri, layout = checkpoint.folder.uri, inventory.layout
+    def of(cls, folder: CheckpointFolder, flow: str | None, source: str, notes: str | None) -> _Source:
+        """`notes` is the folder in which Auto Loader notes what it has cleaned."""
+        uri = folder.uri
         steps = {
             int(file.name.removesuffix(".compact")): file.modified
             for file in Storage(uri).list(f"sources/{source}")
             if file.name.removesuffix(".compact").isdecimal()
         }
         last = committed_step(uri, source)
-        notes = Storage(layout.schemas(checkpoint.dataset, checkpoint.flow, source))
-        cleaned = json.loads(notes.read_text(_CLEANED)) if notes.exists(_CLEANED) else {}
-        if cleaned.get("query") != checkpoint.folder.known_query_id():
+        cleaned: dict[str, Any] = {}
+        if notes is not None and Storage(notes).exists(_CLEANED):
+            cleaned = json.loads(Storage(notes).read_text(_CLEANED))
+        if cleaned.get("query") != folder.known_query_id():
             cleaned = {}
-        return cls(checkpoint, source, steps, -1 if last is None else last, commit_times(uri, source), cleaned)
+        return cls(folder, flow, source, steps, -1 if last is None else last, batches_of_files(uri, source), cleaned)
 
-    def rows(self) -> Iterator[tuple[object, ...]]:
+    def rows(self) -> Iterator[Row]:
         try:
-            for step, files in files_of_steps(self.checkpoint.folder.uri, self.name, 0, max(self.found_at, default=-1)):
+            for step, files in files_of_steps(self.folder.uri, self.name, 0, max(self.found_at, default=-1)):
                 for file in files:
                     yield self._row(step, file)
         except (DamagedFile, UnknownVersion, FileNotFoundError):
             return  # `penstock checkpoint verify` says what is wrong
 
-    def _row(self, step: int, file: PlannedFile) -> tuple[object, ...]:
+    def _row(self, step: int, file: PlannedFile) -> Row:
         gone = step <= self.cleaned.get("cleaned", -1)
-        state = "ARCHIVED" if gone else "INGESTED" if step <= self.committed else "DISCOVERED"
+        state = "ARCHIVED" if gone else "INGESTED" if step <= self.ingested else "DISCOVERED"
         mode = self.cleaned.get("archive_mode") if gone else None
         place = None
         if mode == "MOVE":
             place = f"{self.cleaned['move_location']}/{file.path.removeprefix(self.cleaned['base']).lstrip('/')}"
+        batch = self._batch_of(step)
         return (
-            str(self.checkpoint.dataset),
-            self.checkpoint.flow,
-            self.name,
             file.path,
+            self._size(file),
             _time(file.listed_ms / 1000),
             _time(self.found_at.get(step)),
-            _time(self._commit_time(step)),
+            _time(None if batch is None else batch.planned),
+            _time(None if batch is None else batch.committed),
+            None,
             mode,
             place,
+            self.name,
+            self.flow,
             state,
         )
 
-    def _commit_time(self, step: int) -> float | None:
-        """When the first batch was committed that has read the step; None when that may be one of those deleted."""
-        position = bisect_left(self.commits, (step, 0.0))
-        known = 0 < position < len(self.commits) or (position == 0 and len(self.commits) > 0 and self._keeps_all)
-        return self.commits[position][1] if known else None
+    def _size(self, file: PlannedFile) -> int | None:
+        above, _, name = file.path.rpartition("/")
+        if above not in self.folders:
+            self.folders[above] = {each.name: each for each in Storage(above).list()}
+        present = self.folders[above].get(name)
+        return present.size if present is not None and file.is_as_listed(present.modified) else None
 
-    @property
-    def _keeps_all(self) -> bool:
-        return self.checkpoint.folder.numbers("commits")[:1] == (0,)
+    def _batch_of(self, step: int) -> BatchOfFiles | None:
+        """The first batch that has read the step; None when that may be one of those deleted."""
+        position = bisect_left(self.batches, step, key=lambda batch: batch.step)
+        first_is_known = position > 0 or self.folder.numbers("commits")[:1] == (0,)
+        return self.batches[position] if position < len(self.batches) and first_is_known else None
 
 
 def _time(seconds: float | None) -> datetime | None:

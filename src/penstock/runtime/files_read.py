@@ -15,9 +15,9 @@ class FilesRead:
         self._unfinished = UnfinishedFiles(flow, services, checkpoint)
         self._cleaning = SourceCleaning(flow, services, checkpoint)
 
-    def before_start(self) -> None:
+    def before_start(self, built: FlowQuery) -> None:
         """Called before each start of the query."""
-        self._unfinished.start()
+        self._unfinished.start(built.overwritable_sources)
 
     def between_batches(self, built: FlowQuery, batches: int) -> None:
         """Called again and again while the query runs; `batches` have ended."""

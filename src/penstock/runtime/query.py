@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.config import PipelineConfig
+from penstock.errors import DefinitionError
 from penstock.events.codec import SQL_COLUMNS
 from penstock.graph.identifier import Identifier
 from penstock.runtime.reader_catalog import ReaderCatalog
 from penstock.runtime.workspace import Workspace
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.read_hooks import handling_reads
+from penstock.spark.sql.arguments import TableName
+from penstock.spark.sql.functions import TableFunctionCall
 from penstock.spark.translate import translate_analysis
 from penstock.storage import Storage
 
@@ -28,6 +32,37 @@ class View:
     rows: Callable[[], Iterable[tuple[Any, ...]]]
 
 
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a query may call, with a table, `f(TABLE(t))`, or with a path, `f('path')`: columns as DDL, and the rows."""
+
+    columns: str
+    of_table: Callable[[str], Iterable[tuple[Any, ...]]]
+    of_path: Callable[[str], Iterable[tuple[Any, ...]]]
+
+    def __call__(self, call: TableFunctionCall) -> DataFrame:
+        """Answers a call.
+
+        Raises:
+            DefinitionError: the TABLE_FUNCTION_… conditions.
+        """
+        arguments = call.bind("source")
+        given = arguments.take("source")
+        if given is not None and isinstance(given.value, TableName):
+            rows = self.of_table(given.value.name)
+        elif given is not None and isinstance(given.value, str):
+            rows = self.of_path(given.value)
+        elif given is not None:
+            raise arguments.invalid(given, "is neither a table nor a path", f"{call.name}(TABLE(name))")
+        else:
+            example = f"{call.name}(TABLE(name))"
+            raise DefinitionError(
+                "TABLE_FUNCTION_ARGUMENT_MISSING", function=call.name, argument="table or path", example=example
+            ).at(call.position)
+        arguments.options(known=())
+        return call.spark.createDataFrame(list(rows), self.columns)
+
+
 def run_sql(
     config: PipelineConfig,
     statement: str,
@@ -35,15 +70,17 @@ def run_sql(
     progress: Callable[[str], None] | None = None,
     spark: SparkSession | None = None,
     views: Mapping[str, View] | None = None,
+    functions: Mapping[str, Function] | None = None,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Runs one query and returns its column names and all of its rows.
 
     Names resolve against the tables of the storage, then against Spark's catalog; `event_log` is the
-    pipeline's event log. Each of `views` that the statement names is made first. A table with a row
-    filter or masks is read through its enforcing view.
+    pipeline's event log. Each of `views` that the statement names is made first; it may call `functions`. A table
+    with a row filter or masks is read through its enforcing view.
 
     Raises:
         DefinitionError: the query cannot be parsed or analysed.
+        PenstockError: what `views` and `functions` raise.
         StateError: TABLE_PROTECTION_FAILED.
     """
     say = progress or (lambda _: None)
@@ -54,10 +91,11 @@ def run_sql(
         workspace.settings(persist=False),
         lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
         dataset=None,
+        functions=functions or {},
     )
     _create_event_log_view(workspace)
     for name, view in (views or {}).items():
-        if name in statement.casefold():
+        if re.search(rf"\b{name}\b(?!\s*\()", statement, re.IGNORECASE):
             workspace.spark.createDataFrame(list(view.rows()), view.columns).createOrReplaceTempView(name)
     try:
         with handling_reads(reads):

@@ -57,6 +57,11 @@ class FlowQuery:
         """How to read all counters of a batch, the target's own last."""
         return self.observed if self.checking is None else (*self.observed, self.checking.observed)
 
+    @property
+    def overwritable_sources(self) -> frozenset[str]:
+        """The names of the sources that read a file again when it was modified."""
+        return frozenset(each.source_name for each in self.auto_loader_sources if each.options.allow_overwrites)
+
 
 def _none(source_format: str) -> Mapping[str, str]:
     return {}

@@ -47,7 +47,7 @@ class SourceCleaning:
             except PenstockError as error:  # no reason to end the flow: its rows are in the table
                 cleaned = Cleaned(failure=str(error))
             self._done[how.mode, source.path] += cleaned.files
-            for path in cleaned.changed:
+            for path in () if source.options.allow_overwrites else cleaned.changed:
                 self._warn(f"leaves {path} in its source: it was changed after it was read, and is not read again")
             if cleaned.failure is not None and cleaned.failure not in self._failures:
                 self._failures.add(cleaned.failure)

@@ -145,7 +145,7 @@ class StreamingFlow:
                 services.reporter.flow(self._flow, FlowStatus.STARTING, reason=reason, level=Level.WARN)
                 writer = BatchAgain(again)
             remove_unfinished_plan(self._checkpoint)
-            self._look_back(newest_events)
+            self._look_back(built, newest_events)
             query = self._start(built, writer, measured, follows=follows)
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             self._await_end(query, built, recovery, follows=follows)
@@ -170,11 +170,11 @@ class StreamingFlow:
             self._say(f"batch {batch} has no rows, and closes what the watermark has passed since the last one")
             raise _Restart
 
-    def _look_back(self, newest_events: Callable[[], Sequence[Event]]) -> None:
+    def _look_back(self, built: FlowQuery, newest_events: Callable[[], Sequence[Event]]) -> None:
         """Takes up what earlier starts have left, right before the query goes on."""
         self._late.catch_up(newest_events)
         self._watermark.start(newest_events)
-        self._files.before_start()
+        self._files.before_start(built)
 
     def _note_stream(self) -> None:
         if self._flow.stream is not None:
@@ -243,6 +243,7 @@ class StreamingFlow:
                 flow=self._flow.flow.name,
                 table=table,
                 corrected=lambda: was_asked_to_correct_data(newest_events(), flow),
+                overwritable=built.overwritable_sources,
             )
 
     def _follows(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Final
@@ -31,9 +31,11 @@ class UnfinishedFiles:
         self._told: set[str] = set()
         self._looked = 0.0
         self._since: list[Mapping[str, int]] = [{}, {}]
+        self._overwritable: Collection[str] = ()
 
-    def start(self) -> None:
-        """Looks at what the last batch before this start has read."""
+    def start(self, overwritable: Collection[str]) -> None:
+        """Looks at what the last batch before this start has read; the sources `overwritable` read a file again."""
+        self._overwritable = overwritable
         with suppress(PenstockError):
             before_last: Mapping[str, int] = next(islice(committed_steps(self._checkpoint), 1, None), {})
             self._since = [before_last, before_last]
@@ -52,8 +54,8 @@ class UnfinishedFiles:
             now = next(committed_steps(self._checkpoint), {})
             since = self._since[0]
             self._since = [self._since[1], now]
-            for source, last in now.items():
-                for path in files_changed_after(self._checkpoint, source, since.get(source, -1) + 1, last):
+            for source in now.keys() - self._overwritable:
+                for path in files_changed_after(self._checkpoint, source, since.get(source, -1) + 1, now[source]):
                     if path not in self._told:
                         self._told.add(path)
                         self._warn(path)

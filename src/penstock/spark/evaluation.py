@@ -30,6 +30,7 @@ from penstock.spark.sources.kinesis.load import check_streams, checked_options, 
 from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.sources.whole_read import delta_options, read_whole
+from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction
 from penstock.spark.sql.statement import run_statement
 from penstock.storage import StorageLayout
 
@@ -80,6 +81,7 @@ class Evaluation:
     stream that is going to run; None when none is.
     `more_options` gives what the streaming sources of a format are read with beside the author's options.
     `checks` make sure, before the query starts, that its sources answer.
+    `functions` are table functions of SQL, by their folded names, beside those that every statement may call.
     """
 
     spark: SparkSession
@@ -95,6 +97,7 @@ class Evaluation:
     auto_loader_sources: list[AutoLoaderSource] = field(default_factory=list)
     observed: list[ObservedExpectations] = field(default_factory=list)
     checks: list[Callable[[], None]] = field(default_factory=list)
+    functions: Mapping[str, TableFunction] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
     _schema: str | None = None
     _chosen_name: str | None = None
@@ -270,6 +273,10 @@ class Evaluation:
     def statement(self, spark: SparkSession, statement: str, execute: Callable[[str], DataFrame]) -> DataFrame:
         """Runs a SQL statement in which names and table functions mean what they mean in a pipeline."""
         return run_statement(self, spark, statement, execute)
+
+    def table_function(self, name: str) -> TableFunction | None:
+        """Returns what a call by a folded name means; None leaves it to Spark."""
+        return self.functions.get(name) or TABLE_FUNCTIONS.get(name)
 
     def action(self, method: str) -> None:
         """Refuses to run a job inside a dataset function; module-level code may."""

@@ -23,6 +23,7 @@ from penstock.storage.checkpoint import (
     DamagedFile,
     UnknownVersion,
     changed_files,
+    list_planned_files_again,
     move_source,
     newest_batch,
     newest_offsets,
@@ -75,18 +76,30 @@ def source_loss(error: BaseException, *, dataset: str, flow: str, checkpoint: st
 
 
 def check_planned_files(
-    checkpoint: str, *, dataset: str, flow: str, table: str | None, corrected: Callable[[], bool]
+    checkpoint: str,
+    *,
+    dataset: str,
+    flow: str,
+    table: str | None,
+    corrected: Callable[[], bool],
+    overwritable: Collection[str] = (),
 ) -> None:
     """Refuses to run a planned batch again whose files are not what they were; called before the query starts.
 
     `table` is a Delta table that takes the batch in one commit: when it has the batch, nobody needs the files.
     `corrected` tells whether files were rightly overwritten, because Penstock had asked for that; called if any were.
+    Files of the sources `overwritable` may be overwritten: the batch reads what they hold now, and that counts as
+    read where `table` tells that nothing else was.
 
     Raises:
         StateError: SOURCE_FILES_LOST.
     """
     lost = lost_planned_files(checkpoint)
     if lost and (table is None or not holds_newest_batch(table, checkpoint)):
+        if lost.overwritten and overwritable:
+            if table is not None:
+                list_planned_files_again(checkpoint, overwritable)
+            lost = lost_planned_files(checkpoint, overwritable)
         if lost.overwritten and corrected():
             lost = replace(lost, overwritten=())
         if lost:
@@ -212,10 +225,10 @@ def _file_lost(path: str, dataset: str, flow: str, checkpoint: str) -> StateErro
     return _lost(FILES, dataset, flow, lost=f"deleted: {path}")
 
 
-def lost_planned_files(checkpoint: str) -> ChangedFiles:
+def lost_planned_files(checkpoint: str, overwritable: Collection[str] = ()) -> ChangedFiles:
     """Returns the files of a planned batch that are not what they were; nothing when it is finished."""
     try:
-        return changed_files(planned_files(checkpoint))
+        return changed_files(planned_files(checkpoint, overwritable))
     except (DamagedFile, UnknownVersion):
         return ChangedFiles()  # what is wrong with a checkpoint is said elsewhere
 

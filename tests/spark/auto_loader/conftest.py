@@ -30,6 +30,7 @@ class Landing:
     schema: Any = None
     evolutions: list[Evolution] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
+    outstanding: list[tuple[int, int]] = field(default_factory=list)
     transform: Callable[[DataFrame], DataFrame] = field(default=lambda frame: frame)
 
     @property
@@ -76,6 +77,10 @@ class Landing:
                 self.evolutions.append(evolution)
             else:
                 self.batches.extend(progress["numInputRows"] for progress in query.recentProgress)
+                told = [progress["sources"][0]["metrics"] for progress in query.recentProgress]
+                self.outstanding.extend(
+                    (int(m["numFilesOutstanding"]), int(m["numBytesOutstanding"])) for m in told if m
+                )
                 return
         pytest.fail(f"still evolving after {restarts} restarts: {self.evolutions}")
 

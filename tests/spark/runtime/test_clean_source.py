@@ -5,18 +5,32 @@ from __future__ import annotations
 import os
 import time
 
+import pytest
 from tests.spark.pipeline_project import PipelineProject
 
+from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
+from penstock.errors import ConfigError, DefinitionError
 from penstock.events import Level, UpdateState
 from penstock.events.reader import read_events
 from penstock.observe.checkpoints.inventory import Inventory
-from penstock.observe.source_files import SOURCE_FILE_COLUMNS, source_files
 from penstock.runtime import UpdateOutcome
-from penstock.runtime.query import View, run_sql
+from penstock.runtime.query import run_sql
 
 
 def _said(project: PipelineProject, update: UpdateOutcome) -> list[str]:
     return [event.message for event in project.events(update) if "files of" in event.message]
+
+
+def _waiting(project: PipelineProject, update: UpdateOutcome) -> list[int]:
+    """How many files waited after each batch, as the events tell."""
+    told = [event.details.get("flow_progress", {}).get("metrics") for event in project.events(update)]
+    return [metrics["backlog_files"] for metrics in told if metrics]
+
+
+def _query(project: PipelineProject, statement: str) -> list[tuple[object, ...]]:
+    files = FileState(project.config)
+    known = {CLOUD_FILES_STATE: files.view()}, {CLOUD_FILES_STATE: files.function()}
+    return run_sql(project.config, statement, spark=project.spark, views=known[0], functions=known[1])[1]
 
 
 def test_files_whose_rows_are_in_the_table_are_moved(project: PipelineProject) -> None:
@@ -34,6 +48,7 @@ def test_files_whose_rows_are_in_the_table_are_moved(project: PipelineProject) -
     assert project.rows("loaded", "id") == [0, 1, 2, 3, 4]
     assert list((project.directory / "in").glob("*.json")) == [], "also those of the last batch"
     assert len(list((project.directory / "archive").iterdir())) == 5
+    assert _waiting(project, update) == [3, 1, 0]
     [said] = _said(project, update)
     assert "has moved 5 files of" in said
 
@@ -44,12 +59,23 @@ def test_files_whose_rows_are_in_the_table_are_moved(project: PipelineProject) -
     assert project.run().state is UpdateState.FAILED
     assert [path.name for path in (project.directory / "in").glob("*.json")] == ["bad.json"], "its rows are nowhere"
 
-    storage = str(project.directory / ".penstock")
-    view = View(SOURCE_FILE_COLUMNS, lambda: list(source_files(Inventory(storage, read_events(storage)))))
-    statement = "SELECT ingestion_state, count(*), count(discovery_time), count(move_location) FROM cloud_files_state"
-    views = {"cloud_files_state": view}
-    _, rows = run_sql(project.config, f"{statement} GROUP BY 1 ORDER BY 1", spark=project.spark, views=views)
-    assert rows == [("ARCHIVED", 6, 6, 6), ("DISCOVERED", 1, 1, 0)]
+    expected = [("ARCHIVED", 6, 6, 6, 6), ("DISCOVERED", 1, 1, 0, 0)]
+    [checkpoint] = Inventory(project.config.storage, read_events(project.config.storage)).checkpoints
+    counts = "count(*), count(discovery_time), count(processed_time), count(move_location)"
+    for source in ("", "(TABLE(Shop.loaded))", f"('{checkpoint.folder.uri}')", "(source => TABLE(loaded)) AS files"):
+        statement = f"SELECT ingestion_state, {counts} FROM cloud_files_state{source} GROUP BY 1 ORDER BY 1"
+        assert _query(project, statement) == expected, source
+    joined = "SELECT count(*) FROM loaded JOIN cloud_files_state(TABLE(loaded)) f ON f.flow_name = 'loaded'"
+    assert _query(project, joined) == [(6 * 7,)], "beside a table under its own name"
+    with pytest.raises(ConfigError) as unknown:
+        _query(project, "SELECT * FROM cloud_files_state(TABLE(loades))")
+    assert unknown.value.condition == "CHECKPOINT_NOT_FOUND"
+    with pytest.raises(DefinitionError) as invalid:
+        _query(project, "SELECT * FROM cloud_files_state(7)")
+    assert invalid.value.condition == "TABLE_FUNCTION_ARGUMENT_INVALID"
+    with pytest.raises(DefinitionError) as missing:
+        _query(project, "SELECT * FROM cloud_files_state()")
+    assert missing.value.condition == "TABLE_FUNCTION_ARGUMENT_MISSING"
 
 
 def test_a_file_that_is_read_before_it_is_whole_is_named(project: PipelineProject) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
-from tests.recorded.checkpoints import RAW, copied_checkpoints, place, query_id
+import pytest
+from tests.recorded.checkpoints import RAW, copied_checkpoints, place, query_id, write
 
+from penstock.errors import ConfigError
 from penstock.events.reader import read_events
 from penstock.observe.checkpoints.inventory import Inventory
-from penstock.observe.source_files import SOURCE_FILE_COLUMNS, source_files
+from penstock.observe.source_files import SOURCE_FILE_COLUMNS, files_of_checkpoint, files_of_table, source_files
 
 SOURCE = "cloudFiles_orders"
 NAMES = [column.split()[0] for column in SOURCE_FILE_COLUMNS.split(", ")]
@@ -36,3 +40,43 @@ def test_discovered_ingested_and_archived_files(recorded: Path, tmp_path: Path) 
     known = [row["commit_time"] is not None for row in rows]
     assert known == [False, False, *[True] * 9, False], "nobody knows of what a deleted commit has read"
     assert {(row["flow_name"], row["source_id"]) for row in rows} == {(flow, SOURCE)}
+    assert [row["processed_time"] is not None for row in rows] == known
+
+    every = [row[1:] for row in source_files(inventory) if row[0] == str(RAW)]
+    assert list(files_of_table(inventory, f"`{RAW.name}`", RAW.schema.upper())) == every
+    assert list(files_of_checkpoint(inventory, str(checkpoint))) == every
+    copied = shutil.copytree(checkpoint, tmp_path / "elsewhere")
+    elsewhere = [dict(zip(NAMES[1:], row, strict=True)) for row in files_of_checkpoint(inventory, str(copied))]
+    assert [row["path"] for row in elsewhere] == [row["path"] for row in rows]
+    assert {(row["flow_name"], row["archive_mode"]) for row in elsewhere} == {(None, None)}, "only the storage tells"
+
+
+def test_a_size_is_that_of_the_file_while_it_is_the_same(recorded: Path, tmp_path: Path) -> None:
+    layout = copied_checkpoints(recorded, tmp_path / "storage")
+    files = [tmp_path / "in" / name for name in ("same.json", "changed.json", "gone.json")]
+    files[0].parent.mkdir()
+    for file in files:
+        file.write_text("{}")
+    step = [{"path": file.as_uri(), "timestamp": file.stat().st_mtime_ns // 10**6, "batchId": 11} for file in files]
+    write(place(layout, RAW), f"sources/{SOURCE}/11", "\n".join(["v1", *map(json.dumps, step)]).encode())
+    files[1].write_text("{} {}")
+    os.utime(files[1], (1, 1))
+    files[2].unlink()
+    inventory = Inventory(layout.uri, read_events(layout.uri))
+    rows = [dict(zip(NAMES[1:], row, strict=True)) for row in files_of_table(inventory, str(RAW), "")]
+    assert [row["size"] for row in rows[-3:]] == [2, None, None]
+
+
+def test_a_table_or_a_folder_without_a_checkpoint_is_refused(recorded: Path, tmp_path: Path) -> None:
+    layout = copied_checkpoints(recorded, tmp_path / "storage")
+    inventory = Inventory(layout.uri, read_events(layout.uri))
+    with pytest.raises(ConfigError) as table:
+        files_of_table(inventory, RAW.name[:-1], RAW.schema)
+    assert (table.value.condition, table.value.facts["name"]) == (
+        "CHECKPOINT_NOT_FOUND",
+        f"{RAW.schema}.{RAW.name[:-1]}",
+    )
+    assert RAW.name in table.value.facts["hint"]
+    with pytest.raises(ConfigError) as folder:
+        files_of_checkpoint(inventory, str(tmp_path))
+    assert (folder.value.condition, folder.value.facts["name"]) == ("CHECKPOINT_NOT_FOUND", str(tmp_path))

@@ -22,3 +22,6 @@ def test_a_path_is_encoded_as_spark_encodes_it(path: str, uri: str) -> None:  # 
 def test_a_quote_in_a_name_ends_no_literal() -> None:
     assert one_of_files_sql(["/it's"]) in ("_metadata.file_path IN ('/it\\'s')", "_metadata.file_path IN ('/it''s')")
     assert one_of_files_sql([]) == "false"
+    timed = "concat(unix_millis(_metadata.file_modification_time), ' ', _metadata.file_path)"
+    assert one_of_files_sql(["17 /a b"]) == f"{timed} IN ('17 /a%20b')"
+    assert one_of_files_sql(["/b", "17 /a"]) == f"(_metadata.file_path IN ('/b') OR {timed} IN ('17 /a'))"

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.storage.checkpoint import PlannedFile, changed_files, move_source, newest_offsets, planned_files
+from penstock.storage.checkpoint import (
+    PlannedFile,
+    changed_files,
+    list_planned_files_again,
+    move_source,
+    newest_offsets,
+    planned_files,
+)
 
 _METADATA = '{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}'
 
@@ -52,6 +59,14 @@ def test_files_of_a_planned_batch_that_are_gone_or_others_are_named(tmp_path: Pa
     os.utime(files[3], (1, 1))
     changed = changed_files(planned)
     assert (changed.deleted, changed.overwritten) == ((str(files[1]),), (str(files[3]),))
+    allowed = changed_files(planned_files(str(checkpoint), {"orders"}))
+    assert (allowed.deleted, allowed.overwritten) == ((str(files[1]),), ()), "a file that is gone is lost all the same"
+    list_planned_files_again(str(checkpoint), {"others"})
+    assert changed_files(planned_files(str(checkpoint))).overwritten == (str(files[3]),)
+    list_planned_files_again(str(checkpoint), {"orders"})
+    assert str(changed_files(planned_files(str(checkpoint)))) == f"deleted: {files[1]}"
+    assert planned_files(str(checkpoint))[-1].listed_ms == 1000
+    assert (checkpoint / "sources/orders/2").read_text().startswith('v1\n{"path":"file:///')
     assert str(changed) == f"deleted: {files[1]}; overwritten: {files[3]}"
     _batch(checkpoint, 1, {"orders": {"logOffset": 2}})
     assert planned_files(str(checkpoint)) == ()

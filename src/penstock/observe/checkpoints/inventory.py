@@ -144,12 +144,13 @@ class Inventory:
             found = [each for each in self.checkpoints if is_called(each.dataset, each.flow, name, default_schema)]
             known = [each for each in self.records if is_called(each.dataset, each.flow, name, default_schema)]
             if not found and not (recorded and known):
-                raise self._not_found(name)
+                raise self.not_found(name)
             chosen |= {each.folder.uri: each for each in found}
             flows += [each for each in known if each not in flows]
         return tuple(chosen.values()), flows
 
-    def _not_found(self, name: str) -> ConfigError:
+    def not_found(self, name: str) -> ConfigError:
+        """Returns CHECKPOINT_NOT_FOUND, with the names that are close to `name`."""
         names = list(dict.fromkeys(each.name for each in self.checkpoints))
         hint = did_you_mean(name, [each.flow for each in self.checkpoints]) or did_you_mean(name, names)
         if not hint:

@@ -12,6 +12,7 @@ JAR = Path(__file__).with_name("own-classes.jar")
 FILE_SYSTEM = "penstock.localdisk.LocalDiskFileSystem"
 LOG_STORE = "penstock.localdisk.LocalDiskLogStore"
 DELTA_SINK = "penstock.delta.DeltaSinkProvider"
+ARRIVING_FILES = "penstock.files.ArrivingFilesProvider"
 
 
 def own_jars() -> list[Path]:

@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
+from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
 
 Constant = Callable[[str], Any]
@@ -20,12 +21,20 @@ Constant = Callable[[str], Any]
 class Argument:
     """`name` is None for a positional argument; `offset` is its place in the statement.
 
-    `value` is what Spark makes of the constant: a map is a dict, a number may come as its text.
+    `value` is what Spark makes of the constant: a map is a dict, a number may come as its text. It is a TableName
+    where the argument is `TABLE(name)`.
     """
 
     name: str | None
     value: Any
     offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """The value of an argument `TABLE(name)`."""
+
+    name: str
 
 
 def evaluate(
@@ -88,7 +97,7 @@ class Arguments:
         argument = self.take(name)
         if argument is None:
             return None
-        if isinstance(argument.value, (bool, int, dict)):
+        if isinstance(argument.value, (bool, int, dict, TableName)):
             raise self.invalid(argument, "is not a string", "a string")
         return str(argument.value)
 
@@ -148,8 +157,9 @@ class Arguments:
                     argument=name,
                     suggestion=did_you_mean(name, names.values()),
                 ).at(StatementPosition.of(self._statement, argument.offset))
-            if isinstance(argument.value, dict):
-                raise self.invalid(argument, "is a map", "a string, a number or a boolean")
+            if isinstance(argument.value, (dict, TableName)):
+                kind = "map" if isinstance(argument.value, dict) else "table"
+                raise self.invalid(argument, f"is a {kind}", "a string, a number or a boolean")
             if argument.value is not None:
                 found[name if names is None else names.get(folded, name)] = option_text(argument.value)
         return found
@@ -177,6 +187,10 @@ def _value(expression: Any, text: str, constant: Constant) -> Any:
     if kind == "UnresolvedFunction" and _is_map(expression):
         parts = [_value(each, "", constant) for each in _jvm.scala_seq(expression.arguments())]
         return dict(zip(parts[::2], parts[1::2], strict=False))
+    if kind == "FunctionTableSubqueryArgumentExpression":
+        table = expression.plan()
+        if table.getClass().getSimpleName() == "UnresolvedRelation":
+            return TableName(".".join(map(quoted, map(str, _jvm.scala_seq(table.multipartIdentifier())))))
     return constant(text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError
@@ -18,7 +18,7 @@ from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.sql.arguments import evaluate
 from penstock.spark.sql.column_qualifiers import qualify
 from penstock.spark.sql.edits import Edit, EditedStatement
-from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunctionCall
+from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction, TableFunctionCall
 from penstock.spark.sql.json_paths import NOT_VARIANT, json_paths
 from penstock.spark.sql.positions import placing_as_spark_says
 from penstock.spark.sql.references import (
@@ -51,6 +51,9 @@ class StatementReads(Protocol):
     def path(self, path: str, *, batch: bool) -> str:
         """Maps the path of files."""
 
+    def table_function(self, name: str) -> TableFunction | None:
+        """Returns what a call by a folded name means; None leaves it to Spark."""
+
     def action(self, method: str) -> None:
         """Refuses what changes something, where that is not allowed."""
 
@@ -78,8 +81,9 @@ def _run(reads: StatementReads, spark: SparkSession, statement: str, execute: Ex
         reads.action(f"spark.sql('{' '.join(statement.split()[:2])} …')")
     run = _Run(reads, spark, statement, execute)
     try:
-        qualifiers = qualify(parsed.words, parsed.tables)
-        edits = [edit for table in parsed.tables for edit in run.table(table, qualifiers.aliases)]
+        tables = [table for table in parsed.tables if not run.is_argument(table, parsed.functions)]
+        qualifiers = qualify(parsed.words, tables)
+        edits = [edit for table in tables for edit in run.table(table, qualifiers.aliases)]
         edits += [edit for function in parsed.functions for edit in run.function(function)]
         return _execute(parsed, EditedStatement.of(statement, [*edits, *qualifiers.edits]), execute)
     finally:
@@ -138,10 +142,18 @@ class _Run:
         elif alias not in {None, reference.parts[-1]} and place.alias_at is not None:
             yield Edit(place.alias_at, place.alias_at, f" AS {quoted(str(alias))}")
 
+    def is_argument(self, table: TableReference, functions: Iterable[FunctionReference]) -> bool:
+        """Whether a table name is an argument of one of our functions, which goes from the statement as a whole."""
+        return any(
+            function.place.start <= table.place.start < function.place.stop
+            for function in functions
+            if self._meaning(function) is not None
+        )
+
     def function(self, reference: FunctionReference) -> Iterator[Edit]:
         """Yields the edits that put the rows of a table function in its place; none leave it to Spark."""
         name, offset = ".".join(reference.parts), reference.place.start
-        function = TABLE_FUNCTIONS.get(name.casefold())
+        function = self._meaning(reference)
         if function is None:
             if reference.streaming:
                 raise _not_a_stream(name, StatementPosition.of(self._statement, offset))
@@ -167,6 +179,9 @@ class _Run:
             _jvm.drop_view(self._spark, view)
         for function in self._functions:
             _jvm.drop_relation(self._spark, function)
+
+    def _meaning(self, reference: FunctionReference) -> TableFunction | None:
+        return self._reads.table_function(".".join(reference.parts).casefold())
 
     def _view(self, frame: DataFrame) -> str:
         view = f"__penstock_{next(_numbers)}"

@@ -9,7 +9,8 @@ from penstock.storage.checkpoint.backup import (
 )
 from penstock.storage.checkpoint.changes import Restoration, reset, restore
 from penstock.storage.checkpoint.committed_files import (
-    commit_times,
+    BatchOfFiles,
+    batches_of_files,
     committed_step,
     committed_steps,
     files_changed_after,
@@ -52,6 +53,7 @@ from penstock.storage.checkpoint.planned_files import (
     PlannedFile,
     changed_files,
     file_steps,
+    list_planned_files_again,
     planned_files,
 )
 from penstock.storage.checkpoint.pruning import former_checkpoints
@@ -76,6 +78,7 @@ __all__ = [
     "OFFSET_LOG_VERSION",
     "SHUFFLE_PARTITIONS",
     "Backup",
+    "BatchOfFiles",
     "ChangedFiles",
     "CheckpointFolder",
     "CheckpointToCopy",
@@ -92,10 +95,10 @@ __all__ = [
     "SnapshotDamage",
     "StateStore",
     "UnknownVersion",
+    "batches_of_files",
     "begin_repartition",
     "changed_files",
     "check_newest",
-    "commit_times",
     "committed_step",
     "committed_steps",
     "complete_repartition",
@@ -111,6 +114,7 @@ __all__ = [
     "forget_rewind",
     "former_checkpoints",
     "is_snapshot_file",
+    "list_planned_files_again",
     "missing_source_files",
     "missing_state_files",
     "move_source",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from penstock.storage.checkpoint.folder import numbers_in
 from penstock.storage.checkpoint.logs import (
     DamagedFile,
+    PlannedBatch,
     UnknownVersion,
     newest_entries,
     parse_commit,
@@ -30,28 +32,41 @@ def committed_steps(checkpoint_uri: str) -> Iterator[dict[str, int]]:
 
     A commit that cannot be read proves nothing, and is left out.
     """
-    return (steps for _, steps in _commits(Storage(checkpoint_uri)))
+    return (file_steps(plan.offsets) for _, plan in _commits(Storage(checkpoint_uri)))
 
 
-def commit_times(checkpoint_uri: str, source: str) -> list[tuple[int, float]]:
-    """Returns the committed batches that Spark still keeps, the oldest first.
+@dataclass(frozen=True, slots=True)
+class BatchOfFiles:
+    """A committed batch: the last step of a file source that it has read, and when it was planned and committed.
 
-    Of each the last step that it has read of the source, and when it was committed, in seconds since 1970.
+    Times are in seconds since 1970; None where nothing tells it.
     """
+
+    step: int
+    planned: float | None
+    committed: float | None
+
+
+def batches_of_files(checkpoint_uri: str, source: str) -> list[BatchOfFiles]:
+    """Returns the committed batches of a file source that Spark still keeps, the oldest first."""
     checkpoint = Storage(checkpoint_uri)
-    written = {file.name: file.modified or 0.0 for file in checkpoint.list("commits")}
-    found = [(steps[source], written[str(batch)]) for batch, steps in _commits(checkpoint) if source in steps]
+    written = {file.name: file.modified for file in checkpoint.list("commits")}
+    found = [
+        BatchOfFiles(steps[source], plan.planned_ms / 1000 if plan.planned_ms else None, written.get(str(batch)))
+        for batch, plan in _commits(checkpoint)
+        if source in (steps := file_steps(plan.offsets))
+    ]
     return found[::-1]
 
 
-def _commits(checkpoint: Storage) -> Iterator[tuple[int, dict[str, int]]]:
+def _commits(checkpoint: Storage) -> Iterator[tuple[int, PlannedBatch]]:
     planned = set(numbers_in(checkpoint, "offsets"))
     for batch in reversed(numbers_in(checkpoint, "commits")):
         if batch not in planned:
             continue
         try:
             parse_commit(checkpoint.read_bytes(f"commits/{batch}"))
-            yield batch, file_steps(parse_planned_batch(checkpoint.read_bytes(f"offsets/{batch}")).offsets)
+            yield batch, parse_planned_batch(checkpoint.read_bytes(f"offsets/{batch}"))
         except (DamagedFile, UnknownVersion, FileNotFoundError):  # a running query deletes its old ones
             continue
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -47,6 +48,6 @@ def planned_now(metadata: dict[str, Any]) -> dict[str, Any]:
     return metadata | {_PLANNED: max(int(time.time() * 1000), int(metadata[_PLANNED]) + 1)}
 
 
-def compact_json(document: dict[str, Any]) -> str:
+def compact_json(document: Mapping[str, Any]) -> str:
     """Returns JSON as Spark writes it into checkpoints."""
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

@@ -23,6 +23,8 @@ _LISTING_OPTIONS = ("pathglobfilter", "recursivefilelookup", "basepath", "ignore
 _FILE_STATUS = re.compile(r"path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+);")
 _NOT_IN_URIS = re.compile(r"[^\w\-!.~'()*:@&=+$,;/\u00a1-\U0010ffff]|\s")
 _GLOB = re.compile(r"[*?{\[]")
+_WITH_TIME = re.compile(r"(\d+) (.*)", re.DOTALL)
+_IDENTITY_WITH_TIME = "concat(unix_millis(_metadata.file_modification_time), ' ', _metadata.file_path)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,10 @@ class SourceFile:
     path: str
     size: int
     modified_ms: int
+
+    def identity(self, options: AutoLoaderOptions) -> str:
+        """Returns what tells this file from others: its path, with `allowOverwrites` its time too."""
+        return f"{self.modified_ms} {self.path}" if options.allow_overwrites else self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +78,19 @@ def literal_path(path: str) -> str:
     return re.sub(r"([\\*?{}\[\]])", r"\\\1", path)
 
 
-def one_of_files_sql(paths: Iterable[str]) -> str:
-    """Returns SQL that tells whether a row comes from one of the files; `paths` as `list_files` has them."""
-    listed = ", ".join(literal(uri_of_path(path)) for path in sorted(paths))
-    return f"_metadata.file_path IN ({listed})" if listed else "false"
+def one_of_files_sql(files: Iterable[str]) -> str:
+    """Returns SQL that tells whether a row comes from one of the files, which are told by `SourceFile.identity`."""
+    by_path, by_time = list[str](), list[str]()
+    for identity in sorted(files):
+        timed = _WITH_TIME.fullmatch(identity)
+        if timed is None:
+            by_path.append(literal(uri_of_path(identity)))
+        else:
+            by_time.append(literal(f"{timed[1]} {uri_of_path(timed[2])}"))
+    found = [f"_metadata.file_path IN ({', '.join(by_path)})"] if by_path else []
+    if by_time:
+        found.append(f"{_IDENTITY_WITH_TIME} IN ({', '.join(by_time)})")
+    return f"({' OR '.join(found)})" if len(found) > 1 else (found or ["false"])[0]
 
 
 def uri_of_path(path: str) -> str:

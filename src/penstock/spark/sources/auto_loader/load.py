@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType, _parse_datatype_string
 
+from penstock.spark.sources.auto_loader.arriving_files import arriving_files
 from penstock.spark.sources.auto_loader.discovery import Listing, list_files, one_of_files_sql
 from penstock.spark.sources.auto_loader.inference import has_json_arrays, infer_first_version
 from penstock.spark.sources.auto_loader.limits import limit_options, needs_sizes
@@ -70,8 +71,8 @@ def load_auto_loader(
     source_options = {**limit_options(options, sizes), "maxFileAge": options.max_file_age}
 
     def native(kind: str, settings: Mapping[str, str], schema: StructType) -> DataFrame:
-        settings = {**settings, **source_options}
-        rows = native_load(spark, kind, settings, schema, options.path, source_name=source_name)
+        source_format, settings = arriving_files(spark, kind, {**settings, **source_options}, options)
+        rows = native_load(spark, source_format, settings, schema, options.path, source_name=source_name)
         return within_times(rows, options)
 
     plain = read.schema is not None and options.rescued_column is None and not options.fails_on_unknown
@@ -124,7 +125,7 @@ def _first_version(
     if persist:
         log.write(version)
         if options.looks_at_files:
-            note_looked_at(log, looked_at)
+            note_looked_at(log, options, looked_at)
         _inferred.pop(key, None)
     else:
         _inferred[key] = (version, looked_at)
@@ -140,7 +141,7 @@ def _without_existing(
     """
     existing = log.read_paths(_EXISTING)
     if existing is None:
-        existing = frozenset(file.path for file in list_files(spark, options).files)
+        existing = frozenset(file.identity(options) for file in list_files(spark, options).files)
         if persist:
             log.write_paths(_EXISTING, existing)
     return frame.where(f"NOT {one_of_files_sql(existing)}") if existing else frame

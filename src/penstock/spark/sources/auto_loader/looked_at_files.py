@@ -29,9 +29,9 @@ _LOOKED_AT: Final = "_footers_read"
 _MOST_PATHS: Final = 10_000
 
 
-def note_looked_at(log: SchemaLog, listing: Listing) -> None:
+def note_looked_at(log: SchemaLog, options: AutoLoaderOptions, listing: Listing) -> None:
     """Remembers that the columns of these files are in the newest schema version."""
-    log.write_paths(_LOOKED_AT, frozenset(file.path for file in listing.files))
+    log.write_paths(_LOOKED_AT, frozenset(file.identity(options) for file in listing.files))
 
 
 def look_at_files(
@@ -51,12 +51,12 @@ def look_at_files(
     if version.number == 0:  # it is not stored, nor is what is found for it
         return with_columns_of(spark, options, version, [file.path for file in listing.files])
     seen = log.read_paths(_LOOKED_AT) or frozenset()
-    unseen = sorted({file.path for file in listing.files} - seen)
+    unseen = sorted(file.path for file in listing.files if file.identity(options) not in seen)
     following = with_columns_of(spark, options, version, unseen)
     if persist and following is not version:
         log.write(following)
     if persist and unseen:
-        note_looked_at(log, listing)
+        note_looked_at(log, options, listing)
     return following
 
 
@@ -95,10 +95,10 @@ def with_columns_of(
             return version.followed_by(f"rescued: {', '.join(paths)}", rescued=rescued)
 
 
-def stop_at_others(rows: DataFrame, listing: Listing, source_name: str) -> DataFrame:
+def stop_at_others(rows: DataFrame, options: AutoLoaderOptions, listing: Listing, source_name: str) -> DataFrame:
     """Returns the rows of the files of `listing`; those of any other file stop the batch."""
     if len(listing.files) <= _MOST_PATHS:
-        looked_at = one_of_files_sql(file.path for file in listing.files)
+        looked_at = one_of_files_sql(file.identity(options) for file in listing.files)
     else:
         newest = max(file.modified_ms for file in listing.files)
         looked_at = f"unix_millis(_metadata.file_modification_time) <= {newest}"

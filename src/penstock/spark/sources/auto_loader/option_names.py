@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 PREFIX: Final = "cloudFiles."
+ALLOW_OVERWRITES: Final = "cloudFiles.allowOverwrites"
 
 FORMATS: Final = ("avro", "binaryFile", "csv", "json", "orc", "parquet", "text", "xml")
 
@@ -24,6 +25,7 @@ SILENT: Final = ("avro", "orc", "parquet", "xml")
 AS_VARIANT: Final = ("csv", "json", "xml")
 
 SUPPORTED: Final = (
+    ALLOW_OVERWRITES,
     "cloudFiles.cleanSource",
     "cloudFiles.cleanSource.moveDestination",
     "cloudFiles.cleanSource.retentionDuration",
@@ -45,6 +47,7 @@ SUPPORTED: Final = (
 WITHOUT_EFFECT: Final = (
     "cloudFiles.backfillInterval",
     "cloudFiles.cleanSource.waitForCompletion",
+    "cloudFiles.listOnStart",
     "cloudFiles.schemaLocation",
     "cloudFiles.useIncrementalListing",
     "cloudFiles.useStrictGlobber",
@@ -56,14 +59,11 @@ _NOTIFICATIONS = "files are found by listing the folder; there is no notificatio
 REFUSED: Final[dict[str, tuple[str, str]]] = {
     "cloudFiles.useNotifications": ("false", _NOTIFICATIONS),
     "cloudFiles.useManagedFileEvents": ("false", _NOTIFICATIONS),
-    "cloudFiles.allowOverwrites": (
-        "false",
-        "a path is read once, so that no row comes twice; write changed files under a new name",
-    ),
     "cleanSource": ("off", "it is Spark's, which does not wait for a retention; set cloudFiles.cleanSource"),
     "sourceArchiveDir": ("", "it is Spark's; set cloudFiles.cleanSource.moveDestination"),
     "readerCaseSensitive": ("true", "fields are matched by their exact name; other spellings go to the rescued data"),
     "badRecordsPath": ("", "malformed records are kept in the rescued data column"),
+    "databricks.serviceCredential": ("", _NOTIFICATIONS),
 } | {
     f"cloudFiles.{name}": ("", _NOTIFICATIONS)
     for name in (
@@ -90,6 +90,7 @@ REFUSED: Final[dict[str, tuple[str, str]]] = {
         "clientEmail",
         "privateKey",
         "privateKeyId",
+        "project",
         "projectId",
         "subscription",
     )

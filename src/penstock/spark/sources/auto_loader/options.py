@@ -39,7 +39,7 @@ class AutoLoaderOptions:
     micro-batch, None when not set. `partition_columns` is None when they come from the path.
     `variant_column` takes whole records, None when they have columns. Only files count that were modified after
     `modified_after` and before `modified_before`, which Spark's SQL reads as timestamps. `clean` is None when files
-    stay.
+    stay. With `allow_overwrites`, a file that was modified after it was read is another file.
     `reader` holds what is passed on to Spark's reader of the format, in the user's spelling.
     """
 
@@ -59,6 +59,7 @@ class AutoLoaderOptions:
     modified_after: str | None = None
     modified_before: str | None = None
     clean: CleanSource | None = None
+    allow_overwrites: bool = False
     reader: Mapping[str, str] = field(default_factory=dict)
 
     def reader_option(self, key: str, default: str = "") -> str:
@@ -132,6 +133,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         modified_after=read.option("modifiedAfter"),
         modified_before=read.option("modifiedBefore"),
         clean=parse_clean_source(read, path),
+        allow_overwrites=_flag(read, names.ALLOW_OVERWRITES, default=False),
         reader=_reader_options(read, source_format),
     )
 

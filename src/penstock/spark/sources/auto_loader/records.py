@@ -57,5 +57,5 @@ def file_rows(
         case _:
             rows = native(options.reader_format, native_options(version, options), native_schema(version, options))
             if checked is not None:
-                rows = stop_at_others(rows, checked, source_name)
+                rows = stop_at_others(rows, options, checked, source_name)
             return native_rows(rows, version, options, source_name)

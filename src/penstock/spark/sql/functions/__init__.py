@@ -19,4 +19,4 @@ TABLE_FUNCTIONS: Mapping[str, TableFunction] = {
     **UNSUPPORTED_FUNCTIONS,
 }
 
-__all__ = ["TABLE_FUNCTIONS", "TableFunctionCall"]
+__all__ = ["TABLE_FUNCTIONS", "TableFunction", "TableFunctionCall"]

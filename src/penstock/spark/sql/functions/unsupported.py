@@ -24,7 +24,7 @@ _REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "cloud_files_state": (
         "a pipeline does not read its own checkpoints",
-        "Ask 'penstock sql' for the view cloud_files_state, or select _metadata.file_path into the table",
+        "Ask 'penstock sql' for cloud_files_state(TABLE(name)), or select _metadata.file_path into the table",
     ),
     "event_log": ("a pipeline does not read its own event log", _EVENTS),
 }

@@ -1,0 +1,204 @@
+package penstock.files;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.deploy.SparkHadoopUtil;
+import org.apache.spark.paths.SparkPath;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReadMaxBytes;
+import org.apache.spark.sql.connector.read.streaming.ReadMaxFiles;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.execution.datasources.DataSource;
+import org.apache.spark.sql.execution.streaming.runtime.FileStreamOptions;
+import org.apache.spark.sql.execution.streaming.runtime.FileStreamSource;
+import org.apache.spark.sql.execution.streaming.runtime.FileStreamSourceLog;
+import org.apache.spark.sql.execution.streaming.runtime.FileStreamSourceOffset;
+import scala.Option;
+import scala.Product;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/**
+ * Spark's stream of files, which also tells how much it has not read yet, and can read a changed file again.
+ *
+ * <p>Only what the next batch reads is decided here. The log of the files that were read, and so the checkpoint, is
+ * Spark's own.
+ */
+final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetrics {
+  /** The option with which a file that was modified since it was read is read again. */
+  static final String ALLOW_OVERWRITES = "penstock.allowOverwrites";
+
+  /** The option with the seconds after which everything is listed; without it, everything is listed each time. */
+  static final String BACKFILL = "penstock.backfillSeconds";
+
+  private final FileStreamOptions options;
+  private final boolean allowOverwrites;
+  private final FileStreamSourceLog log;
+  private final Map<?, ?> known; // by the path of each file that was read, when that had been modified
+  private final Discovery discovery;
+  private final Deque<FoundFile> waiting = new ArrayDeque<>(); // in the order of reading
+  private boolean availableNow; // what arrives later is left to the next run
+  private long step;
+  private long bytesOutstanding;
+
+  /** Streams what {@code files} names; {@code folder} is the place of the source in the checkpoint. */
+  ArrivingFiles(DataSource files, String folder) {
+    super(
+        (SparkSession) files.sparkSession(),
+        files.options().apply("path"),
+        files.className(),
+        files.sourceInfo().schema(),
+        files.sourceInfo().partitionColumns(),
+        folder,
+        files.options());
+    options = new FileStreamOptions(files.options());
+    Option<String> asked = files.options().get(ALLOW_OVERWRITES);
+    allowOverwrites = asked.isDefined() && Boolean.parseBoolean(asked.get());
+    log = (FileStreamSourceLog) InsideSpark.field(FileStreamSource.class, "metadataLog", this);
+    known = (Map<?, ?>) InsideSpark.field(SeenFilesMap.class, "map", seenFiles());
+    step = currentLogOffset();
+    discovery = discovery(files);
+  }
+
+  @Override
+  public synchronized void prepareForTriggerAvailableNow() {
+    findNew();
+    availableNow = true;
+  }
+
+  @Override
+  public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
+    if (!availableNow && (options.latestFirst() || isLittle(limit))) {
+      findNew(); // else new files wait behind those that were found before, which come first anyway
+    }
+    plan(limit);
+    return step < 0 ? null : new FileStreamSourceOffset(step);
+  }
+
+  /** Called by Spark at the end of a batch; the names are those of Auto Loader. */
+  @Override
+  public synchronized Map<String, String> metrics(Optional<Offset> latestConsumed) {
+    return Map.of(
+        "numFilesOutstanding", String.valueOf(waiting.size()),
+        "numBytesOutstanding", String.valueOf(bytesOutstanding));
+  }
+
+  private void findNew() {
+    seenFiles().purge(); // by maxFileAge
+    Discovery.Found found = discovery.files();
+    Map<SparkPath, FoundFile> files = new LinkedHashMap<>();
+    if (!found.all()) {
+      waiting.stream().filter(ChangedFolders::isThere).forEach(file -> files.put(file.path(), file));
+    }
+    found.files().stream().filter(this::isNew).forEach(file -> files.put(file.path(), file));
+    Comparator<FoundFile> order = Comparator.comparingLong(FoundFile::modified);
+    waiting.clear();
+    files.values().stream().sorted(options.latestFirst() ? order.reversed() : order).forEach(waiting::add);
+    bytesOutstanding = waiting.stream().mapToLong(FoundFile::size).sum();
+  }
+
+  private Discovery discovery(DataSource files) {
+    Discovery everything = () -> new Discovery.Found(listEverything(), true);
+    Path path = new Path(files.options().apply("path"));
+    boolean chosen = files.options().contains("pathGlobFilter") || SparkHadoopUtil.get().isGlobPath(path);
+    if (allowOverwrites || chosen || !files.options().contains(BACKFILL)) {
+      return everything; // the time of a folder does not tell what is written to its files
+    }
+    Path root = qualified(path, files);
+    long backfill = TimeUnit.SECONDS.toNanos(Long.parseLong(files.options().apply(BACKFILL)));
+    return ChangedFolders.serves(root)
+        ? new ChangedFolders(everything, root, known::containsKey, backfill)
+        : everything;
+  }
+
+  private static Path qualified(Path path, DataSource files) {
+    try {
+      FileSystem system = path.getFileSystem(((SparkSession) files.sparkSession()).sessionState().newHadoopConf());
+      return system.makeQualified(path);
+    } catch (IOException cannot) {
+      throw new UncheckedIOException(cannot);
+    }
+  }
+
+  /** By Spark's own rules: names that are hidden, folders that name partitions, what another stream has committed. */
+  private List<FoundFile> listEverything() {
+    List<FoundFile> files = new ArrayList<>();
+    Seq<?> listed = (Seq<?>) InsideSpark.call(FileStreamSource.class, "fetchAllFiles", this);
+    for (Iterator<?> each = listed.iterator(); each.hasNext(); ) {
+      Product entry = (Product) each.next(); // a class that only Scala knows
+      files.add(
+          new FoundFile(
+              (SparkPath) entry.productElement(0), (Long) entry.productElement(1), (Long) entry.productElement(2)));
+    }
+    return files;
+  }
+
+  private boolean isNew(FoundFile file) {
+    if (seenFiles().isNewFile(file.path(), file.modified())) {
+      return true;
+    }
+    // Another time, not a later one: a file that is moved here keeps its own.
+    Object before = allowOverwrites ? known.get(file.path().urlEncoded()) : null;
+    return before != null && (Long) before != file.modified();
+  }
+
+  /** Notes in the log what the next batch reads, if anything waits. */
+  private void plan(ReadLimit limit) {
+    List<FoundFile> batch = take(limit);
+    if (batch.isEmpty()) {
+      return;
+    }
+    step++;
+    FileEntry[] entries = new FileEntry[batch.size()];
+    for (int index = 0; index < entries.length; index++) {
+      FoundFile file = batch.get(index);
+      seenFiles().add(file.path(), file.modified());
+      entries[index] = new FileEntry(file.path().urlEncoded(), file.modified(), step);
+    }
+    if (!log.add(step, entries)) {
+      throw new IllegalStateException("Another query uses this checkpoint: it has written step " + step + " of a source");
+    }
+  }
+
+  /** Takes a batch from what waits: at least one file, as Spark does. */
+  private List<FoundFile> take(ReadLimit limit) {
+    long mostFiles = limit instanceof ReadMaxFiles ? ((ReadMaxFiles) limit).maxFiles() : Long.MAX_VALUE;
+    long mostBytes = limit instanceof ReadMaxBytes ? ((ReadMaxBytes) limit).maxBytes() : Long.MAX_VALUE;
+    List<FoundFile> batch = new ArrayList<>();
+    long bytes = 0;
+    while (!waiting.isEmpty() && batch.size() < mostFiles) {
+      bytes += waiting.peek().size();
+      if (bytes > mostBytes && !batch.isEmpty()) {
+        break;
+      }
+      batch.add(waiting.poll());
+    }
+    bytesOutstanding -= batch.stream().mapToLong(FoundFile::size).sum();
+    return batch;
+  }
+
+  /** Whether what waits is so little of a batch that listing again may add to it. */
+  private boolean isLittle(ReadLimit limit) {
+    float share = options.discardCachedInputRatio();
+    if (waiting.isEmpty()) {
+      return true;
+    }
+    if (limit instanceof ReadMaxFiles) {
+      return waiting.size() < ((ReadMaxFiles) limit).maxFiles() * share;
+    }
+    return !(limit instanceof ReadMaxBytes) || bytesOutstanding < ((ReadMaxBytes) limit).maxBytes() * share;
+  }
+}

@@ -1,0 +1,173 @@
+package penstock.files;
+
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.paths.SparkPath;
+import org.apache.spark.util.HadoopFSUtils;
+
+/**
+ * Lists again only those folders of a local disk whose time says that something has come, gone or been renamed in them.
+ *
+ * <p>The time of the folder counts, not that of the file: one that is moved in with an old time is found. Whatever is
+ * not plain is left to a listing of everything, and so is, from time to time, all.
+ */
+final class ChangedFolders implements Discovery {
+  /** File systems of this machine, which give a folder a time of this machine's clock. */
+  private static final Set<String> LOCAL =
+      Set.of("apfs", "btrfs", "ext2", "ext3", "ext4", "ext2/ext3", "hfs", "overlay", "tmpfs", "xfs", "zfs");
+
+  private static final Pattern PLAIN = Pattern.compile("[A-Za-z0-9._=-]+"); // the same in a URI
+  private static final long TICKS = TimeUnit.SECONDS.toMillis(3); // two changes in a tick have one time
+
+  private final Discovery everything;
+  private final Path root;
+  private final Predicate<String> read;
+  private final long backfill;
+  private Map<java.nio.file.Path, Folder> folders; // null before the first listing
+  private boolean nested; // whether files in folders of the root count, as they do where these name partitions
+  private long listed;
+
+  /**
+   * Finds the files below {@code root}.
+   *
+   * @param everything lists all that is there
+   * @param read tells of the URI of a file whether it was read
+   * @param backfill after so many nanoseconds everything is listed again
+   */
+  ChangedFolders(Discovery everything, Path root, Predicate<String> read, long backfill) {
+    this.everything = everything;
+    this.root = root;
+    this.read = read;
+    this.backfill = backfill;
+  }
+
+  /** Tells whether the times of folders can be trusted there. */
+  static boolean serves(Path root) {
+    try {
+      java.nio.file.Path folder = local(root);
+      return "file".equals(root.toUri().getScheme())
+          && Files.isDirectory(folder)
+          && LOCAL.contains(Files.getFileStore(folder).type());
+    } catch (IOException | RuntimeException unknown) {
+      return false;
+    }
+  }
+
+  /** Tells whether a file that was found is still there. */
+  static boolean isThere(FoundFile file) {
+    return Files.exists(local(file.path().toPath()));
+  }
+
+  @Override
+  public Found files() {
+    if (folders == null || System.nanoTime() - listed > backfill) {
+      return all();
+    }
+    try {
+      List<FoundFile> found = new ArrayList<>();
+      for (Map.Entry<java.nio.file.Path, Folder> each : folders.entrySet()) {
+        Folder now = Folder.of(each.getKey(), each.getValue().path());
+        if (each.getValue().mayDiffer(now)) {
+          if (!addNew(each.getKey(), now.path(), found)) {
+            return all();
+          }
+          each.setValue(now);
+        }
+      }
+      return new Found(found, false);
+    } catch (IOException | DirectoryIteratorException gone) {
+      return all(); // it says what is wrong
+    }
+  }
+
+  /** Adds what is new in a folder; returns whether that is plain: a new folder is not. */
+  private boolean addNew(java.nio.file.Path folder, Path path, List<FoundFile> found) throws IOException {
+    String uri = path.toUri() + "/";
+    try (DirectoryStream<java.nio.file.Path> children = Files.newDirectoryStream(folder)) {
+      for (java.nio.file.Path child : children) {
+        String name = child.getFileName().toString();
+        if (HadoopFSUtils.shouldFilterOutPathName(name)
+            || PLAIN.matcher(name).matches() && read.test(uri + name)
+            || folders.containsKey(child)) {
+          continue;
+        }
+        BasicFileAttributes file;
+        try {
+          file = Files.readAttributes(child, BasicFileAttributes.class);
+        } catch (NoSuchFileException gone) {
+          continue;
+        }
+        if (file.isDirectory() || !nested && !path.equals(root)) {
+          return false;
+        }
+        SparkPath found_ = SparkPath.fromPath(inside(path, name));
+        found.add(new FoundFile(found_, file.size(), file.lastModifiedTime().toMillis()));
+      }
+    }
+    return true;
+  }
+
+  private Found all() {
+    listed = System.nanoTime();
+    Map<java.nio.file.Path, Folder> before = new HashMap<>();
+    try {
+      addFolders(local(root), root, before); // first: what comes while everything is listed is found by the times
+    } catch (IOException | DirectoryIteratorException changing) {
+      before = null; // next time again
+    }
+    folders = null;
+    Found found = everything.files();
+    nested = nested || found.files().stream().anyMatch(file -> !root.equals(file.path().toPath().getParent()));
+    folders = before;
+    return found;
+  }
+
+  private static void addFolders(java.nio.file.Path folder, Path path, Map<java.nio.file.Path, Folder> found)
+      throws IOException {
+    found.put(folder, Folder.of(folder, path));
+    try (DirectoryStream<java.nio.file.Path> children = Files.newDirectoryStream(folder)) {
+      for (java.nio.file.Path child : children) {
+        String name = child.getFileName().toString();
+        if (!HadoopFSUtils.shouldFilterOutPathName(name) && Files.isDirectory(child)) {
+          addFolders(child, inside(path, name), found);
+        }
+      }
+    }
+  }
+
+  /** As Hadoop's local file system names what it lists. */
+  private static Path inside(Path folder, String name) {
+    return new Path(folder, new Path(null, null, name));
+  }
+
+  private static java.nio.file.Path local(Path path) {
+    return java.nio.file.Path.of(path.toUri().getPath());
+  }
+
+  /** A folder as it was when it was looked at; {@code settled} says that a later change has another time. */
+  private record Folder(Path path, FileTime modified, boolean settled) {
+    static Folder of(java.nio.file.Path folder, Path path) throws IOException {
+      long now = System.currentTimeMillis();
+      FileTime modified = Files.getLastModifiedTime(folder);
+      return new Folder(path, modified, now - modified.toMillis() > TICKS);
+    }
+
+    boolean mayDiffer(Folder now) {
+      return !settled || !modified.equals(now.modified);
+    }
+  }
+}

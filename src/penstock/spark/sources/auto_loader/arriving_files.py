@@ -1,0 +1,32 @@
+"""Which source streams the files: Penstock's own variant of Spark's, where the session has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from penstock.errors import DefinitionError
+from penstock.spark import _jvm
+from penstock.spark.setup.own_classes import ARRIVING_FILES
+from penstock.spark.sources.auto_loader.option_names import ALLOW_OVERWRITES
+from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+
+
+def arriving_files(
+    spark: SparkSession, source_format: str, settings: Mapping[str, str], options: AutoLoaderOptions
+) -> tuple[str, dict[str, str]]:
+    """Returns the format and the options under which files of `source_format` are streamed.
+
+    The checkpoint is the same either way. Only the variant tells how many files wait, and reads changed ones again.
+
+    Raises:
+        DefinitionError: AUTO_LOADER_UNSUPPORTED_OPTION, in a session that Penstock has not made.
+    """
+    if _jvm.has_format(spark, ARRIVING_FILES):
+        own = {"penstock.format": source_format, "penstock.allowOverwrites": str(options.allow_overwrites)}
+        return ARRIVING_FILES, {**settings, **own}
+    if options.allow_overwrites:
+        reason = "the session is not one that Penstock has made, and lacks the class that reads a file again"
+        raise DefinitionError("AUTO_LOADER_UNSUPPORTED_OPTION", option=ALLOW_OVERWRITES, value="true", reason=reason)
+    return source_format, dict(settings)
