@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake import write_deltalake
 from playwright.sync_api import Page, expect
-from tests.recorded.build import FIRST_UPDATE, first_update, recorded_orders, second_update
+from tests.browser.test_accessibility import violations
+from tests.recorded.build import FIRST_UPDATE, START, first_update, recorded_orders, second_update
 from tests.recorded.checkpoints import recorded_checkpoints
 
 from penstock.dashboard import Dashboard
-from penstock.events import EventLog, EventType
+from penstock.errors import ExternalError
+from penstock.events import EventLog, EventType, Level
 from penstock.events import builders as say
+from penstock.events.alerts import Alert, alert
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout
 
@@ -29,6 +34,25 @@ def test_ten_seconds_at_three_in_the_morning(page: Page, storage: str) -> None:
     assert box is not None
     assert box["y"] + box["height"] < 500
     expect(page).to_have_title("(1) orders · Penstock")
+
+
+def test_a_firing_alert_is_on_the_first_screen_until_it_is_over(page: Page, storage: str) -> None:
+    recorded_orders(storage)
+    stale = ExternalError("TABLE_STALE", table="shop.silver_orders", age="2 hours", limit="1 hour")
+    told = Alert("freshness", "shop.silver_orders", None, stale.to_json(), START, START + timedelta(minutes=5))
+    with EventLog.open(storage, pipeline_name="orders", update_id="later") as log:
+        log.append(EventType.ALERT, *alert(told), dataset="shop.silver_orders", level=Level.WARN, error=stale)
+        page.goto("/")
+        trouble = page.get_by_role("region", name="Warning of shop.silver_orders")
+        for words in ("is stale", "Since", "09:00", "Freshness, fires since", "09:05", "Fix", "penstock alerts check"):
+            expect(trouble).to_contain_text(words)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+            assert violations(page) == []
+        over = replace(told, resolved=START + timedelta(minutes=9))
+        log.append(EventType.ALERT, *alert(over), dataset="shop.silver_orders")
+        expect(page.locator(".verdict")).to_have_text("Nothing is wrong", timeout=3000)
+    expect(trouble).to_have_count(0)
 
 
 def test_a_command_is_copied(page: Page, storage: str) -> None:

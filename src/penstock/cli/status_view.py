@@ -139,14 +139,16 @@ def error_lines(status: PipelineStatus) -> list[str]:
         if dataset.accounts is not None and dataset.accounts.error is not None
     ]
     told = [line for name, error, retry_at in found for line in told_error_lines(name, error, retry_at)]
-    return [*told, *_alert_lines(status, {error.get("message") for _, error, _ in found})]
+    return [*told, *_alert_lines(status, [(name or None, error.get("condition")) for name, error, _ in found])]
 
 
-def _alert_lines(status: PipelineStatus, told: Collection[object]) -> Iterator[str]:
-    """Yields what fires; an alert about an error that is told anyway says only since when."""
+def _alert_lines(status: PipelineStatus, told: Collection[tuple[str | None, Any]]) -> Iterator[str]:
+    """Yields what fires and since when; of an error that is told anyway not the error again."""
     for alert in status.alerts:
-        yield clean(f"Alert {alert.rule}, {alert.dataset or 'the pipeline'}: firing since {_moment(alert.fired)}")
-        if alert.error.get("message") not in told:
+        about = alert.dataset or "the pipeline"
+        times = f"wrong since {_moment(alert.since)}, firing since {_moment(alert.fired)}"
+        yield clean(f"Alert {alert.rule}, {about}: {times}")
+        if not any(alert.tells_of(dataset, condition) for dataset, condition in told):
             yield from (f"  {line}" for line in told_error_lines("", alert.error))
 
 

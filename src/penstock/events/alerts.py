@@ -66,6 +66,10 @@ class Alert:
         """Whether it still fires."""
         return AlertState.FIRING if self.resolved is None else AlertState.RESOLVED
 
+    def tells_of(self, dataset: str | None, condition: str | None) -> bool:
+        """Whether it is about this error of this dataset, or with None, of the pipeline itself."""
+        return condition == self.error.get("condition") and (dataset or "").casefold() == self.key[1]
+
     def to_json(self) -> dict[str, Any]:
         """Returns the details of the event, and one element of `alerts` of `status --json`."""
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final
@@ -49,6 +49,7 @@ class Problem:
         evidence: where more of its rows are.
         holds_up: full names of the datasets that get no rows because of it.
         commands: what to type.
+        alert: the alert that fires about it, None when nobody was told.
     """
 
     severity: Severity
@@ -63,19 +64,21 @@ class Problem:
     evidence: Evidence | None = None
     holds_up: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    alert: Alert | None = None
 
 
 def find_problems(
     status: PipelineStatus, lineage: Lineage, throughput: Iterable[FlowThroughput] = ()
 ) -> tuple[Problem, ...]:
     """Returns what is wrong as of `status`; of a flow that falls behind, only while its update runs."""
-    found = [*_of_update(status), *(_of_alert(alert) for alert in status.alerts)]
+    found = list(_of_update(status))
     after = _Downstream(lineage)
     for dataset in status.datasets:
         found.extend(_of_dataset(dataset, after))
     if status.update is not None and not status.update.state.terminal:
         found.extend(_behind(flow) for flow in throughput if flow.falling_behind)
-    return tuple(sorted(found, key=lambda each: (each.severity is Severity.WARNING, each.since or _LATEST)))
+    told = _with_alerts(found, status.alerts)
+    return tuple(sorted(told, key=lambda each: (each.severity is Severity.WARNING, each.since or _LATEST)))
 
 
 def _of_update(status: PipelineStatus) -> Iterator[Problem]:
@@ -116,14 +119,23 @@ def _of_dataset(dataset: DatasetStatus, after: _Downstream) -> Iterator[Problem]
         )
 
 
-def _of_alert(alert: Alert) -> Problem:
-    return _problem(
-        alert.error,
-        severity=Severity.WARNING,
-        dataset=alert.dataset,
-        since=alert.since,
-        commands=("penstock alerts check",),
-    )
+def _with_alerts(found: Iterable[Problem], alerts: Iterable[Alert]) -> Iterator[Problem]:
+    """Yields each problem with the alert about it, then those that only an alert tells of."""
+    left = list(alerts)
+    for problem in found:
+        mine = next((alert for alert in left if alert.tells_of(problem.dataset, problem.condition)), None)
+        if mine is not None:
+            left.remove(mine)
+        yield replace(problem, alert=mine)
+    for alert in left:
+        told = _problem(
+            alert.error,
+            severity=Severity.WARNING,
+            dataset=alert.dataset,
+            since=alert.since,
+            commands=("penstock alerts check",),
+        )
+        yield replace(told, alert=alert)
 
 
 def _behind(flow: FlowThroughput) -> Problem:
@@ -137,6 +149,7 @@ def _behind(flow: FlowThroughput) -> Problem:
         Severity.WARNING,
         f"{name} is falling behind: {flow.falling_behind}.{drains}",
         dataset=flow.dataset,
+        condition="FLOW_FALLING_BEHIND",
         fix="Look which part of a batch takes the time; more cores, or a larger batch, help most.",
         since=flow.since,
         commands=("penstock status",),

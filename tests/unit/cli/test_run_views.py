@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from penstock.cli.stopping import StopNow
 from penstock.cli.summary import print_summary
 from penstock.errors import DataError
 from penstock.events import Event, EventType, Level, MaintenanceProgress, UpdateState, builders, read_events
+from penstock.events.alerts import Alert, alert
 from penstock.observe.status import project_status
 
 
@@ -91,6 +93,34 @@ def test_a_flow_that_waits_for_its_next_try_says_why_and_until_when() -> None:
     lines = error_lines(status)
     assert lines[0] == f"[KAFKA_UNREACHABLE] {reason}"
     assert lines[-1] == f"  Next try at {at.astimezone():%H:%M:%S}"
+
+
+def test_status_says_what_fires_since_when_and_what_to_type() -> None:
+    story = Story()
+    story.update("u")
+    story.dataset("shop.orders")
+    since, fired = datetime(2026, 3, 1, 3, tzinfo=UTC), datetime(2026, 3, 1, 3, 5, tzinfo=UTC)
+    stale = {"condition": "TABLE_STALE", "message": "shop.orders is stale\x1b[2J.", "fix": "Type 'penstock run'."}
+    story.say(EventType.ALERT, alert(Alert("freshness", "shop.orders", None, stale, since, fired)))
+    times = f"wrong since {since.astimezone():%Y-%m-%d %H:%M:%S}, firing since {fired.astimezone():%Y-%m-%d %H:%M:%S}"
+    assert error_lines(project_status(story.events)) == [
+        f"Alert freshness, shop.orders: {times}",
+        "  [TABLE_STALE] shop.orders is stale.",
+        "    Fix: Type 'penstock run'.",
+    ]
+
+
+def test_status_tells_an_error_once_that_an_alert_tells_too() -> None:
+    story = Story()
+    story.update("u")
+    story.dataset("shop.orders")
+    story.retry("shop.orders", 12.5)
+    moment = datetime(2026, 3, 1, 3, tzinfo=UTC)
+    failed = {"condition": "KAFKA_UNREACHABLE", "message": "No Kafka bootstrap server answers: another:9092."}
+    story.say(EventType.ALERT, alert(Alert("failed", "shop.orders", "orders", failed, moment, moment)))
+    lines = error_lines(project_status(story.events))
+    assert sum("KAFKA_UNREACHABLE" in line for line in lines) == 1
+    assert lines[-1].startswith("Alert failed, shop.orders: wrong since ")
 
 
 def test_plain_lines_hold_no_control_characters(recorded: list[Event]) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.recorded.build import FIRST_UPDATE, RECORDED, START, SteppedClock, first_update
 
-from penstock.errors import ExternalError
+from penstock.errors import ExternalError, PenstockError
 from penstock.events import BatchProgress, Event, EventLog, EventReader, EventType, FlowStatus, Level
 from penstock.events import builders as say
+from penstock.events.alerts import Alert, alert
 from penstock.observe.lineage import project_lineage
 from penstock.observe.problems import Problem, Severity, find_problems
 from penstock.observe.status import project_status
@@ -89,6 +91,13 @@ class Orders:
         told = say.flow_batch("orders", done, status=status)
         self.log.append(EventType.FLOW_PROGRESS, *told, dataset="shop.orders", flow="orders")
 
+    def alerted(self, rule: str, error: PenstockError) -> Alert:
+        self.clock.step(60)
+        since = self.clock.now() - timedelta(minutes=1)
+        told = Alert(rule, "shop.orders", "orders", error.to_json(), since, self.clock.now())
+        self.log.append(EventType.ALERT, *alert(told), dataset="shop.orders", level=Level.WARN, error=error)
+        return told
+
 
 def test_a_failure_goes_on_over_restarts_until_a_batch_succeeds(run: Callable[[str], Orders], tmp_path: Path) -> None:
     first = run("one")
@@ -126,3 +135,41 @@ def test_errors_come_before_warnings(run: Callable[[str], Orders], tmp_path: Pat
     orders.fails()
     found = problems_of(EventReader(str(tmp_path)).poll())
     assert [each.severity for each in found] == [Severity.ERROR, Severity.WARNING]
+
+
+def test_what_only_an_alert_tells_of_is_a_problem_until_it_is_over(run: Callable[[str], Orders], tmp_path: Path) -> None:
+    orders = run("one")
+    orders.works(0)
+    stale = ExternalError("TABLE_STALE", table="shop.orders", age="2 hours", limit="1 hour")
+    told = orders.alerted("freshness", stale)
+    (problem,) = problems_of(EventReader(str(tmp_path)).poll())
+    assert (problem.severity, problem.condition, problem.dataset) == (Severity.WARNING, "TABLE_STALE", "shop.orders")
+    assert problem.since == told.since
+    assert problem.fix
+    assert "penstock alerts check" in problem.commands
+    assert problem.alert is not None
+    assert problem.alert.id == told.id
+    over = replace(told, resolved=orders.clock.now())
+    orders.log.append(EventType.ALERT, *alert(over), dataset="shop.orders")
+    assert problems_of(EventReader(str(tmp_path)).poll()) == ()
+
+
+def test_an_error_of_which_an_alert_tells_is_one_problem(run: Callable[[str], Orders], tmp_path: Path) -> None:
+    orders = run("one")
+    orders.fails()
+    began = orders.clock.now()
+    told = orders.alerted("failed", ExternalError("KAFKA_UNREACHABLE", servers="another:9092"))
+    (problem,) = problems_of(EventReader(str(tmp_path)).poll())
+    assert (problem.severity, problem.since) == (Severity.ERROR, began)
+    assert problem.alert is not None
+    assert problem.alert.id == told.id
+    assert problem.message == "No Kafka bootstrap server answers: broker:9092."
+
+
+def test_an_alert_of_another_table_is_a_problem_of_its_own(run: Callable[[str], Orders], tmp_path: Path) -> None:
+    orders = run("one")
+    orders.fails()
+    told = Alert("failed", "shop.items", "items", {"condition": "KAFKA_UNREACHABLE", "message": "m"}, START, START)
+    orders.log.append(EventType.ALERT, *alert(told), dataset="shop.items", level=Level.WARN)
+    found = {each.dataset: each.alert is not None for each in problems_of(EventReader(str(tmp_path)).poll())}
+    assert found == {"shop.orders": False, "shop.items": True}
