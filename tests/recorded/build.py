@@ -29,6 +29,7 @@ from penstock.events import (
     UpdateState,
 )
 from penstock.events import builders as say
+from penstock.events.audit import Actor
 
 RECORDED = Path(__file__).parent / "orders"
 FIRST_UPDATE = "0f6d3c1e-5d0a-4b7e-9a51-3f2f0c6f1a01"
@@ -78,7 +79,7 @@ class _Update:
         )
 
     def begin(self) -> None:
-        self.log.append(EventType.USER_ACTION, *say.user_action("START", user="ada"))
+        self.log.append(EventType.USER_ACTION, *say.user_action("START", by=Actor("ada", "command line")))
         self.log.append(
             EventType.CREATE_UPDATE, *say.create_update(pipeline="orders", cause="USER_ACTION", version="0.1.0")
         )

@@ -15,6 +15,7 @@ from typer.core import TyperCommand
 
 from penstock.cli import (
     alerts,
+    audit,
     checkpoint,
     checkpoint_changes,
     checkpoint_rebuild,
@@ -120,6 +121,7 @@ for panel, function in (
     (RUN, drop.drop),
     (LOOK, status.status),
     (LOOK, events.events),
+    (LOOK, audit.audit),
     (LOOK, show.show),
     (LOOK, sql.sql),
     (LOOK, replay_batch.replay),

@@ -13,6 +13,7 @@ from typing import Final
 from penstock.errors import PenstockError, StateError
 from penstock.events import EventLog, EventType
 from penstock.events import builders as say
+from penstock.events.audit import Actor
 from penstock.events.log import new_update_id
 from penstock.storage import LockOwner, Storage, StorageLock, read_holder
 from penstock.storage.process import machine
@@ -45,8 +46,8 @@ class Actions:
         if holder.machine != machine():
             raise StateError("ACTION_NOT_POSSIBLE", action="stop", reason=f"it runs on {holder.owner.host}")
         os.kill(holder.owner.pid, signal.SIGTERM)
-        arguments = {"from": asked_from, "through": "dashboard", "pid": holder.owner.pid}
-        threading.Thread(target=self._note, args=(pipeline, "STOP", arguments), daemon=True).start()
+        asked = Actor(None, "dashboard", asked_from), {"pid": holder.owner.pid}
+        threading.Thread(target=self._note, args=(pipeline, "STOP", *asked), daemon=True).start()
 
     def refresh(self, pipeline: str, dataset: str | None, *, full: bool, asked_from: str) -> None:
         """Starts a run that brings `dataset`, or all of them, up to date; with `full` it is computed again.
@@ -57,7 +58,7 @@ class Actions:
         """
         wanted = [] if dataset is None else ["--full-refresh" if full else "--refresh", dataset]
         try:
-            self._append(pipeline, "REFRESH", {"from": asked_from, "through": "dashboard", "options": wanted})
+            self._append(pipeline, "REFRESH", Actor(None, "dashboard", asked_from), {"options": wanted})
         except StateError as error:
             raise StateError("ACTION_NOT_POSSIBLE", action="refresh", reason="a run works on this storage") from error
         run = subprocess.Popen(
@@ -69,11 +70,11 @@ class Actions:
         )
         threading.Thread(target=run.wait, daemon=True).start()  # else it stays as a zombie once it has ended
 
-    def _note(self, pipeline: str, action: str, arguments: dict[str, object]) -> None:
+    def _note(self, pipeline: str, action: str, by: Actor, arguments: dict[str, object]) -> None:
         until = time.monotonic() + _WAIT_SECONDS
         while time.monotonic() < until:
             try:
-                self._append(pipeline, action, arguments)
+                self._append(pipeline, action, by, arguments)
             except StateError:
                 time.sleep(_LOOK_SECONDS)  # the run still ends
             except PenstockError:
@@ -81,9 +82,9 @@ class Actions:
             else:
                 return
 
-    def _append(self, pipeline: str, action: str, arguments: dict[str, object]) -> None:
+    def _append(self, pipeline: str, action: str, by: Actor, arguments: dict[str, object]) -> None:
         with (
             StorageLock(self._storage, LockOwner.current("penstock ui")),
             EventLog.open(self._storage, pipeline_name=pipeline, update_id=new_update_id()) as log,
         ):
-            log.append(EventType.USER_ACTION, *say.user_action(action, arguments=arguments))
+            log.append(EventType.USER_ACTION, *say.user_action(action, by=by, arguments=arguments))

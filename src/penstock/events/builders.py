@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from penstock.events.accounting import BatchAccounts, Verdict
+from penstock.events.audit import Actor
 from penstock.events.late_rows import LateRows
 from penstock.events.redaction import shown_option
 from penstock.events.text import clean
@@ -60,11 +61,22 @@ def create_update(
     }
 
 
-def user_action(action: str, *, user: str | None = None, arguments: Mapping[str, Any] | None = None) -> Built:
-    """A person asked for something: `action` is a word such as START, STOP or FULL_REFRESH."""
-    who = f" by {_name(user)}" if user else ""
-    return f"{clean(action).lower().replace('_', ' ')}{who}", {
-        "user_action": {"action": action, "user_name": user, "arguments": dict(arguments or {})}
+def user_action(action: str, *, by: Actor | None = None, arguments: Mapping[str, Any] | None = None) -> Built:
+    """A person asked for something: `action` is a word such as START, STOP or DROP.
+
+    `by` is who asked, by default the account that this process runs for.
+    """
+    actor = by or Actor.of_process()
+    who = f" by {_name(actor.user)}" if actor.user else ""
+    where = f" from {_name(actor.address)}" if actor.address else ""
+    return f"{clean(action, limit=_NAME_LIMIT).lower().replace('_', ' ')}{who}{where}", {
+        "user_action": {
+            "action": action,
+            "user_name": actor.user,
+            "through": actor.through,
+            "from": actor.address,
+            "arguments": dict(arguments or {}),
+        }
     }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Final, Self
 
 from penstock.errors import ExternalError, PenstockError
+from penstock.events.audit import chained, newest_hash
 from penstock.events.clock import Clock, SystemClock
 from penstock.events.codec import encode, json_ready
 from penstock.events.segments import last_events, list_segments, segment_name
@@ -45,6 +46,7 @@ class EventLog:
         self._segment: BinaryIO | None = None
         self._segment_bytes = 0
         self._closed = False
+        self._newest_action: tuple[str | None] | None = None  # its hash; outside, whether that is known
         self._subscribers: list[Callable[[Event], None]] = []
         self._lock = threading.RLock()
 
@@ -113,7 +115,8 @@ class EventLog:
         `message` and `details` come from `penstock.events.builders`: `append(type, *builder(…))`.
         `dataset` is `schema.name`, `flow` the flow's declared name. Without `level` it is ERROR
         when there is an `error`, METRICS for the numbers of a batch, else INFO. A PenstockError is
-        written as `{condition, message, fix, dataset, file, line, facts}`.
+        written as `{condition, message, fix, dataset, file, line, facts}`. A `user_action` is chained to
+        the one before it.
 
         Raises:
             ExternalError: EVENT_LOG_WRITE_FAILED, such as a full disk; the event is not in the log.
@@ -139,7 +142,10 @@ class EventLog:
                 details=details,
                 error=written_error,
             )
-            self._write(encode(event).encode("ascii"))
+            if event_type is EventType.USER_ACTION:
+                event = self._write_action(event)
+            else:
+                self._write(encode(event).encode("ascii"))
             self._next_sequence = sequence + 1
             for subscriber in tuple(self._subscribers):
                 try:
@@ -174,6 +180,14 @@ class EventLog:
     def _unsubscribe(self, callback: Callable[[Event], None]) -> None:
         with self._lock, contextlib.suppress(ValueError):
             self._subscribers.remove(callback)
+
+    def _write_action(self, event: Event) -> Event:
+        before = self._newest_action or (newest_hash(self._storage),)
+        self._newest_action = None  # should the write fail, nobody knows whether the line is there
+        chain, own = chained(event, before[0])
+        self._write(encode(chain).encode("ascii"))
+        self._newest_action = (own,)
+        return chain
 
     def _write(self, line: bytes) -> None:
         if self._segment is None or self._segment_bytes >= _SEGMENT_BYTES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata
 
 from pyspark.sql import SparkSession
@@ -95,6 +95,9 @@ def run_update(
     ):
         if on_event is not None:
             log.subscribe(on_event)
+        if cause == EventType.USER_ACTION.name:
+            asked = {**asdict(selection), "accept_data_loss": list(accept_data_loss)}
+            log.append(EventType.USER_ACTION, *builders.user_action("START", arguments=asked))
         log.append(
             EventType.CREATE_UPDATE,
             *builders.create_update(

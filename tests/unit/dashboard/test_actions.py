@@ -46,12 +46,12 @@ def post(client: TestClient, action: str, **data: str) -> int:
 
 
 def noted(storage: str, action: str, *, within: float = 5) -> dict[str, object]:
-    """Waits for the event that tells of it."""
+    """Waits for the event that tells of it; returns its details."""
     until = time.monotonic() + within
     while time.monotonic() < until:
         for event in read_events(storage, types=[EventType.USER_ACTION]):
             if details_of(event).get("action") == action:
-                return dict(details_of(event)["arguments"])
+                return dict(details_of(event))
         time.sleep(0.05)
     pytest.fail(f"{action} is not in the log")
 
@@ -71,8 +71,8 @@ def test_a_run_is_stopped_and_that_is_noted_once_it_ended(acting: TestClient, st
     assert run.wait(10) == 0
     run.stdout.close()
     told = noted(storage, "STOP")
-    assert told["pid"] == run.pid
-    assert told["from"] == "testclient"
+    assert told["arguments"] == {"pid": run.pid}
+    assert (told["user_name"], told["through"], told["from"]) == (None, "dashboard", "testclient")
     assert post(acting, "stop") == 409  # nothing runs any more
 
 
@@ -97,7 +97,7 @@ def test_a_run_is_started(
 ) -> None:
     assert post(acting, "refresh", **form) == 303
     assert wait_for(tmp_path / "started") == repr(options)
-    assert noted(storage, "REFRESH")["options"] == options
+    assert noted(storage, "REFRESH")["arguments"] == {"options": options}
 
 
 def test_no_second_run_is_started(acting: TestClient, storage: str, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from penstock.events import (
     builders,
     flow_status_of,
 )
+from penstock.events.audit import Actor
 from penstock.storage import Storage
 
 PROGRESS = BatchProgress(
@@ -227,7 +228,9 @@ def test_definitions() -> None:
         {"stage": "run flow", "dataset": "shop.t", "flow": "t", "explanation": "why"}
     ]
     assert builders.planning_warning("no\nwatermark", name="t")[0] == "t: no watermark"
-    assert builders.user_action("FULL_REFRESH", user="ada")[0] == "full refresh by ada"
+    assert (
+        builders.user_action("FULL_REFRESH", by=Actor("ada", "dashboard", "::1"))[0] == "full refresh by ada from ::1"
+    )
 
 
 def test_names_from_outside_cannot_forge_a_line() -> None:
@@ -237,7 +240,7 @@ def test_names_from_outside_cannot_forge_a_line() -> None:
         builders.flow_status("t", FlowStatus.FAILED, reason=hostile * 10),
         builders.update_progress(UpdateState.FAILED, pipeline=hostile, reason=hostile),
         builders.dataset_definition(hostile, dataset_type="VIEW", inputs=[hostile] * 9),
-        builders.user_action(hostile, user=hostile),
+        builders.user_action(hostile, by=Actor(hostile, hostile, hostile)),
     ):
         assert message.isprintable()
         assert len(message) < 700

@@ -137,7 +137,9 @@ def test_errors_come_before_warnings(run: Callable[[str], Orders], tmp_path: Pat
     assert [each.severity for each in found] == [Severity.ERROR, Severity.WARNING]
 
 
-def test_what_only_an_alert_tells_of_is_a_problem_until_it_is_over(run: Callable[[str], Orders], tmp_path: Path) -> None:
+def test_what_only_an_alert_tells_of_is_a_problem_until_it_is_over(
+    run: Callable[[str], Orders], tmp_path: Path
+) -> None:
     orders = run("one")
     orders.works(0)
     stale = ExternalError("TABLE_STALE", table="shop.orders", age="2 hours", limit="1 hour")

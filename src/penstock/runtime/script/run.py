@@ -68,6 +68,7 @@ def run_script(
         if on_event is not None:
             log.subscribe(on_event)
         version = metadata.version("penstock")
+        log.append(EventType.USER_ACTION, *builders.user_action("START", arguments={"script": file.name}))
         log.append(
             EventType.CREATE_UPDATE,
             *builders.create_update(pipeline=config.name, cause="USER_ACTION", version=version),

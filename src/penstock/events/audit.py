@@ -1,0 +1,129 @@
+"""The record of who asked for what: a chain of `user_action` events that nobody changes unnoticed.
+
+Each has, in its details, `previous`, the hash of the action before it, and `hash`: SHA-256 of its own line as it stands
+in the segment, without the line's end and without the member `hash`. Whoever keeps the newest hash elsewhere notices
+any action that is changed, taken out or put in, the newest ones too.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Final
+
+from penstock.events.codec import encode, line_end
+from penstock.events.segments import list_segments, read_lines, try_decode
+from penstock.events.types import Event, EventType
+from penstock.storage import Storage
+
+_KEY: Final = EventType.USER_ACTION.value
+_END: Final = line_end(EventType.USER_ACTION)
+_HASH: Final = re.compile(rb',\\"hash\\":\\"([0-9a-f]{64})\\"(?=\}\}",' + re.escape(_END) + rb"$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks for something, and from where.
+
+    Attributes:
+        user: the name of the account; None when nobody knows.
+        through: `command line` or `dashboard`.
+        address: of the machine that it was asked from, None for the one that the event comes from.
+    """
+
+    user: str | None
+    through: str
+    address: str | None = None
+
+    @classmethod
+    def of_process(cls) -> Actor:
+        """Returns the account that this process runs for, who became it by `sudo`, and where it logged in from."""
+        user, behind = _account(), os.environ.get("SUDO_USER")
+        named = f"{user} (sudo by {behind})" if user and behind and behind != user else user
+        return cls(named, "command line", os.environ.get("SSH_CONNECTION", "").partition(" ")[0] or None)
+
+
+class Tampering(Enum):
+    """What is wrong with an action of the record."""
+
+    CHANGED = "was changed after it was written"
+    NOT_CHAINED = "was not written by Penstock"
+    BEFORE_IS_MISSING = "does not follow the one before it: at least one was taken out, or this one put in"
+    BEGINNING_IS_MISSING = "is the first one, but was not when it was written"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAction:
+    """One action of the record; `event` is None when its line cannot be read."""
+
+    event: Event | None
+    hash: str | None
+    tampering: Tampering | None = None
+
+
+def chained(event: Event, previous: str | None) -> tuple[Event, str]:
+    """Returns a `user_action` as it is to be written behind the action with the hash `previous`, and its own hash."""
+    told = event.details.get(_KEY)
+    action: dict[str, Any] = {**(told if isinstance(told, Mapping) else {}), "previous": previous}
+    action.pop("hash", None)
+    details = {key: value for key, value in event.details.items() if key != _KEY}
+    unsigned = replace(event, details={**details, _KEY: action})
+    own = hashlib.sha256(encode(unsigned).rstrip("\n").encode("ascii")).hexdigest()
+    return replace(event, details={**details, _KEY: {**action, "hash": own}}), own
+
+
+def newest_hash(storage: Storage) -> str | None:
+    """Returns the hash of the newest action of the log, None when there is none; reads from the log's end."""
+    for _, segment in reversed(list_segments(storage)):
+        content = storage.read_bytes(segment.uri)
+        end = len(content)
+        while (end := content.rfind(_END + b"\n", 0, end)) >= 0:
+            line = content[content.rfind(b"\n", 0, end) + 1 : end + len(_END)]
+            if (found := _HASH.search(line)) is not None:
+                return found[1].decode()
+    return None
+
+
+def recorded_actions(storage_uri: str) -> Iterator[RecordedAction]:
+    """Yields the actions of a log, oldest first, each with what is wrong with it.
+
+    Those of versions that did not chain them come without a hash; only behind one with a hash is that wrong.
+
+    Raises:
+        ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
+    """
+    storage, before, chain_began = Storage(storage_uri), None, False
+    for _, segment in list_segments(storage):
+        for line, _ in read_lines(storage, segment.uri):
+            if not line.endswith(_END):
+                continue
+            event, found = try_decode(line), _HASH.search(line)
+            if found is None:
+                yield RecordedAction(event, None, Tampering.NOT_CHAINED if chain_began or event is None else None)
+                continue
+            own = hashlib.sha256(line[: found.start()] + line[found.end() :]).hexdigest()
+            previous = None if event is None else event.details[_KEY].get("previous")
+            tampering: Tampering | None = None
+            if event is None or own != found[1].decode():
+                tampering = Tampering.CHANGED
+            elif previous != before:
+                tampering = Tampering.BEFORE_IS_MISSING if chain_began else Tampering.BEGINNING_IS_MISSING
+            before, chain_began = found[1].decode(), True
+            yield RecordedAction(event, before, tampering)
+
+
+def _account() -> str | None:
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        try:
+            return getpass.getuser()
+        except (OSError, KeyError, ImportError):
+            return None
