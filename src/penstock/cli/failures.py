@@ -39,7 +39,7 @@ def report_failure(error: BaseException, *, as_json: bool, debug: bool) -> int:
     known = error if isinstance(error, PenstockError) else _of_a_dead_jvm() or _internal(error)
     note(render(known))
     if debug:
-        note("".join(traceback.format_exception(error)))
+        note(_trace(error))
     if as_json:
         with suppress(OSError):  # it may be standard output that failed
             print_json({"errors": errors_json(errors_of(known))})
@@ -56,13 +56,14 @@ def _of_a_dead_jvm() -> ExternalError | None:
 
 def _internal(error: BaseException) -> InternalError:
     summary = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
-    return InternalError("INTERNAL_ERROR", summary=summary[:200], report=write_report(error))
+    return InternalError("INTERNAL_ERROR", summary=_without_secrets(summary)[:200], report=write_report(error))
 
 
 def write_report(error: BaseException) -> Path:
     """Writes what a bug report needs into a new file, readable by its owner only.
 
-    Only the words of the command line are recorded, never the environment: it holds secrets.
+    Only the words of the command line are recorded, never the environment: it holds secrets. Values of secrets that
+    the pipeline file refers to are replaced by `***`.
     """
     versions = "\n".join(f"{name} {_version(name)}" for name in ("penstock", "pyspark", "delta-spark", "typer"))
     text = "\n".join(
@@ -72,13 +73,23 @@ def write_report(error: BaseException) -> Path:
             f"python {platform.python_version()} on {platform.platform()}",
             versions,
             "",
-            "".join(traceback.format_exception(error)),
+            _trace(error),
         ]
     )
     descriptor, path = tempfile.mkstemp(prefix="penstock-report-", suffix=".txt")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     return Path(path)
+
+
+def _trace(error: BaseException) -> str:
+    return _without_secrets("".join(traceback.format_exception(error)))
+
+
+def _without_secrets(text: str) -> str:
+    from penstock.config import redacted
+
+    return redacted(text)
 
 
 def _without_values(words: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from penstock.cli.console import say
 from penstock.cli.options import DirectoryOrScript, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
 
@@ -26,7 +27,7 @@ def show(
     projection = MetricsProjection()
     for event in read_events(config.storage):
         projection.apply(event)
-    sys.stdout.write(generate_latest(registry_of(projection)).decode())
+    say(generate_latest(registry_of(projection)).decode().rstrip("\n"))
 
 
 def rules() -> None:

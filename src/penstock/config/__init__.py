@@ -9,7 +9,7 @@ from penstock.config.metrics import MetricsSettings, Otlp
 from penstock.config.path_mapping import explain_missing_file, map_path, resolve_path
 from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
 from penstock.config.script import load_script
-from penstock.config.secret import SecretReference
+from penstock.config.secret import SecretReference, redacted
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger, trigger_kind
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "load_script",
     "map_path",
     "parse_interval",
+    "redacted",
     "resolve_path",
     "trigger_kind",
 ]

@@ -10,9 +10,10 @@ from penstock.config.alerts import AlertSettings
 from penstock.config.library import Library, find_source_files
 from penstock.config.lineage import LineageSettings
 from penstock.config.metrics import MetricsSettings
-from penstock.config.secret import REFERENCE, SecretReference
+from penstock.config.secret import REFERENCE, SecretReference, redacted
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
 from penstock.errors import ConfigError, DefinitionError, SourceLocation, did_you_mean
+from penstock.graph.identifier import Identifier
 
 _BATCH = "batch"
 
@@ -69,6 +70,8 @@ class PipelineConfig:
     alerts: AlertSettings = field(default_factory=AlertSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     lineage: LineageSettings = field(default_factory=LineageSettings)
+    event_log: Identifier | None = None
+    """The table that has the event log, too."""
     references: Mapping[str, SecretReference] = field(default_factory=dict, repr=False)
     """The references in the values of `spark_conf` by their text, e.g. `${env:TOKEN}`, and in other sections by key."""
     batch_of: str | None = None
@@ -135,12 +138,7 @@ class PipelineConfig:
 
         For texts from elsewhere, such as a broker's error message. A secret without a value is passed over.
         """
-        for reference in (*self.secrets.values(), *self.references.values()):
-            try:
-                text = text.replace(reference.resolve(), "***")
-            except ConfigError:
-                continue
-        return text
+        return redacted(text, (*self.secrets.values(), *self.references.values()))
 
     def with_run_options(
         self, *, continuous: bool = False, trigger: str | None = None, metrics_port: int | None = None

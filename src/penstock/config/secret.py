@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from penstock.errors import ConfigError, SourceLocation
 
@@ -18,7 +19,10 @@ WHOLE_REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 """What an entry of `secrets` must be, from its first to its last character."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+_made: WeakValueDictionary[int, SecretReference] = WeakValueDictionary()
+
+
+@dataclass(frozen=True, slots=True, repr=False, weakref_slot=True)
 class SecretReference:
     """Where the value of a secret is. Its repr shows the reference; the value is never kept.
 
@@ -52,11 +56,27 @@ class SecretReference:
             reason = f"{'the environment variable' if self.source == 'env' else 'the file'} {self.target} is empty"
         raise ConfigError("SECRET_NOT_FOUND", location=self.location, secret=self.name, reason=reason) from None
 
+    def __post_init__(self) -> None:
+        _made[id(self)] = self
+
     def __repr__(self) -> str:
         return f"SecretReference({self.name!r}, ${{{self.source}:{self.target}}})"
 
     def __getstate__(self) -> object:
         raise TypeError("a SecretReference cannot be pickled; resolve it on the driver")
+
+
+def redacted(text: str, references: Iterable[SecretReference] | None = None) -> str:
+    """Returns `text` with the value of each secret replaced by `***`; of all that this process refers to by default.
+
+    A secret without a value is passed over.
+    """
+    for reference in tuple(_made.values()) if references is None else references:
+        try:
+            text = text.replace(reference.resolve(), "***")
+        except ConfigError:
+            continue
+    return text
 
 
 def refer(

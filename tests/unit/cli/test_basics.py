@@ -23,6 +23,7 @@ from penstock.cli.options import names, settings
 from penstock.cli.quiet_stdout import only_results_on_stdout
 from penstock.cli.rows import print_rows
 from penstock.cli.stopping import StopNow, StopRequests
+from penstock.config import load_project
 from penstock.errors import (
     ConfigError,
     DataError,
@@ -213,6 +214,21 @@ def test_a_report_names_settings_without_their_values(tmp_path: Path, monkeypatc
     text = write_report(ValueError("x")).read_text()
     assert "token=" in text
     assert "hunter2" not in text
+
+
+def test_what_a_crash_leaves_holds_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "penstock.yml").write_text("name: orders\nsecrets: {key: '${env:KEY}', none: '${env:NONE}'}\n")
+    config = load_project(tmp_path, environ={"KEY": "canary-s3cret"})
+    report_failure(ValueError("canary-s3cret is refused"), as_json=True, debug=True)
+    said = capsys.readouterr()
+    (report,) = tmp_path.glob("penstock-report-*")
+    for text in (said.out, said.err, report.read_text()):
+        assert "*** is refused" in text
+        assert "canary" not in text
+    assert config.secrets["key"].resolve() == "canary-s3cret"
 
 
 @pytest.mark.parametrize("words", [["fail", "--debug"], ["--", "fail", "--debug"]])

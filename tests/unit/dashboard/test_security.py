@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-from tests.recorded.build import FIRST_UPDATE, START, SteppedClock
+from tests.recorded.build import FIRST_UPDATE, START, SteppedClock, recorded_orders
 from tests.unit.dashboard.conftest import client_of
 
+from penstock.dashboard import table_reader
 from penstock.dashboard.access import is_loopback
 from penstock.errors import DataError
 from penstock.events import EventLog, EventType, FlowStatus
@@ -73,6 +74,29 @@ def test_no_path_leaves_its_folder(recorded: TestClient, path: str) -> None:
     assert answer.status_code == 404
     assert "def " not in answer.text
     assert "root:" not in answer.text
+
+
+@pytest.mark.parametrize("name", ["../../outside", "..", "%2e%2e/x", "a/../../../outside", "/etc", "\\..\\x"])
+def test_a_name_of_a_dataset_leads_to_no_folder_outside(tmp_path: Path, name: str) -> None:
+    """What the rows of a dataset are read from, when its log gives it such a name."""
+    storage = tmp_path / "storage"
+    place = table_reader._place({"storage": str(storage), "name": f"shop.{name}"}, must_exist=False)
+    assert Path(place.uri).resolve().is_relative_to(storage.resolve() / "tables" / "shop")
+    assert Path(place.uri).resolve() != storage.resolve() / "tables" / "shop"
+
+
+def test_reading_changes_nothing(storage: str) -> None:
+    recorded_orders(storage)
+
+    def files() -> dict[str, tuple[int, bytes]]:
+        found = [path for path in Path(storage).rglob("*") if path.is_file()]
+        return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in found}
+
+    before, client = files(), client_of(storage)
+    for path in (*PATHS, *PAGES, "/stored/table/shop.silver_orders", "/checks/findings", "/actions/stop", "/login"):
+        for method in ("GET", "HEAD"):
+            client.request(method, path)
+    assert files() == before
 
 
 @pytest.fixture
