@@ -47,7 +47,7 @@ def test_a_firing_alert_is_on_the_first_screen_until_it_is_over(page: Page, stor
         for words in ("is stale", "Since", "09:00", "Freshness, fires since", "09:05", "Fix", "penstock alerts check"):
             expect(trouble).to_contain_text(words)
         for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             assert violations(page) == []
         over = replace(told, resolved=START + timedelta(minutes=9))
         log.append(EventType.ALERT, *alert(over), dataset="shop.silver_orders")

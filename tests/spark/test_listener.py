@@ -1,11 +1,35 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.spark.listener import ProgressListener
+
+_PAUSE = "spark.sql.streaming.noDataProgressEventInterval"
+
+
+def test_a_query_that_finds_nothing_is_idle(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.json").write_text('{"id": 1}\n')
+    listener, idle = ProgressListener(), threading.Event()
+    listener.handle("idle", lambda _: idle.clear(), idle=idle.set)
+    listener.attach(spark)
+    before = str(spark.conf.get(_PAUSE))
+    spark.conf.set(_PAUSE, "100")
+    try:
+        source = spark.readStream.schema("id LONG").name("files").json(f"{tmp_path}/in")
+        writer = source.writeStream.format("noop").option("checkpointLocation", f"{tmp_path}/check")
+        query = writer.trigger(processingTime="50 milliseconds").queryName("idle").start()
+        assert idle.wait(30)
+        query.stop()
+        assert listener.await_end(str(query.runId), timeout=30)
+        assert not listener._names, "what has ended is forgotten"
+    finally:
+        spark.conf.set(_PAUSE, before)
+        listener.detach(spark)
 
 
 def test_progress_reaches_the_flow_of_that_name_before_its_end(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.config.keys import SPARK_PIPELINE, plain
+from penstock.config.keys import EVENT_LOG, SPARK_PIPELINE, plain
 from penstock.config.shapes import Effect, Flag, Foreign, Key, ListOf, Section, Shape, Text
 
 _SPARK = {key.name: key for key in SPARK_PIPELINE.keys}
@@ -61,7 +61,6 @@ _FOREIGN: dict[str, Shape] = {
     ),
     "clusters": _ignored("Spark runs where 'master' of a penstock.yml says, with its 'spark_conf'"),
     "environment": _ignored("install its dependencies where penstock runs"),
-    "event_log": _ignored("the event log is in the storage: 'penstock events'"),
     "filters": _ignored("name the files with 'libraries'"),
     "notifications": _ignored("the exit code of 'penstock run' tells how it ended"),
     "parameters": _ignored("use 'configuration'"),
@@ -83,6 +82,7 @@ DATABRICKS = Section(
         _SPARK["catalog"],
         replace(_SPARK["schema"], aliases=("target",)),
         _SPARK["configuration"],
+        Key("event_log", EVENT_LOG, "A Delta table that has the event log, too.", "{schema: monitoring, name: events}"),
         Key("continuous", Flag(), "Whether a run goes on until it is stopped.", "true"),
         *(Key(name, shape, "", "") for name, shape in _FOREIGN.items()),
     ),

@@ -105,6 +105,16 @@ _MAINTENANCE = Section(
     )
 )
 
+_CATALOG = Key("catalog", Text(_name), "The catalog; a storage holds one, so names drop it.", "main")
+EVENT_LOG = Section(
+    (
+        _CATALOG,
+        Key("schema", Text(_name), "Its schema.", "monitoring", "the pipeline's"),
+        Key("name", Text(_name), "Its name.", "orders_events", required=True),
+    )
+)
+"""A table that has the event log, as settings of Databricks name it."""
+
 _NAME_KEY = Key(
     "name",
     Text(plain),
@@ -119,7 +129,6 @@ _LIBRARIES = Key(
     "[{glob: {include: transformations/**}}]",
     "every .py and .sql file below `transformations/` when that folder exists, else beside this file; no tests",
 )
-_CATALOG = Key("catalog", Text(_name), "The catalog; a storage holds one, so names drop it.", "main")
 _SCHEMA = Key(
     "schema",
     Text(_name),
@@ -204,6 +213,12 @@ _SETTINGS = (
         "{tables: {orders: {freshness: 5 minutes}}}",
     ),
     Key("lineage", LINEAGE, "Where OpenLineage events of a run go.", "{file: lineage.jsonl}"),
+    Key(
+        "event_log",
+        EVENT_LOG,
+        "A Delta table that has the event log, too.",
+        "{schema: monitoring, name: orders_events}",
+    ),
     Key("metrics", METRICS, "Where the numbers of a run go.", "{port: 9464}"),
 )
 

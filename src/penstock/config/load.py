@@ -21,6 +21,7 @@ from penstock.config.references import Reference, references_in, values_of
 from penstock.config.secret import REFERENCE, SecretReference, refer
 from penstock.config.trigger import effective_trigger
 from penstock.errors import ConfigError, PipelineInvalid, SourceLocation, did_you_mean
+from penstock.graph.identifier import Identifier
 from penstock.storage import local_path
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -128,9 +129,17 @@ def _build(
         alerts=alert_settings(sections.get("alerts", {}), folder),
         metrics=metrics_settings(sections.get("metrics", {}), folder),
         lineage=lineage_settings(sections.get("lineage", {}), folder),
+        event_log=_event_log(values),
         references={**_references(spark_conf, referred), **of_sections},
         notices=tuple(read.notices),
     )
+
+
+def _event_log(values: Mapping[str, Any]) -> Identifier | None:
+    if "event_log" not in values:
+        return None
+    table = _values(values["event_log"])
+    return Identifier(table.get("schema") or values.get("schema", "default"), table["name"])
 
 
 def _settings_of_spark(configuration: Mapping[str, str]) -> dict[str, str]:

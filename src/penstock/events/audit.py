@@ -17,12 +17,15 @@ from enum import Enum
 from typing import Any, Final
 
 from penstock.events.codec import encode, line_end
+from penstock.events.flow_facts import details_of
 from penstock.events.segments import list_segments, read_lines, try_decode
+from penstock.events.text import clean
 from penstock.events.types import Event, EventType
 from penstock.storage import Storage
 
 _KEY: Final = EventType.USER_ACTION.value
 _END: Final = line_end(EventType.USER_ACTION)
+_LIMIT: Final = 120
 _HASH: Final = re.compile(rb',\\"hash\\":\\"([0-9a-f]{64})\\"(?=\}\}",' + re.escape(_END) + rb"$)")
 
 
@@ -48,6 +51,27 @@ class Actor:
         return cls(named, "command line", os.environ.get("SSH_CONNECTION", "").partition(" ")[0] or None)
 
 
+def user_action(
+    action: str, *, by: Actor | None = None, arguments: Mapping[str, Any] | None = None
+) -> tuple[str, dict[str, Any]]:
+    """A person asked for something: `action` is a word such as START, STOP or DROP.
+
+    `by` is who asked, by default the account that this process runs for.
+    """
+    actor = by or Actor.of_process()
+    who = f" by {clean(actor.user, limit=_LIMIT)}" if actor.user else ""
+    where = f" from {clean(actor.address, limit=_LIMIT)}" if actor.address else ""
+    return f"{clean(action, limit=_LIMIT).lower().replace('_', ' ')}{who}{where}", {
+        _KEY: {
+            "action": action,
+            "user_name": actor.user,
+            "through": actor.through,
+            "from": actor.address,
+            "arguments": dict(arguments or {}),
+        }
+    }
+
+
 class Tampering(Enum):
     """What is wrong with an action of the record."""
 
@@ -68,8 +92,7 @@ class RecordedAction:
 
 def chained(event: Event, previous: str | None) -> tuple[Event, str]:
     """Returns a `user_action` as it is to be written behind the action with the hash `previous`, and its own hash."""
-    told = event.details.get(_KEY)
-    action: dict[str, Any] = {**(told if isinstance(told, Mapping) else {}), "previous": previous}
+    action: dict[str, Any] = {**details_of(event), "previous": previous}
     action.pop("hash", None)
     details = {key: value for key, value in event.details.items() if key != _KEY}
     unsigned = replace(event, details={**details, _KEY: action})
@@ -107,7 +130,7 @@ def recorded_actions(storage_uri: str) -> Iterator[RecordedAction]:
                 yield RecordedAction(event, None, Tampering.NOT_CHAINED if chain_began or event is None else None)
                 continue
             own = hashlib.sha256(line[: found.start()] + line[found.end() :]).hexdigest()
-            previous = None if event is None else event.details[_KEY].get("previous")
+            previous = None if event is None else details_of(event).get("previous")
             tampering: Tampering | None = None
             if event is None or own != found[1].decode():
                 tampering = Tampering.CHANGED

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from penstock.events.accounting import BatchAccounts, Verdict
-from penstock.events.audit import Actor
+from penstock.events.audit import user_action as user_action  # noqa: PLC0414 - it is one of the builders
 from penstock.events.late_rows import LateRows
 from penstock.events.redaction import shown_option
 from penstock.events.text import clean
@@ -57,25 +57,6 @@ def create_update(
             "refresh": list(refresh),
             "continuous": continuous,
             "version": version,
-        }
-    }
-
-
-def user_action(action: str, *, by: Actor | None = None, arguments: Mapping[str, Any] | None = None) -> Built:
-    """A person asked for something: `action` is a word such as START, STOP or DROP.
-
-    `by` is who asked, by default the account that this process runs for.
-    """
-    actor = by or Actor.of_process()
-    who = f" by {_name(actor.user)}" if actor.user else ""
-    where = f" from {_name(actor.address)}" if actor.address else ""
-    return f"{clean(action, limit=_NAME_LIMIT).lower().replace('_', ' ')}{who}{where}", {
-        "user_action": {
-            "action": action,
-            "user_name": actor.user,
-            "through": actor.through,
-            "from": actor.address,
-            "arguments": dict(arguments or {}),
         }
     }
 

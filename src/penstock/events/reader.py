@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Final
 
 from penstock.events.codec import NO_DATASET, line_end
 from penstock.events.segments import last_events, list_segments, read_lines, try_decode
 from penstock.events.types import Event, EventType, Level
-from penstock.storage import Storage
+from penstock.storage import Storage, StoredFile
 
 RECENT: Final = 2000  # events, which are read in milliseconds
 
@@ -34,7 +34,7 @@ def read_events(
     storage = Storage(storage_uri)
     others = tuple(line_end(each) for each in EventType if each not in types)
     named = dataset.casefold().encode() if dataset is not None and dataset.isascii() else b""
-    for _, segment in list_segments(storage):
+    for segment in _segments_after(storage, after_sequence):
         for line, _ in read_lines(storage, segment.uri):
             if line.endswith(others) or (named not in line.lower() and NO_DATASET not in line):
                 continue
@@ -44,6 +44,17 @@ def read_events(
             about = event.origin.dataset_name
             if dataset is None or about is None or about.casefold() == dataset.casefold():
                 yield event
+
+
+def _segments_after(storage: Storage, sequence: int) -> Sequence[StoredFile]:
+    """Returns the segments without those that are wholly before the event after `sequence`; opens the newest only."""
+    segments = [segment for _, segment in list_segments(storage)]
+    for number in reversed(range(len(segments)) if sequence >= 0 else ()):
+        known = (try_decode(line) for line, _ in read_lines(storage, segments[number].uri))
+        first = next((event for event in known if event is not None), None)
+        if first is not None and first.sequence <= sequence:
+            return segments[number:]
+    return segments
 
 
 def tail_events(storage_uri: str, count: int = RECENT) -> list[Event]:

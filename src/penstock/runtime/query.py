@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +22,8 @@ from penstock.spark.sql.arguments import TableName
 from penstock.spark.sql.functions import TableFunctionCall
 from penstock.spark.translate import translate_analysis
 from penstock.storage import Storage
+
+_EVENT_LOG: Final = "event_log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,9 @@ def run_sql(
     """Runs one query and returns its column names and all of its rows.
 
     Names resolve against the tables of the storage, then against Spark's catalog; `event_log` is the
-    pipeline's event log. Each of `views` that the statement names is made first; it may call `functions`. A table
-    with a row filter or masks is read through its enforcing view.
+    pipeline's event log, and so is the function of that name, whose argument says on Databricks which
+    one. Each of `views` that the statement names is made first; it may call `functions`. A table with a
+    row filter or masks is read through its enforcing view.
 
     Raises:
         DefinitionError: the query cannot be parsed or analysed.
@@ -85,15 +88,16 @@ def run_sql(
     """
     say = progress or (lambda _: None)
     workspace = Workspace.open(config, say, spark=spark, short=True)
+    events = _events(workspace)
+    events.createOrReplaceTempView(_EVENT_LOG)
     reads = Evaluation(
         workspace.spark,
         ReaderCatalog(workspace.layout, config.schema, lambda: workspace.define_functions(say)),
         workspace.settings(persist=False),
         lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
         dataset=None,
-        functions=functions or {},
+        functions={**(functions or {}), _EVENT_LOG: lambda _: events},
     )
-    _create_event_log_view(workspace)
     for name, view in (views or {}).items():
         if re.search(rf"\b{name}\b(?!\s*\()", statement, re.IGNORECASE):
             workspace.spark.createDataFrame(list(view.rows()), view.columns).createOrReplaceTempView(name)
@@ -107,14 +111,12 @@ def run_sql(
     return frame.columns, rows
 
 
-def _create_event_log_view(workspace: Workspace) -> None:
+def _events(workspace: Workspace) -> DataFrame:
     spark, folder = workspace.spark, workspace.layout.events
     if Storage(workspace.layout.uri).exists(folder):
         # A line torn by a crash parses to a row of nulls.
-        events = spark.read.schema(SQL_COLUMNS).json(folder).where("id IS NOT NULL")
-    else:
-        events = spark.createDataFrame([], SQL_COLUMNS)
-    events.createOrReplaceTempView("event_log")
+        return spark.read.schema(SQL_COLUMNS).json(folder).where("id IS NOT NULL")
+    return spark.createDataFrame([], SQL_COLUMNS)
 
 
 def _stored_names(workspace: Workspace) -> tuple[str, ...]:

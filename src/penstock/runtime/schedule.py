@@ -162,10 +162,12 @@ class FlowThread:
         left_out = run()
         if self._services.trigger.stops:
             return left_out
+        self._services.reporter.flow(self._stage.flow, FlowStatus.IDLE)
         while not self._services.stop.wait(self._refresh_pause):
             if (now := _commits(self._upstream)) != seen or each_time:
                 seen = now
                 run()
+                self._services.reporter.flow(self._stage.flow, FlowStatus.IDLE)
         raise Stopped
 
 

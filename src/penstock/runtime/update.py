@@ -24,6 +24,7 @@ from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
 from penstock.runtime.continuous_maintenance import looking_after_tables
 from penstock.runtime.event_hooks import EventHooks
+from penstock.runtime.event_table import event_table
 from penstock.runtime.followers import Follower, followed_by
 from penstock.runtime.maintenance import Maintenance
 from penstock.runtime.reporter import Reporter
@@ -90,14 +91,12 @@ def run_update(
     with (
         StorageLock(config.storage, LockOwner.current(), on_lost=stopping.abandon_storage),
         EventLog.open(config.storage, pipeline_name=config.name, update_id=update_id) as log,
+        event_table(config, log),
         EventHooks(log, config.directory) as hooks,
         followed_by(followers, log),
     ):
         if on_event is not None:
             log.subscribe(on_event)
-        if cause == EventType.USER_ACTION.name:
-            asked = {**asdict(selection), "accept_data_loss": list(accept_data_loss)}
-            log.append(EventType.USER_ACTION, *builders.user_action("START", arguments=asked))
         log.append(
             EventType.CREATE_UPDATE,
             *builders.create_update(
@@ -109,6 +108,9 @@ def run_update(
                 continuous=config.keeps_running,
             ),
         )
+        if cause == EventType.USER_ACTION.name:
+            asked = {**asdict(selection), "accept_data_loss": list(accept_data_loss)}
+            log.append(EventType.USER_ACTION, *builders.user_action("START", arguments=asked))
         reporter = Reporter(log, config.name, config.redact)
         try:
             reporter.update(UpdateState.WAITING_FOR_RESOURCES)

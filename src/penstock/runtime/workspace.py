@@ -158,6 +158,7 @@ class Workspace:
         except PipelineInvalid as invalid:
             raise PipelineInvalid([*errors, *invalid.errors], invalid.downstream) from None
         errors += pipeline_trigger(resolved, config.trigger)
+        errors += _event_log_name(resolved, config)
         if errors:
             raise PipelineInvalid(errors)
         try:
@@ -216,3 +217,11 @@ class Workspace:
     def paths(self, graph: ResolvedGraph) -> dict[Identifier, str]:
         """Returns where each table of the pipeline lies."""
         return table_paths(graph, self.layout, self.settings(persist=False))
+
+
+def _event_log_name(graph: ResolvedGraph, config: PipelineConfig) -> Iterator[PenstockError]:
+    """Refuses a dataset with the name of the table that is to have the event log."""
+    for name in graph.order:
+        if name == config.event_log:
+            location = graph.dataset(name).location
+            yield DefinitionError("EVENT_LOG_NAME_TAKEN", location=location, dataset=str(name), name=str(name))

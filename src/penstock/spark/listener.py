@@ -31,6 +31,8 @@ class ProgressListener(StreamingQueryListener):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._handlers: dict[str, Callable[[Progress], None]] = {}
+        self._idle_handlers: dict[str, Callable[[], None]] = {}
+        self._names: dict[str, str] = {}  # of queries that run, by the id of the run
         self._ended: dict[str, threading.Event] = {}
 
     def attach(self, spark: SparkSession) -> None:
@@ -42,17 +44,25 @@ class ProgressListener(StreamingQueryListener):
         with suppress(Py4JError, OSError):
             spark.streams.removeListener(self)
 
-    def handle(self, query_name: str, handler: Callable[[Progress], None]) -> None:
-        """Calls `handler` with each progress (Spark's JSON document) of the query of that name."""
+    def handle(
+        self, query_name: str, handler: Callable[[Progress], None], *, idle: Callable[[], None] | None = None
+    ) -> None:
+        """Calls `handler` with each progress (Spark's JSON document) of the query of that name.
+
+        `idle` is called when it has found nothing to read for ten seconds, and again every ten seconds.
+        """
         with self._lock:
             self._handlers[query_name] = handler
+            self._idle_handlers[query_name] = idle or _nothing
 
     def await_end(self, run_id: str, timeout: float) -> bool:
         """Waits until Spark has said that the run ended, after its last progress."""
         return self._end_of(run_id).wait(timeout)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
-        """Called by Spark; nothing to do."""
+        """Called by Spark before the first batch; other events have no name."""
+        with self._lock:
+            self._names[str(event.runId)] = event.name or ""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
         """Called by Spark after each micro-batch."""
@@ -63,12 +73,22 @@ class ProgressListener(StreamingQueryListener):
             handler(progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
-        """Called by Spark when a query has had nothing to do; nothing to do."""
+        """Called by Spark when a query has had nothing to do."""
+        with self._lock:
+            handler = self._idle_handlers.get(self._names.get(str(event.runId), ""))
+        if handler is not None:
+            handler()
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
         """Called by Spark when a run of a query ended."""
+        with self._lock:
+            self._names.pop(str(event.runId), None)
         self._end_of(str(event.runId)).set()
 
     def _end_of(self, run_id: str) -> threading.Event:
         with self._lock:
             return self._ended.setdefault(run_id, threading.Event())
+
+
+def _nothing() -> None:
+    """For queries of which nobody wants to know that they are idle."""

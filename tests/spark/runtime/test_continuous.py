@@ -12,7 +12,8 @@ import pytest
 from deltalake import DeltaTable
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.events import Event, Level, UpdateState
+from penstock.events import Event, FlowStatus, Level, UpdateState
+from penstock.observe.status import project_status
 from penstock.runtime import UpdateOutcome
 
 PIPELINE = """
@@ -38,6 +39,7 @@ _PATIENCE = 90.0
 
 def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(project: PipelineProject) -> None:
     project.write(PIPELINE + AT_THE_START)
+    project.settings["configuration"] = "{spark.sql.streaming.noDataProgressEventInterval: 200}"
     project.arrive("1", [{"id": 1}, {"id": 2}])
     ended: list[Event] = []
     stop = threading.Event()
@@ -48,6 +50,7 @@ def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(p
         try:
             _wait(lambda: _count(project) == 1, running.done)
             _wait(lambda: bool(ended), running.done)
+            _wait(lambda: _idle(project, "bronze", "total"), running.done)
             project.arrive("2", [{"id": 3}, {"id": 4}])
             _wait(lambda: _count(project) == 2, running.done)
             seen = _read_while(project, lambda: _count(project) == 4, running.done)
@@ -59,6 +62,7 @@ def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(p
     assert seen <= {1}, "a reader saw a materialized view without its row"
     assert project.statuses(outcome, "bronze")[-1] == "STOPPED"
     assert project.statuses(outcome, "total")[-1] == "STOPPED"
+    assert "IDLE" not in project.statuses(outcome, "at_the_start"), "a flow that ends waits for nothing"
     assert project.rows("at_the_start", "id") == [1, 2], "this flow ended while the others went on"
     states = [event.details.get("update_progress", {}).get("state") for event in project.events(outcome)]
     assert states[-1] == "CANCELED"
@@ -181,6 +185,11 @@ def _read_while(project: PipelineProject, done: Callable[[], bool], ended: Calla
         stop.set()
         reader.join()
     return seen
+
+
+def _idle(project: PipelineProject, *tables: str) -> bool:
+    found = {each.name: each.status for each in project_status(project.events()).datasets}
+    return all(found[f"shop.{table}"] is FlowStatus.IDLE for table in tables)
 
 
 def _wait(condition: Callable[[], bool], ended: Callable[[], bool]) -> None:

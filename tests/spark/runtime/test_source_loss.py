@@ -126,7 +126,7 @@ def test_a_loss_is_refused_until_it_is_accepted(project: PipelineProject) -> Non
     assert project.rows("cleaned", "id") == project.rows("begun", "id") == [1, 2, 5, 6]
     assert project.rows("replaced", "id") == [1, 7, 8]
     assert project.rows("vacuumed", "id") == [1, 3]
-    noted = [event for event in project.events(most) if event.event_type.value == "user_action"]
+    noted = [event for event in project.events(most) if event.message.startswith("accept data loss")]
     assert [(event.origin.flow_name, event.details["user_action"]["arguments"]["lost"]) for event in noted][:3] == [
         ("plain", files),
         ("loaded", files),

@@ -115,7 +115,7 @@ def test_a_webhook_is_tested_and_told_and_its_signature_is_right(project: Path, 
     assert set(document) == {name for row in told for name in re.findall(r"\w+", row)}
     assert {alert["condition"] for alert in document["alerts"]} == {"TABLE_STALE", "SOURCE_SILENT"}
     shown = penstock(project, shell("events --level"))
-    assert "Alert freshness, shop.silver_orders: firing since" in shown.stdout
+    assert "Alert freshness, shop.silver_orders: wrong since" in shown.stdout
     assert "alert no_input: The flow 'bronze_orders' has read no rows" in shown.stdout
     assert SECRET not in "".join(path.read_text() for path in project.rglob("*.jsonl")) + shown.stdout
 

@@ -39,7 +39,8 @@ SETTINGS = """\
 \t\t{"glob": {"include": "/Workspace/orders/transformations/**"}}
 \t],
 \t"notifications": [{"email_recipients": ["a@b.com"], "alerts": ["on-update-failure"]}],
-\t"new_key": 1
+\t"new_key": 1,
+\t"event_log": {"catalog": "main", "schema": "monitoring", "name": "orders_events"}
 }
 """
 
@@ -57,6 +58,7 @@ def test_settings_are_read_and_the_rest_is_noticed(project: Project) -> None:
     config = load_project(folder, environ={"PASSWORD": "secret"})
     assert (config.name, config.catalog, config.schema) == ("orders", "main", "shop")
     assert config.storage == str(folder.resolve() / ".penstock")
+    assert str(config.event_log) == "monitoring.orders_events"
     assert config.trigger == Trigger(TriggerKind.PROCESSING_TIME, "10 seconds")
     assert config.configuration == {
         "source": "/Volumes/main/raw",

@@ -41,6 +41,7 @@ def test_defaults(project: Project) -> None:
             "endpoint": "api/v1/lineage",
             "token": None,
         },
+        "event_log": None,
         "metrics": {
             "port": None,
             "address": "127.0.0.1",

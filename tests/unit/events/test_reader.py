@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from penstock.events import Event, EventLog, EventReader, EventType, read_events
 from penstock.events import reader as reader_module
 from penstock.events import segments as segments_module
 from penstock.events.segments import try_decode
+from penstock.storage import Storage
 
 
 def open_log(storage: Path) -> EventLog:
@@ -186,3 +188,26 @@ def test_only_what_is_asked_for_is_read_and_other_lines_are_not_parsed(
     told = read_events(str(tmp_path), dataset="shop.GRÖSSE")
     assert [event.origin.dataset_name for event in told] == [None, None, "shop.größe", "shop.größe"]
     assert len(list(read_events(str(tmp_path), types=(EventType.ACCOUNTING,)))) == 4
+
+
+def test_what_was_read_before_is_not_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for update in range(4):
+        with open_log(tmp_path) as log:
+            say(log, f"{update} a")
+            say(log, f"{update} b")
+    opened: list[str] = []
+    read = segments_module.read_lines
+
+    def watched(storage: Storage, uri: str, offset: int = 0) -> Iterator[tuple[bytes, int]]:
+        opened.append(uri.rpartition("/")[2])
+        return read(storage, uri, offset)
+
+    monkeypatch.setattr(reader_module, "read_lines", watched)
+    for after in range(-1, 9):
+        assert [event.sequence for event in read_events(str(tmp_path), after_sequence=after)] == list(
+            range(after + 1, 8)
+        )
+    opened.clear()
+    list(read_events(str(tmp_path), after_sequence=5))
+    assert "000001-0001.jsonl" not in opened
+    assert "000002-0001.jsonl" not in opened

@@ -17,6 +17,7 @@ from penstock.config import PipelineConfig
 from penstock.declare.user_frames import failure_location
 from penstock.errors import DefinitionError, PenstockError, SourceLocation, StateError
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
+from penstock.runtime.event_table import event_table
 from penstock.runtime.followers import Follower, followed_by
 from penstock.runtime.script.queries import ScriptQueries
 from penstock.runtime.script.reads import ScriptReads
@@ -63,16 +64,17 @@ def run_script(
     with (
         StorageLock(config.storage, LockOwner.current(), on_lost=run.abandon_storage),
         EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log,
+        event_table(config, log),
         followed_by(followers, log),
     ):
         if on_event is not None:
             log.subscribe(on_event)
         version = metadata.version("penstock")
-        log.append(EventType.USER_ACTION, *builders.user_action("START", arguments={"script": file.name}))
         log.append(
             EventType.CREATE_UPDATE,
             *builders.create_update(pipeline=config.name, cause="USER_ACTION", version=version),
         )
+        log.append(EventType.USER_ACTION, *builders.user_action("START", arguments={"script": file.name}))
         return run.run(code, arguments, log, interrupt, spark)
 
 

@@ -1,0 +1,252 @@
+"""The event log as a Delta table, where `event_log` of the pipeline file asks for one."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import islice
+from types import TracebackType
+from typing import Any, Final, Self
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import DeltaError
+
+from penstock.config import PipelineConfig
+from penstock.errors import ExternalError, first_line
+from penstock.events import Event, EventLog, EventType, Level, UpdateState, builders, read_events
+from penstock.events.codec import json_ready
+from penstock.events.flow_facts import details_of
+from penstock.graph.identifier import Identifier
+from penstock.storage import StorageLayout
+
+_ORIGIN: Final[pa.DataType] = pa.struct(
+    [
+        ("pipeline_name", pa.string()),
+        ("update_id", pa.string()),
+        ("dataset_name", pa.string()),
+        ("flow_name", pa.string()),
+        ("batch_id", pa.int64()),
+        ("host", pa.string()),
+    ]
+)
+_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
+    ("id", pa.string()),
+    ("sequence", pa.int64()),
+    ("origin", _ORIGIN),
+    ("timestamp", pa.timestamp("us", tz="UTC")),
+    ("message", pa.string()),
+    ("level", pa.string()),
+    ("maturity_level", pa.string()),
+    ("error", pa.string()),
+    ("details", pa.string()),
+    ("event_type", pa.string()),
+]
+COLUMNS: Final = pa.schema(_COLUMNS)
+"""Those of the view `event_log`."""
+
+PUBLISHED: Final = "penstock.eventLogOf"
+"""The table property that says of which pipeline a table has the event log."""
+
+_AT_ONCE: Final = 5000
+_MOST_WAITING: Final = 100_000
+_FILES: Final = 100
+_HOOK: Final = "event_log"
+
+
+def event_table(config: PipelineConfig, log: EventLog) -> AbstractContextManager[object]:
+    """Returns what is entered before the first event of a run and left after the last, to have them in the table."""
+    if config.event_log is None:
+        return nullcontext()
+    return EventTable(config.storage, config.event_log, log, pipeline=config.name, redacted=config.redact)
+
+
+class EventTable:
+    """Appends the events of a log to a table, each once, every `interval` seconds and at the end of the run.
+
+    The table knows the sequence up to which it has them, so that a run makes good what another one could not write,
+    because it was killed or the table could not be reached. That is told once, and ends no flow. The end of the run
+    waits `close_seconds`, not longer.
+    """
+
+    def __init__(
+        self,
+        storage_uri: str,
+        table: Identifier,
+        log: EventLog,
+        *,
+        pipeline: str,
+        redacted: Callable[[str], str] = str,
+        interval: float = 60.0,
+        close_seconds: float = 30.0,
+    ) -> None:
+        self._storage = storage_uri
+        self._table = table
+        self._log = log
+        self._pipeline = pipeline
+        self._redacted = redacted
+        self._interval = interval
+        self._close_seconds = close_seconds
+        self._waiting: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._failing = False
+        self._thread = threading.Thread(target=self._publish, name="event log table", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._unsubscribe = self._log.subscribe(self._waiting.put)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Writes what waits; the log is still open."""
+        self._unsubscribe()
+        self._waiting.put(None)
+        self._thread.join(self._close_seconds)
+
+    def _publish(self) -> None:
+        pending: list[Event] = []
+        over, caught_up, may_create = False, False, False
+        while not over:
+            over = self._take(pending)
+            may_create = may_create or any(map(_names_are_free, pending))
+            try:
+                table = self._open(may_create=may_create)
+                first = next(read_events(self._storage), next(iter(pending), None))
+                if table is None or first is None:
+                    continue
+                copy = _Copy(table, f"penstock/event_log/{first.id}")
+                if not caught_up:
+                    copy.append(read_events(self._storage, after_sequence=copy.newest))
+                    caught_up = True
+                    _put_together(table)
+                copy.append(pending)
+                pending.clear()
+                self._failing = False
+            except (DeltaError, ExternalError, OSError, ValueError, pa.ArrowException) as error:
+                self._tell(error)
+                if len(pending) > _MOST_WAITING:
+                    pending.clear()
+                    caught_up = False  # they are read from the log
+
+    def _take(self, pending: list[Event]) -> bool:
+        """Adds what comes within the interval, but not more than one commit takes; returns whether the run is over."""
+        until = time.monotonic() + self._interval
+        new = 0
+        while new < _AT_ONCE and (left := until - time.monotonic()) > 0:
+            try:
+                event = self._waiting.get(timeout=left)
+            except queue.Empty:
+                return False
+            if event is None:
+                return True
+            pending.append(event)
+            new += 1
+        return False
+
+    def _open(self, *, may_create: bool) -> DeltaTable | None:
+        path = StorageLayout(self._storage).table(self._table)
+        if not DeltaTable.is_deltatable(path):
+            if not may_create:
+                return None
+            return DeltaTable.create(
+                path,
+                COLUMNS,
+                description=f"The event log of the pipeline {self._pipeline}",
+                configuration={PUBLISHED: self._pipeline},
+                raise_if_key_not_exists=False,
+            )
+        table = DeltaTable(path)
+        if table.metadata().configuration.get(PUBLISHED) != self._pipeline:
+            reason = "there is another table of that name"
+            raise ExternalError("EVENT_LOG_NOT_PUBLISHED", table=str(self._table), reason=reason)
+        return table
+
+    def _tell(self, failure: Exception) -> None:
+        if self._failing:
+            return
+        self._failing = True
+        error = failure
+        if not isinstance(error, ExternalError):
+            reason = self._redacted(first_line(failure))
+            error = ExternalError("EVENT_LOG_NOT_PUBLISHED", table=str(self._table), reason=reason)
+        told = builders.hook_progress(_HOOK, "FAILED", reason=error.message)
+        with suppress(ValueError):  # the run has not waited for it and has closed the log
+            self._log.append(EventType.HOOK_PROGRESS, *told, level=Level.WARN, error=error)
+
+
+def _names_are_free(event: Event) -> bool:
+    """Whether it says that the pipeline's own tables are known, and that none of them has the name."""
+    state = details_of(event).get("state") if event.event_type is EventType.UPDATE_PROGRESS else None
+    return state in {UpdateState.SETTING_UP_TABLES.value, UpdateState.RUNNING.value, UpdateState.COMPLETED.value}
+
+
+class _Copy:
+    """A table with the events of one log; its transaction says up to which sequence it has them.
+
+    The id of the transaction is another one when the log was deleted and has begun anew.
+    """
+
+    def __init__(self, table: DeltaTable, transaction: str) -> None:
+        self._table = table
+        self._transaction = transaction
+
+    @property
+    def newest(self) -> int:
+        """The sequence of the newest event, -1 before the first."""
+        version = self._table.transaction_version(self._transaction)
+        return -1 if version is None else version
+
+    def append(self, events: Iterable[Event]) -> None:
+        """Appends those that the table does not have."""
+        left = iter(events)
+        while some := list(islice(left, _AT_ONCE)):
+            self._table.update_incremental()
+            done = self.newest
+            rows = [_row(event) for event in some if event.sequence > done]
+            if rows:
+                transaction = Transaction(self._transaction, rows[-1]["sequence"])
+                write_deltalake(
+                    self._table,
+                    pa.Table.from_pylist(rows, COLUMNS),
+                    mode="append",
+                    commit_properties=CommitProperties(app_transactions=[transaction]),
+                )
+
+
+def _put_together(table: DeltaTable) -> None:
+    """Makes one file of those that the runs before have written, and deletes those that no reader needs any more."""
+    if len(table.file_uris()) >= _FILES:
+        table.optimize.compact()
+        table.vacuum(dry_run=False)
+
+
+def _row(event: Event) -> dict[str, Any]:
+    origin = event.origin
+    return {
+        "id": event.id,
+        "sequence": event.sequence,
+        "origin": {
+            "pipeline_name": origin.pipeline_name,
+            "update_id": origin.update_id,
+            "dataset_name": origin.dataset_name,
+            "flow_name": origin.flow_name,
+            "batch_id": origin.batch_id,
+            "host": origin.host,
+        },
+        "timestamp": event.timestamp,
+        "message": event.message,
+        "level": event.level.value,
+        "maturity_level": event.maturity_level,
+        "error": None if event.error is None else _json(event.error),
+        "details": _json(event.details),
+        "event_type": event.event_type.value,
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(json_ready(value), separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,169 @@
+"""The event log as a Delta table: each event once, whatever happened to the runs and to the table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from tests.recorded.build import RECORDED, recorded_orders
+from tests.unit.events.test_log import open_log, say
+
+from penstock.config import load_project
+from penstock.events import SQL_COLUMNS, EventLog, EventType, UpdateState, builders, decode, encode, read_events
+from penstock.graph.identifier import Identifier
+from penstock.runtime import event_table
+from penstock.runtime.event_table import EventTable
+from penstock.storage import StorageLayout
+
+TABLE = Identifier("monitoring", "events")
+
+
+def path_of(storage: Path) -> str:
+    return StorageLayout(str(storage)).table(TABLE)
+
+
+def published(storage: Path) -> list[dict[str, Any]]:
+    rows = DeltaTable(path_of(storage)).to_pyarrow_table().to_pylist()
+    return sorted(rows, key=lambda row: row["sequence"])
+
+
+def logged(storage: Path) -> list[int]:
+    return [event.sequence for event in read_events(str(storage))]
+
+
+def table(storage: Path, log: EventLog, **more: Any) -> EventTable:
+    return EventTable(str(storage), TABLE, log, pipeline="orders", **more)
+
+
+def run(storage: Path, name: str, *, state: UpdateState = UpdateState.RUNNING, **more: Any) -> None:
+    with open_log(storage, name) as log, table(storage, log, **more):
+        for _ in range(2):
+            log.append(EventType.UPDATE_PROGRESS, *builders.update_progress(state, pipeline="orders"))
+
+
+def wait(until: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_each_run_adds_its_events_and_those_that_the_table_missed(tmp_path: Path) -> None:
+    recorded_orders(str(tmp_path))
+    run(tmp_path, "u3")
+    with open_log(tmp_path, "killed") as log:
+        say(log)
+    run(tmp_path, "u4")
+    assert [row["sequence"] for row in published(tmp_path)] == logged(tmp_path)
+    run(tmp_path, "u5")
+    assert [row["sequence"] for row in published(tmp_path)] == logged(tmp_path)
+
+
+def test_rows_are_the_lines_of_the_log(tmp_path: Path) -> None:
+    recorded_orders(str(tmp_path))
+    run(tmp_path, "u3")
+    events = {event.sequence: event for event in read_events(str(RECORDED))}
+    for row in published(tmp_path)[: len(events)]:
+        line = json.loads(encode(events[row["sequence"]]))
+        assert row["timestamp"] == events[row["sequence"]].timestamp
+        error = None if row["error"] is None else json.loads(row["error"])
+        assert {**row, "timestamp": line["timestamp"], "error": error} == line
+        assert decode(json.dumps({**row, "timestamp": line["timestamp"], "error": error})) == events[row["sequence"]]
+
+
+def test_columns_are_those_of_the_view() -> None:
+    kinds = {"string": "STRING", "int64": "BIGINT", "timestamp[us, tz=UTC]": "TIMESTAMP"}
+
+    def told(fields: Any, mark: str) -> str:
+        return ", ".join(
+            f"{each.name}{mark} "
+            + (f"STRUCT<{told(each.type, ':')}>" if each.name == "origin" else kinds[str(each.type)])
+            for each in fields
+        )
+
+    assert told(event_table.COLUMNS, "") == SQL_COLUMNS
+
+
+def test_a_run_that_goes_on_publishes_meanwhile(tmp_path: Path) -> None:
+    with open_log(tmp_path, "u1") as log, table(tmp_path, log, interval=0.05):
+        log.append(EventType.UPDATE_PROGRESS, *builders.update_progress(UpdateState.RUNNING, pipeline="orders"))
+        wait(lambda: DeltaTable.is_deltatable(path_of(tmp_path)) and len(published(tmp_path)) == 1)
+        say(log)
+        wait(lambda: len(published(tmp_path)) == 2)
+
+
+def test_a_table_of_that_name_is_left_alone_and_that_is_told_once(tmp_path: Path) -> None:
+    write_deltalake(path_of(tmp_path), event_table.COLUMNS.empty_table())
+    run(tmp_path, "u1")
+    assert published(tmp_path) == []
+    told = [event for event in read_events(str(tmp_path)) if event.event_type is EventType.HOOK_PROGRESS]
+    assert [(event.level.value, (event.error or {})["condition"]) for event in told] == [
+        ("WARN", "EVENT_LOG_NOT_PUBLISHED")
+    ]
+
+
+def test_a_log_that_begins_anew_is_added_from_its_beginning(tmp_path: Path) -> None:
+    run(tmp_path, "u1")
+    before = logged(tmp_path)
+    shutil.rmtree(tmp_path / "events")
+    run(tmp_path, "u2")
+    assert sorted(row["sequence"] for row in published(tmp_path)) == sorted([*before, *logged(tmp_path)])
+    assert len({row["id"] for row in published(tmp_path)}) == 2 * len(before)
+
+
+def test_a_run_that_was_refused_makes_no_table(tmp_path: Path) -> None:
+    """Its pipeline may declare a table of that name."""
+    run(tmp_path, "u1", state=UpdateState.INITIALIZING)
+    assert not DeltaTable.is_deltatable(path_of(tmp_path))
+    run(tmp_path, "u2")
+    run(tmp_path, "u3", state=UpdateState.INITIALIZING)
+    assert [row["sequence"] for row in published(tmp_path)] == logged(tmp_path)
+
+
+def test_while_the_table_cannot_be_written_nothing_is_lost_nor_kept_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_table, "_MOST_WAITING", 3)
+    broken = [True]
+
+    def write(*given: Any, **more: Any) -> None:
+        if broken[0]:
+            raise OSError("the disk is full of s3cret")
+        write_deltalake(*given, **more)
+
+    monkeypatch.setattr(event_table, "write_deltalake", write)
+    hidden = {"interval": 0.02, "redacted": lambda text: text.replace("s3cret", "***")}
+    with open_log(tmp_path, "u1") as log, table(tmp_path, log, **hidden):
+        log.append(EventType.UPDATE_PROGRESS, *builders.update_progress(UpdateState.RUNNING, pipeline="orders"))
+        for _ in range(20):
+            say(log)
+            time.sleep(0.01)
+        broken[0] = False
+    assert [row["sequence"] for row in published(tmp_path)] == logged(tmp_path)
+    failures = [row for row in published(tmp_path) if row["event_type"] == "hook_progress"]
+    assert len(failures) == 1
+    assert "full of ***" in failures[0]["message"]
+
+
+def test_many_small_files_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_table, "_FILES", 3)
+    for number in range(5):
+        run(tmp_path, f"u{number}")
+    assert len(DeltaTable(path_of(tmp_path)).file_uris()) <= 3
+    assert [row["sequence"] for row in published(tmp_path)] == logged(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "table"),
+    [("{name: events}", "shop.events"), ("{schema: monitoring, name: events}", "monitoring.events"),
+     ("{catalog: main, schema: monitoring, name: events}", "monitoring.events")],
+)  # fmt: skip
+def test_the_pipeline_file_names_it(tmp_path: Path, text: str, table: str) -> None:
+    (tmp_path / "penstock.yml").write_text(f"name: orders\nschema: shop\nevent_log: {text}\n")
+    assert str(load_project(tmp_path).event_log) == table
