@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 
@@ -10,10 +11,13 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from playwright.sync_api import sync_playwright
 from tests.browser.conftest import CHROMIUM, FLAGS
-from tests.recorded.build import FIRST_UPDATE, first_update, recorded_orders
+from tests.recorded.build import FIRST_UPDATE, SECOND_UPDATE, START, first_update, recorded_orders
 from tests.recorded.checkpoints import recorded_checkpoints
 
 from penstock.dashboard import start_in_background
+from penstock.errors import ExternalError
+from penstock.events import EventLog, EventType, Level
+from penstock.events.alerts import Alert, alert
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout
 
@@ -28,6 +32,7 @@ _WHOLE = {
     "dashboard-events": ("/events", "dark", 560),
 }
 _CHECKED = {"dashboard-checks": ("/checks", "light", 300)}
+_ALERTED = {"dashboard-alert": ("/", "light", 440)}
 _FAILED = {"dashboard-problem": ("/", "light", 560), "dashboard-problems": ("/problems", "light", 560)}
 
 
@@ -40,6 +45,15 @@ def _rows(storage: str) -> None:
         amounts = [random.randint(100, 30000) / 100 for _ in ids]
         rows = pa.table({"order_id": pa.array(ids), "customer_id": pa.array(names), "amount": pa.array(amounts)})
         write_deltalake(StorageLayout(storage).table(Identifier("shop", "silver_orders")), rows, mode="append")
+
+
+def _alert(storage: str) -> None:
+    """A table that has become stale after its last run."""
+    ended = START + timedelta(minutes=91)
+    error = ExternalError("TABLE_STALE", table="shop.silver_orders", age="1 h 5 min", limit="1 h")
+    told = Alert("freshness", "shop.silver_orders", None, error.to_json(), ended, ended + timedelta(minutes=65))
+    with EventLog.open(storage, pipeline_name="orders", update_id=SECOND_UPDATE) as log:
+        log.append(EventType.ALERT, *alert(told), dataset="shop.silver_orders", level=Level.WARN, error=error)
 
 
 def _take(storage: str, pictures: dict[str, tuple[str, str, int]]) -> None:
@@ -64,12 +78,15 @@ def _take(storage: str, pictures: dict[str, tuple[str, str, int]]) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        whole, failed = f"{folder}/whole", f"{folder}/failed"
+        whole, failed, alerted = (f"{folder}/{name}" for name in ("whole", "failed", "alerted"))
         recorded_orders(whole)
         _rows(whole)
         first_update(failed)
         _take(whole, _WHOLE)
         _take(failed, _FAILED)
+        recorded_orders(alerted)
+        _alert(alerted)
+        _take(alerted, _ALERTED)
         _take(recorded_checkpoints(Path(folder) / "checked").uri, _CHECKED)
 
 
