@@ -12,13 +12,14 @@ from tests.spark.session_settings import CHOSEN
 
 from penstock.spark._jvm import jvm
 from penstock.spark.launch import SessionConfig
+from penstock.spark.object_store_jars import S3_JARS
 from penstock.spark.session import start_session, stop_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A local session with Delta and Kafka, 2 GB of heap and two shuffle partitions."""
-    session = start_session(SessionConfig(name="tests", master="local[2]", spark_conf=CHOSEN))
+    session = start_session(SessionConfig(name="tests", master="local[2]", spark_conf=CHOSEN, jar_sets=(S3_JARS,)))
     yield session
     stop_session(session)
 

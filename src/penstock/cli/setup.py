@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from penstock.cli.console import plural, print_json, progress_lines, say
 from penstock.cli.options import AsJson
 
 
-def setup(as_json: AsJson = False) -> None:
+def setup(
+    s3: Annotated[
+        bool, typer.Option("--s3", help="Fetch Spark's client for S3, too: for pipelines with s3:// or s3a:// paths.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Find Java, fetch and check the jars of Spark's Delta and Kafka connectors, prepare quick starts.
 
     Done once per user; a run does the same by itself when it was not called.
     """
     from penstock.spark.setup import prefetch
 
-    ready = prefetch(progress_lines())
+    ready = prefetch(progress_lines(), jar_sets=("s3",) if s3 else ())
     if as_json:
         print_json(ready.to_json())
         return
     say(f"Java {ready.java.version} from {ready.java.origin.value}: {ready.java.executable}")
-    say(f"{plural(len(ready.jars), 'jar')} in {ready.jars[0].parent}")
+    say(f"{plural(len(ready.jars), 'jar')} in {ready.jars[0].parent.parent}")
     say("A class archive for quick starts" if ready.class_archive else "No class archive; starts take a little longer")

@@ -140,8 +140,8 @@ _SCHEMA = Key(
 _STORAGE = Key(
     "storage",
     Text(plain),
-    "Where tables, checkpoints and events live: a path, relative to this file, or a URI.",
-    "s3a://lake/orders",
+    "Where tables, checkpoints and events live: a folder of a disk, relative to this file.",
+    "/srv/orders",
     ".penstock",
 )
 _CONFIGURATION = Key(

@@ -65,7 +65,7 @@ class EventLog:
         Nothing is written before the first `append`. `host` defaults to this machine's name.
 
         Raises:
-            ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
+            ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
         """
         storage = Storage(storage_uri)
         segments = list_segments(storage)

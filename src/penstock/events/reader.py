@@ -29,7 +29,7 @@ def read_events(
     created.
 
     Raises:
-        ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
+        ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
     """
     storage = Storage(storage_uri)
     others = tuple(line_end(each) for each in EventType if each not in types)

@@ -13,7 +13,7 @@ def read_status(storage_uri: str) -> PipelineStatus:
     An update whose process was killed is FAILED with UPDATE_INTERRUPTED rather than RUNNING for ever.
 
     Raises:
-        ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
+        ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
     """
     storage = Storage(storage_uri)
     locked_before = is_locked(storage)

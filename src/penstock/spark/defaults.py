@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from penstock.spark.setup.own_classes import FILE_SYSTEM, LOG_STORE, own_jars
+from penstock.spark.setup.own_classes import FILE_SYSTEM, LOG_STORE, OBJECT_LOG_STORE, own_jars
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -55,7 +55,7 @@ def _if_local(value: str) -> Callable[[Machine], str | None]:
     return lambda machine: value if machine.local else None
 
 
-def _if_on_local_disk(value: str) -> Callable[[Machine], str | None]:
+def _if_local_with_own_classes(value: str) -> Callable[[Machine], str | None]:
     return lambda machine: value if machine.local and own_jars() else None
 
 
@@ -166,15 +166,33 @@ DEFAULTS: tuple[Default, ...] = (
     ),
     Default(
         "spark.hadoop.fs.file.impl",
-        _if_on_local_disk(FILE_SYSTEM),
+        _if_local_with_own_classes(FILE_SYSTEM),
         "Hadoop's own starts a process or two for each file that it creates: 11 to 13 ms, several times a batch",
     ),
     Default(
         "spark.delta.logStore.file.impl",
-        _if_on_local_disk(LOG_STORE),
+        _if_local_with_own_classes(LOG_STORE),
         "Delta's own looks at each file of a table's log in each batch, 40 ms for 1,000 commits; and its commits could "
         "replace another writer's",
         gives_way_to="spark.delta.logStore.class",
+    ),
+    # -- Object stores
+    Default("spark.hadoop.fs.s3.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem", "s3:// is s3a://, as on Databricks"),
+    Default(
+        "spark.hadoop.fs.s3a.aws.credentials.provider",
+        "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider,"
+        "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider,"
+        "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
+        "the keys of the settings, then the AWS SDK's own chain; S3A's leaves out profiles and web identities",
+    ),
+    *(
+        Default(
+            f"spark.delta.logStore.{scheme}.impl",
+            _if_local_with_own_classes(OBJECT_LOG_STORE),
+            "Delta's own lets a commit replace that of another process; this one has the store refuse it",
+            gives_way_to="spark.delta.logStore.class",
+        )
+        for scheme in ("s3", "s3a")
     ),
     # -- Process
     Default("spark.driver.memory", "2g", "room for a few dozen flows; Spark's 1g is short for Delta's snapshots"),

@@ -322,12 +322,16 @@ def table_path(table: Table, layout: StorageLayout, settings: EvaluationSettings
     """Returns where a table that the pipeline declares lies: its own `path`, else its place in the storage.
 
     Raises:
-        DefinitionError: PATH_NOT_MAPPED, at the table's place.
+        DefinitionError: PATH_NOT_MAPPED, TABLE_ON_OBJECT_STORE, at the table's place.
     """
     if table.path is None:
         return layout.table(table.identifier)
     try:
-        return map_path(table.path, settings)
+        path = map_path(table.path, settings)
     except DefinitionError as error:
         error.location, error.dataset = table.location, str(table.identifier)
         raise
+    if "://" in path and not path.startswith("file:"):
+        name = str(table.identifier)
+        raise DefinitionError("TABLE_ON_OBJECT_STORE", location=table.location, dataset=name, name=name, path=path)
+    return path

@@ -20,6 +20,7 @@ from penstock.config import PipelineConfig
 from penstock.errors import ExternalError, PenstockError
 from penstock.spark.defaults import Machine, session_conf
 from penstock.spark.driver_process import DriverProcess, start_driver
+from penstock.spark.object_store_jars import object_store_jar_sets
 from penstock.spark.python_shipping import local_python_path
 from penstock.spark.setup.cache import Progress, cache_directory, writable_folder
 from penstock.spark.setup.class_archive import archive_path, options_to_record, options_to_use
@@ -56,11 +57,13 @@ class SessionConfig:
         Raises:
             ConfigError: SECRET_NOT_FOUND.
         """
+        spark_conf = pipeline.resolve_spark_conf()
         return SessionConfig(
             name=pipeline.name,
             master=pipeline.master,
-            spark_conf=pipeline.resolve_spark_conf(),
+            spark_conf=spark_conf,
             python_roots=(pipeline.directory,),
+            jar_sets=object_store_jar_sets(pipeline, spark_conf),
             short_lived=short_lived,
         )
 
@@ -105,9 +108,9 @@ def launch(config: SessionConfig, *, progress: Progress) -> Launch:
     """
     java = find_java()
     jars = ensure_jars("core", java=java, progress=progress)
+    archive = archive_path(java, spark_class_path(jars))  # holds for every class path that begins with these
     for name in config.jar_sets:
         jars += ensure_jars(name, java=java, progress=progress)
-    archive = archive_path(java, spark_class_path(jars))
     folder = Path(tempfile.mkdtemp(prefix="penstock-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     progress(_starting(config))
@@ -128,9 +131,11 @@ def launch_ahead(pipeline: PipelineConfig, *, short_lived: bool) -> None:
     """
     global _ahead  # noqa: PLW0603 - as PySpark allows one session per process
     with suppress(PenstockError, OSError):
-        if _ahead is None and jars_cached("core"):
-            _ahead = launch(SessionConfig.of(pipeline, short_lived=short_lived), progress=lambda _line: None)
-            atexit.register(_abandon)
+        if _ahead is None:
+            config = SessionConfig.of(pipeline, short_lived=short_lived)
+            if all(jars_cached(name) for name in ("core", *config.jar_sets)):
+                _ahead = launch(config, progress=lambda _line: None)
+                atexit.register(_abandon)
 
 
 def launched(config: SessionConfig, *, progress: Progress) -> Launch:

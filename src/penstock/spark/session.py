@@ -28,6 +28,7 @@ from penstock.spark.python_shipping import ship_python
 from penstock.spark.quiet_logs import report_failures_only_once
 from penstock.spark.setup.cache import Progress
 from penstock.spark.setup.class_archive import make_in_background
+from penstock.storage.s3 import use_s3_settings
 
 
 @dataclass(slots=True)
@@ -58,6 +59,7 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     if SparkContext._active_spark_context is not None:
         raise StateError("SPARK_ALREADY_RUNNING", name=SparkContext._active_spark_context.appName)
     report_failures_only_once()
+    use_s3_settings(config.spark_conf)
     launch = launched(config, progress=progress or (lambda _line: None))
     port, secret = launch.address()
     _running = _Running(launch.driver, after_stop=lambda: make_in_background(launch.archive))

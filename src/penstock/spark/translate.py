@@ -28,6 +28,7 @@ from penstock.graph.elements import Table
 from penstock.spark._jvm import is_spark_error
 from penstock.spark.expectations import FAILURE_MARK
 from penstock.spark.kafka_failures import is_away, kafka_failure
+from penstock.spark.object_store_failures import object_store_failure
 from penstock.spark.source_failures import told_failure
 from penstock.spark.statement_places import statement_position
 from penstock.storage import local_path
@@ -111,6 +112,10 @@ def _translate_analysis(
         error.location = error.location or location
         error.dataset = error.dataset or dataset
         return error
+    causes = tuple(causes_of(error))
+    if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
+        store.location, store.dataset = location, dataset
+        return store
     if isinstance(error, PySparkException):
         condition = error.getCondition() or type(error).__name__
         parameters = error.getMessageParameters() or {}
@@ -147,7 +152,7 @@ def _translate_analysis(
         not_mapped.location, not_mapped.dataset = location, dataset
         return not_mapped
     kind, detail = type(error).__name__, str(error)
-    if causes := tuple(causes_of(error)):
+    if causes:
         kind, detail = causes[0].class_name.rpartition(".")[2], causes[0].message
     return DefinitionError(
         "DATASET_FUNCTION_FAILED", location=location, dataset=dataset, error=kind, detail=_first_line(detail)
@@ -161,6 +166,9 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
         return error
     causes = tuple(causes_of(error))
     # First, because Spark wraps it into what it could not do for it, such as to load a state.
+    if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
+        store.dataset = dataset
+        return store
     if failed := next((cause for cause in causes if cause.is_storage), None):
         full = _DISK_FULL.search(failed.message)
         condition = "STORAGE_FULL" if full else "STORAGE_FAILED"

@@ -15,11 +15,11 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
 
 from penstock.errors import ConfigError, ExternalError, PenstockError
+from penstock.storage.s3 import S3_SCHEMES, s3_filesystem
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-_PACKAGE_OF_SCHEME: Final = {"s3": "s3fs", "s3a": "s3fs"}
 _GUARD_SECONDS: Final = 0.5
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _BROKEN: Final = frozenset(
@@ -43,20 +43,19 @@ class Storage:
     """The files under one URI, reached without Spark.
 
     `uri` is a path or `file://` URI of the local disk (a relative one is made absolute),
-    `memory://…` (this process only, for tests), or `s3a://…` when `s3fs` is installed. Every
-    `location` parameter is a URI under it, as `StorageLayout` returns, or a path relative to it.
+    `memory://…` (this process only, for tests), or `s3a://…`. Every `location` parameter is a URI under it, as
+    `StorageLayout` returns, or a path relative to it.
 
     Reading what does not exist raises FileNotFoundError. Wherever STORAGE_NOT_READABLE or STORAGE_NOT_WRITABLE is
     named, a disk that does not answer raises ExternalError STORAGE_FAILED, and writing where no space is left
     STORAGE_FULL. Nothing here is retried.
 
     Raises:
-        ConfigError: STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
+        ConfigError: STORAGE_SCHEME_UNSUPPORTED, STORAGE_NOT_READABLE.
     """
 
     def __init__(self, uri: str) -> None:
-        scheme = uri.partition("://")[0] if "://" in uri else "file"
-        self.scheme = scheme.lower()
+        self.scheme = _scheme(uri)
         self._fs = _open_filesystem(uri, self.scheme)
         if "://" not in uri:
             uri = os.path.abspath(uri.removeprefix("file:"))
@@ -88,7 +87,7 @@ class Storage:
         with _reading(uri), self._fs.open(uri, "rb") as file:
             if start:
                 file.seek(start)
-            return cast("bytes", file.read(-1 if limit is None else limit))
+            return cast("bytes", file.read() if limit is None else file.read(limit))
 
     def write_text_atomic(self, location: str, text: str) -> None:
         """Replaces the file by `text`; a reader sees the old content or the new, never a part."""
@@ -220,7 +219,7 @@ class Storage:
                 os.rename(local_path(old), local_path(new))
                 return
             for file in self.walk(old):
-                self._fs.copy(file.uri, f"{new}/{file.name}")
+                self._fs.cp_file(file.uri, f"{new}/{file.name}")
             self._fs.rm(old, recursive=True)
 
     def move_file(self, source: str, target: str) -> None:
@@ -231,7 +230,7 @@ class Storage:
         old, new = self.resolve(source), self.resolve(target)
         with _writing(new):
             if not self.is_local:
-                self._fs.copy(old, new)
+                self._fs.cp_file(old, new)  # `copy` takes a question mark in a name for a pattern
                 self._fs.rm_file(old)
                 return
             path, place = local_path(old), local_path(new)
@@ -290,6 +289,15 @@ class Storage:
             os.close(folder)
 
 
+def can_open(uri: str) -> bool:
+    """Whether there is a `Storage` for a URI: those of Azure and Google Cloud are Spark's alone."""
+    return _scheme(uri) in {"file", "memory", *S3_SCHEMES}
+
+
+def _scheme(uri: str) -> str:
+    return uri.partition("://")[0].lower() if "://" in uri else "file"
+
+
 def _seconds(modified: object) -> float | None:
     """Returns a time as fsspec's file systems give it, a number or a datetime, in seconds since 1970."""
     if isinstance(modified, datetime):
@@ -307,14 +315,14 @@ def _open_filesystem(uri: str, scheme: str) -> AbstractFileSystem:
         from fsspec.implementations.local import LocalFileSystem
 
         return LocalFileSystem()
-    if scheme != "memory" and scheme not in _PACKAGE_OF_SCHEME:
+    if scheme in S3_SCHEMES:
+        with _reading(uri):
+            return s3_filesystem(uri)
+    if scheme != "memory":
         raise ConfigError("STORAGE_SCHEME_UNSUPPORTED", uri=uri, scheme=scheme)
     import fsspec
 
-    try:
-        return fsspec.filesystem(scheme)
-    except ImportError as error:
-        raise ConfigError("STORAGE_EXTRA_MISSING", uri=uri, package=_PACKAGE_OF_SCHEME[scheme]) from error
+    return fsspec.filesystem(scheme)
 
 
 def _flock(descriptor: int) -> None:

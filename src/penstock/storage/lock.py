@@ -20,6 +20,7 @@ from penstock.storage.exchange import finish_exchange
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
 from penstock.storage.process import birth_mark, machine
+from penstock.storage.s3 import S3_SCHEMES
 
 HEARTBEAT_SECONDS: Final = 10.0
 STALE_SECONDS: Final = 60.0
@@ -118,9 +119,10 @@ def refuse_if_locked(storage: str) -> None:
 
     Raises:
         StateError: STORAGE_LOCKED; see `StorageLock.acquire`.
-        ConfigError: as for `Storage`.
+        ConfigError: STORAGE_ON_OBJECT_STORE; as for `Storage`.
     """
     opened = Storage(storage)
+    _refuse_object_store(opened)
     try:
         holder = read_holder(opened)
     except (ConfigError, ExternalError):
@@ -168,8 +170,9 @@ class StorageLock:
         Raises:
             StateError: STORAGE_LOCKED (storage, pid, host, since), in well under a second; this
                 process itself may be the holder. CHECKPOINT_NOTE_DAMAGED.
-            ConfigError: STORAGE_NOT_WRITABLE.
+            ConfigError: STORAGE_NOT_WRITABLE, STORAGE_ON_OBJECT_STORE.
         """
+        _refuse_object_store(self.storage)
         if self._token is not None:
             raise _locked(self.storage, self._holder(self._token))
         self.storage.makedirs()
@@ -252,6 +255,11 @@ class StorageLock:
 
     def _holder(self, token: str) -> LockHolder:
         return LockHolder(self.owner, datetime.now(UTC), token, machine(), birth_mark(self.owner.pid))
+
+
+def _refuse_object_store(storage: Storage) -> None:
+    if storage.scheme in S3_SCHEMES:
+        raise ConfigError("STORAGE_ON_OBJECT_STORE", uri=storage.uri)
 
 
 def _locked(storage: Storage, holder: LockHolder | None) -> StateError:

@@ -22,6 +22,12 @@ def test_the_sets() -> None:
     assert "kafka_2.13" in {jar.name for jar in jar_sets()["kafka-broker"].jars}
 
 
+def test_the_s3_client_does_without_the_bundle_of_all_services_of_aws() -> None:
+    jars = jar_sets()["s3"].jars
+    assert {"hadoop-aws", "s3", "sts"} <= {jar.name for jar in jars}
+    assert sum(jar.size for jar in jars) < 20_000_000
+
+
 def test_the_cache_folder_changes_with_any_jar() -> None:
     core = jar_sets()["core"]
     changed = JarSet("core", (replace(core.jars[0], sha256="0" * 64), *core.jars[1:]))

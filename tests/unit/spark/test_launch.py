@@ -45,3 +45,24 @@ def test_penstocks_own_jar_comes_last_and_not_into_a_class_archive(
     jars = [tmp_path / "delta.jar"]
     launch._start_jvm(config, Java(Path("java"), "17", JavaOrigin.PATH), jars, tmp_path, ())
     assert class_paths == [[*spark_class_path(jars), *own]]
+
+
+def test_further_jars_follow_those_that_a_class_archive_is_made_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fetched = {"core": [tmp_path / "delta.jar"], "s3": [tmp_path / "hadoop-aws.jar"]}
+    archives: list[list[Path]] = []
+    started: list[list[Path]] = []
+
+    def archive_path(_java: Java, jars: list[Path]) -> Path:
+        archives.append(list(jars))
+        return tmp_path / "x.jsa"
+
+    java = Java(Path("java"), "17", JavaOrigin.PATH)
+    monkeypatch.setattr(launch, "find_java", lambda: java)
+    monkeypatch.setattr(launch, "ensure_jars", lambda name, **_: list(fetched[name]))
+    monkeypatch.setattr(launch, "archive_path", archive_path)
+    monkeypatch.setattr(launch, "_start_jvm", lambda _config, _java, jars, *_: started.append(jars))
+    launch.launch(SessionConfig("lake", jar_sets=("s3",)), progress=lambda _line: None)
+    assert archives == [spark_class_path(fetched["core"])]
+    assert started == [fetched["core"] + fetched["s3"]]

@@ -127,14 +127,6 @@ def test_a_scheme_that_nobody_knows() -> None:
     assert caught.value.facts == {"uri": "gopher://x/y", "scheme": "gopher"}
 
 
-def test_a_scheme_whose_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "s3fs", None)
-    with pytest.raises(ConfigError) as caught:
-        Storage("s3a://bucket/orders")
-    assert caught.value.condition == "STORAGE_EXTRA_MISSING"
-    assert caught.value.facts == {"uri": "s3a://bucket/orders", "package": "s3fs"}
-
-
 @pytest.mark.parametrize("place", ["disk", "memory"])
 def test_walk_finds_files_at_any_depth_by_their_path(place: str, tmp_path: Path) -> None:
     storage = Storage(str(tmp_path) if place == "disk" else "memory://walk/here")

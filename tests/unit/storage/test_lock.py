@@ -216,3 +216,11 @@ def test_an_early_look_refuses_what_the_lock_would_and_leaves_a_broken_storage_t
         refuse_if_locked(str(tmp_path))
     (tmp_path / "file").touch()
     refuse_if_locked(str(tmp_path / "file" / "storage"))
+
+
+@pytest.mark.parametrize("uri", ["s3a://lake/orders", "s3://lake/orders"])
+def test_a_run_is_refused_where_the_lock_would_keep_nobody_out(uri: str) -> None:
+    for action in (lambda: refuse_if_locked(uri), lambda: StorageLock(uri, OWNER).acquire()):
+        with pytest.raises(ConfigError) as caught:
+            action()
+        assert (caught.value.condition, caught.value.facts) == ("STORAGE_ON_OBJECT_STORE", {"uri": uri})

@@ -96,3 +96,7 @@ def test_a_source_goes_on_elsewhere_between_batches_only(tmp_path: Path, offset:
     assert newest_offsets(str(tmp_path)) == {"a": {"reservoirId": "t", "reservoirVersion": 9}}
     assert not move_source(str(tmp_path / "none"), "a", None)
     assert newest_offsets(str(tmp_path / "none")) == {}
+
+
+def test_files_that_only_spark_can_reach_are_taken_to_be_as_listed() -> None:
+    assert not changed_files((PlannedFile("abfss://in@lake.dfs.core.windows.net/a.json", 1),))

@@ -17,6 +17,7 @@ from penstock.errors import DefinitionError, PenstockError, SourceLocation
 from penstock.runtime.script.patching import patched
 from penstock.runtime.script.tables import DEFAULT_SCHEMA
 from penstock.spark.launch import SessionConfig
+from penstock.spark.object_store_jars import object_store_jar_sets
 from penstock.spark.session import start_session
 from penstock.spark.sources.native import NAMED_SOURCES
 from penstock.storage import StorageLayout
@@ -106,11 +107,13 @@ class ScriptSession:
 
     def _wanted(self, chosen: Mapping[str, str]) -> SessionConfig:
         config = self._config
+        spark_conf = {**LIKE_SPARK, **config.resolve_spark_conf(), **self._settings(chosen)}
         return SessionConfig(
             name=chosen.get("spark.app.name", config.name),
             master=chosen.get("spark.master", config.master),
-            spark_conf={**LIKE_SPARK, **config.resolve_spark_conf(), **self._settings(chosen)},
+            spark_conf=spark_conf,
             python_roots=(config.directory,),
+            jar_sets=object_store_jar_sets(config, spark_conf),
             warehouse=f"{StorageLayout(config.storage).uri}/tables/{DEFAULT_SCHEMA}",
         )
 

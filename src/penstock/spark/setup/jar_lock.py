@@ -32,9 +32,9 @@ class LockedJar:
 
 @dataclass(frozen=True, slots=True)
 class JarSet:
-    """A named set: `core` (Delta, Kafka, the driver of PostgreSQL) for every session; the others for tests.
+    """A named set: `core` (Delta, Kafka, the driver of PostgreSQL) for every session, `s3` for those that need it.
 
-    `kafka-broker` is a server, `byteman` holds threads.
+    The others are for tests: `kafka-broker` is a server, `byteman` holds threads.
     """
 
     name: str

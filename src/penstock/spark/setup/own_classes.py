@@ -11,6 +11,7 @@ from pathlib import Path
 JAR = Path(__file__).with_name("own-classes.jar")
 FILE_SYSTEM = "penstock.localdisk.LocalDiskFileSystem"
 LOG_STORE = "penstock.localdisk.LocalDiskLogStore"
+OBJECT_LOG_STORE = "penstock.objectstore.ConditionalLogStore"
 DELTA_SINK = "penstock.delta.DeltaSinkProvider"
 ARRIVING_FILES = "penstock.files.ArrivingFilesProvider"
 

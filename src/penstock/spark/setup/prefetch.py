@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,11 +33,13 @@ class Ready:
         }
 
 
-def prefetch(progress: Progress | None = None, *, environ: Mapping[str, str] = os.environ) -> Ready:
+def prefetch(
+    progress: Progress | None = None, *, jar_sets: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+) -> Ready:
     """Finds Java, fetches the jars and makes the class archive; quick when that has been done before.
 
     Called by `penstock setup`; a session does the first two by itself and the third after its first run.
-    `progress` gets one line of text per step.
+    `progress` gets one line of text per step; `jar_sets` names further locked sets to fetch.
 
     Raises:
         ConfigError: as `find_java` and `cache_directory`.
@@ -49,4 +51,6 @@ def prefetch(progress: Progress | None = None, *, environ: Mapping[str, str] = o
     jars = ensure_jars("core", java=java, environ=environ, progress=report)
     archive = archive_path(java, spark_class_path(jars), environ)
     made = ensure_archive(archive, environ=environ, progress=report)
+    for name in jar_sets:
+        jars += ensure_jars(name, java=java, environ=environ, progress=report)
     return Ready(java, tuple(jars), cache, made)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from penstock.storage.checkpoint.folder import numbers_in, replace_file
 from penstock.storage.checkpoint.logs import parse_planned_batch, parse_source_log
 from penstock.storage.checkpoint.plan_file import compact_json
-from penstock.storage.filesystem import Storage, local_path
+from penstock.storage.filesystem import Storage, can_open, local_path
 
 _SAME_MILLISECONDS = 2  # a float of seconds since 1970 does not keep them exactly
 _SAME_SECOND = 1000  # all that an object store keeps
@@ -94,7 +94,11 @@ def list_planned_files_again(checkpoint_uri: str, sources: Collection[str]) -> N
 
 
 def changed_files(files: tuple[PlannedFile, ...]) -> ChangedFiles:
-    """Compares planned files with what is stored now; lists each of their folders once."""
+    """Compares planned files with what is stored now; lists each of their folders once.
+
+    What only Spark can reach is taken to be as it was listed: Spark says itself when a file is gone.
+    """
+    files = tuple(file for file in files if can_open(file.path))
     now: dict[str, float | None] = {}
     for folder in {file.path.rpartition("/")[0] for file in files}:
         storage = Storage(folder)

@@ -1,0 +1,44 @@
+"""What the exceptions of Hadoop's clients of object stores mean, by their class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from penstock.errors import ConfigError, ExternalError, PenstockError
+
+_S3A: Final = "org.apache.hadoop.fs.s3a."
+_NO_CREDENTIALS: Final = ("NoAuthWithAWSException", "NoAwsCredentialsException", "CredentialInitializationException")
+_REFUSED: Final = re.compile(r"software\.amazon\.awssdk\.\S+Exception|\bStatus Code: 40[13]\b")
+_NO_CLIENT: Final = re.compile(
+    r'No FileSystem for scheme "(?P<scheme>s3a?|abfss?|wasbs?|gs)"'
+    r"|Class \S*\.(?P<package>s3a|azurebfs|gs|gcs)\.\S+ not found"
+)
+_SCHEMES: Final = {"s3a": "s3a", "azurebfs": "abfss", "gs": "gs", "gcs": "gs"}
+
+
+def object_store_failure(causes: Sequence[tuple[str, str]]) -> PenstockError | None:
+    """Returns what a failure means that an object store or its missing client has caused; None for any other.
+
+    `causes` are class name and message of each exception, outermost first.
+    """
+    names = [name for name, _ in causes]
+    for name, message in causes:
+        if (found := _NO_CLIENT.search(message)) is not None:
+            scheme = found["scheme"] or _SCHEMES[found["package"]]
+            return ConfigError("OBJECT_STORE_CLIENT_MISSING", scheme=scheme)
+        if name == f"{_S3A}UnknownStoreException":
+            return ConfigError("OBJECT_STORE_BUCKET_NOT_FOUND", detail=_words(message))
+    if any(name.rpartition(".")[2] in _NO_CREDENTIALS and name.startswith(_S3A) for name in names):
+        return ConfigError("OBJECT_STORE_CREDENTIALS_MISSING", detail=_words(causes[-1][1]))
+    for name, message in causes:
+        if name == "java.nio.file.AccessDeniedException" and _REFUSED.search(message):
+            return ConfigError("OBJECT_STORE_ACCESS_DENIED", detail=_words(message))
+        if name.startswith(f"{_S3A}AWS"):
+            return ExternalError("STORAGE_FAILED", detail=_words(message))
+    return None
+
+
+def _words(message: str) -> str:
+    return message.strip().splitlines()[0] if message.strip() else "no message"

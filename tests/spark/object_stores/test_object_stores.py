@@ -1,0 +1,132 @@
+"""Pipelines whose sources and sinks are in S3, with an S3 on loopback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from tests.integration.s3_server import S3Server
+from tests.spark.pipeline_project import PipelineProject
+
+from penstock.errors import PipelineInvalid
+from penstock.spark._jvm import java_session, jvm
+from penstock.spark.setup.own_classes import OBJECT_LOG_STORE
+
+
+def test_what_is_wrong_is_named(project: PipelineProject, s3: S3Server) -> None:
+    s3.bucket("closed")
+    project.write("""
+        @dlt.table
+        def loaded():
+            return spark.readStream.format("cloudFiles").option("cloudFiles.format", "json").load("s3a://closed/in")
+
+        @dlt.table
+        def read():
+            return spark.read.schema("id INT").json("s3://closed/in")
+
+        @dlt.table
+        def unknown():
+            return spark.read.schema("id INT").json("s3a://no-such-bucket/in")
+
+        @dlt.table
+        def elsewhere():
+            return spark.read.schema("id INT").json("gs://lake/in")
+        """)
+    with s3.checking_credentials():
+        errors = {str(error.dataset).removeprefix("shop."): error for error in project.validate().errors}
+    assert {name: error.condition for name, error in errors.items()} == {
+        "loaded": "OBJECT_STORE_ACCESS_DENIED",
+        "read": "OBJECT_STORE_ACCESS_DENIED",
+        "unknown": "OBJECT_STORE_ACCESS_DENIED",
+        "elsewhere": "OBJECT_STORE_CLIENT_MISSING",
+    }
+    assert "s3a://closed" in str(errors["loaded"].facts["detail"])
+    assert all(error.location is not None and error.location.line for error in errors.values())
+    errors = {str(error.dataset).removeprefix("shop."): error for error in project.validate().errors}
+    assert (errors["loaded"].condition, errors["read"].condition) == ("PATH_NOT_FOUND", "PATH_NOT_FOUND")
+    assert errors["unknown"].condition == "OBJECT_STORE_BUCKET_NOT_FOUND"
+
+
+def test_a_table_of_the_pipeline_is_refused_there(project: PipelineProject) -> None:
+    project.settings["paths"] = "{/mnt/lake: s3a://lake}"
+    project.write("""
+        @dlt.table(path="/mnt/lake/orders")
+        def orders():
+            return spark.range(3)
+        """)
+    with pytest.raises(PipelineInvalid) as caught:
+        project.run()
+    [error] = caught.value.errors
+    assert (error.condition, error.dataset) == ("TABLE_ON_OBJECT_STORE", "shop.orders")
+    assert error.facts["path"] == "s3a://lake/orders"
+
+
+def test_a_file_that_an_interrupted_batch_still_needs_stops_the_flow_when_it_is_gone(
+    project: PipelineProject, s3: S3Server
+) -> None:
+    s3.bucket("changed")
+    s3.put("changed", "in/1.json", [{"id": 1}])
+    project.write("""
+        @dlt.table
+        def orders():
+            return spark.readStream.format("cloudFiles").option("cloudFiles.format", "json").load("s3a://changed/in")
+        """)
+    assert project.run().errors == ()
+    s3.put("changed", "in/2.json", [{"id": 2}])
+    (checkpoint,) = (path.parent for path in (project.directory / ".penstock/checkpoints").rglob("commits"))
+    assert project.run().errors == ()
+    assert project.rows("orders", "id") == ["1", "2"]
+    (checkpoint / "commits/1").unlink()
+    (checkpoint / "commits/.1.crc").unlink(missing_ok=True)
+    table = project.path("orders") / "_delta_log"
+    newest = max(file for file in table.iterdir() if file.name.endswith(".json"))
+    for file in (newest, newest.with_suffix(".crc"), table / f".{newest.name}.crc"):
+        file.unlink(missing_ok=True)  # the batch died before its commit
+    s3.client.delete_object(Bucket="changed", Key="in/2.json")
+    [error] = project.run().errors
+    assert error.condition == "SOURCE_FILES_LOST"
+    assert error.facts["lost"] == "deleted: s3a://changed/in/2.json"
+
+
+def test_a_commit_replaces_no_other(spark: SparkSession, s3: S3Server) -> None:
+    place = f"{s3.bucket('commits')}/orders"
+    java: Any = jvm(spark)
+    hadoop = spark._jsc.hadoopConfiguration()
+    store = java.penstock.objectstore.ConditionalLogStore(hadoop)
+    assert store.getClass().getName() == OBJECT_LOG_STORE
+    path = java.org.apache.hadoop.fs.Path(f"{place}/_delta_log/00000000000000000000.json")
+
+    def write(text: str, *, overwrite: bool = False) -> None:
+        store.write(path, java.java.util.List.of(text).iterator(), overwrite, hadoop)
+
+    def stored() -> bytes:
+        body = s3.client.get_object(Bucket="commits", Key="orders/_delta_log/00000000000000000000.json")["Body"]
+        return bytes(body.read())
+
+    write("first")
+    with pytest.raises(Py4JJavaError) as caught:
+        write("second")
+    assert caught.value.java_exception.getClass().getName() == "java.nio.file.FileAlreadyExistsException"
+    write("first")  # the answer was lost on its way, and the commit was sent again
+    assert stored() == b"first\n"
+    write("third", overwrite=True)
+    assert stored() == b"third\n"
+    used = java.org.apache.spark.sql.delta.storage.LogStore.apply(java_session(spark)).getDelegate(path)
+    assert used.logStoreImpl().getClass().getName() == OBJECT_LOG_STORE
+
+
+def test_what_is_written_is_encrypted_as_the_settings_say(spark: SparkSession, s3: S3Server) -> None:
+    key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    hadoop = spark._jsc.hadoopConfiguration()
+    for bucket, settings, expected in (
+        ("sse-s3", {"algorithm": "AES256"}, ("AES256", None)),
+        ("sse-kms", {"algorithm": "SSE-KMS", "key": key}, ("aws:kms", key)),
+    ):
+        place = s3.bucket(bucket)
+        for name, value in settings.items():
+            hadoop.set(f"fs.s3a.bucket.{bucket}.encryption.{name}", value)
+        spark.range(1).write.format("delta").save(f"{place}/orders")
+        heads = [s3.client.head_object(Bucket=bucket, Key=each) for each in s3.keys(bucket) if not each.endswith("/")]
+        assert {(head["ServerSideEncryption"], head.get("SSEKMSKeyId")) for head in heads} == {expected}

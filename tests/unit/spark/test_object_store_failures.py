@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.spark.object_store_failures import object_store_failure
+
+S3A = "org.apache.hadoop.fs.s3a."
+MISSING = "java.lang.ClassNotFoundException"
+DENIED = "java.nio.file.AccessDeniedException"
+
+
+@pytest.mark.parametrize(
+    ("causes", "condition", "facts"),
+    [
+        (
+            [("java.lang.RuntimeException", f"{MISSING}: Class {S3A}S3AFileSystem not found")],
+            "OBJECT_STORE_CLIENT_MISSING",
+            {"scheme": "s3a"},
+        ),
+        (
+            [(MISSING, "Class org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem not found")],
+            "OBJECT_STORE_CLIENT_MISSING",
+            {"scheme": "abfss"},
+        ),
+        (
+            [("org.apache.hadoop.fs.UnsupportedFileSystemException", 'No FileSystem for scheme "gs"')],
+            "OBJECT_STORE_CLIENT_MISSING",
+            {"scheme": "gs"},
+        ),
+        (
+            [(f"{S3A}UnknownStoreException", "`s3a://lake/': getFileStatus: no such bucket\nmore")],
+            "OBJECT_STORE_BUCKET_NOT_FOUND",
+            {"detail": "`s3a://lake/': getFileStatus: no such bucket"},
+        ),
+        (
+            [(DENIED, "lake: no credentials"), (f"{S3A}auth.NoAuthWithAWSException", "No AWS Credentials provided")],
+            "OBJECT_STORE_CREDENTIALS_MISSING",
+            {"detail": "No AWS Credentials provided"},
+        ),
+        (
+            [(DENIED, "s3a://lake/x: software.amazon.awssdk.services.s3.model.S3Exception: (Status Code: 403)")],
+            "OBJECT_STORE_ACCESS_DENIED",
+            {"detail": "s3a://lake/x: software.amazon.awssdk.services.s3.model.S3Exception: (Status Code: 403)"},
+        ),
+        ([(f"{S3A}AWSClientIOException", "no answer")], "STORAGE_FAILED", {"detail": "no answer"}),
+    ],
+)
+def test_failures(causes: list[tuple[str, str]], condition: str, facts: dict[str, str]) -> None:
+    error = object_store_failure([("py4j.Outer", "outer"), *causes])
+    assert error is not None
+    assert (error.condition, error.facts) == (condition, facts)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        (DENIED, "/srv/data/secret.json"),
+        (MISSING, "Class com.example.Mine not found"),
+        ("java.io.FileNotFoundException", "No such file or directory: s3a://lake/x"),
+    ],
+)
+def test_other_failures_are_left_to_others(cause: tuple[str, str]) -> None:
+    assert object_store_failure([cause]) is None
