@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.integration.s3_server import S3Server
 
 from penstock.errors import ConfigError
+from penstock.spark.sources.auto_loader.clean_source import CleanMode, CleanSource
+from penstock.spark.sources.auto_loader.cleaning import clean_source
 from penstock.storage import Storage
 from penstock.storage.s3 import use_s3_settings
 
@@ -52,3 +56,35 @@ def test_a_refused_key_is_told(s3: S3Server) -> None:
         storage.list("in")
     assert caught.value.condition == "STORAGE_NOT_READABLE"
     assert "INVALID_ACCESS_KEY_ID" in str(caught.value.facts["reason"])
+
+
+@pytest.mark.parametrize("mode", list(CleanMode))
+def test_files_that_were_read_leave_the_source(s3: S3Server, tmp_path: Path, mode: CleanMode) -> None:
+    bucket = f"clean-{mode.value.casefold()}"
+    base = f"{s3.bucket(bucket)}/in"
+    for name in ("day=1/a b.json", "changed.json", "unread.json"):
+        s3.put(bucket, f"in/{name}", [{"name": name}])
+    listed = {file.name: round((file.modified or 0) * 1000) for file in Storage(base).walk()}
+    entries = [
+        {"path": f"{base}/day=1/a%20b.json", "timestamp": listed["day=1/a b.json"], "batchId": 0},
+        {"path": f"{base}/changed.json", "timestamp": listed["changed.json"] - 5000, "batchId": 0},
+    ]
+    metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 1, "conf": {}}
+    checkpoint = Storage(str(tmp_path / "checkpoint"))
+    checkpoint.write_text_atomic("metadata", '{"id":"5c5d3a2e-0c5c-4d8e-9a3f-3f1f2b1c7d10"}')
+    checkpoint.write_text_atomic("sources/orders/0", "\n".join(["v1", *map(json.dumps, entries)]))
+    checkpoint.write_text_atomic("offsets/0", f'v2\n{json.dumps(metadata)}\norders:{{"logOffset":0}}')
+    checkpoint.write_text_atomic("commits/0", 'v1\n{"nextBatchWatermarkMs":0}')
+    destination = f"s3a://{bucket}/done" if mode is CleanMode.MOVE else None
+    cleaned = clean_source(
+        CleanSource(mode, base, 0, destination),
+        checkpoint=checkpoint.uri,
+        source="orders",
+        notes_location=str(tmp_path / "notes"),
+        stopped=lambda: False,
+    )
+    assert (cleaned.files, cleaned.failure) == (1, None)
+    assert cleaned.changed == (f"{base}/changed.json",)
+    kept = {key for key in s3.keys(bucket) if not key.endswith("/")}
+    moved = {"done/day=1/a b.json"} if mode is CleanMode.MOVE else set()
+    assert kept == {"in/changed.json", "in/unread.json"} | moved
