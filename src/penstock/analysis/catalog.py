@@ -19,6 +19,7 @@ from penstock.graph.schema import Schema
 from penstock.spark.definition import marked_source
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.plans import empty_relation
+from penstock.spark.source_names import standing_for
 
 _CHANGE_FEED = frozenset({"readchangefeed", "readchangedata"})
 _CHANGE_FEED_COLUMNS = (
@@ -127,8 +128,10 @@ class AnalysisCatalog:
         schema = readable_schema(known.schema)
         if not streaming:
             schema = marked_source(schema, str(identifier).casefold(), options)
-        elif _is_set(options, _CHANGE_FEED):
-            schema = StructType([*schema.fields, *_CHANGE_FEED_COLUMNS])
+        else:
+            if _is_set(options, _CHANGE_FEED):
+                schema = StructType([*schema.fields, *_CHANGE_FEED_COLUMNS])
+            schema = standing_for(schema, str(name))
         return empty_relation(evaluation.spark, schema, streaming=streaming)
 
 

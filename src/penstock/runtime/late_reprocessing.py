@@ -173,7 +173,23 @@ class _Reprocessing:
         )
         if folder.committed is None or folder.in_flight is not None:
             raise _refusal(flow.target, "its last batch is not finished; 'penstock run' does that")
-        return folder.planned_batch(folder.committed).offsets
+        offsets = folder.planned_batch(folder.committed).offsets
+        assert self.flow.stream is not None, "_check_flow lets no flow of batches pass"
+        if (apart := read_to_different_ends(self.flow.stream.sources, offsets)) is not None:
+            raise _refusal(flow.target, f"it reads {apart} at several places, not up to the same version; run it again")
+        return offsets
+
+
+def read_to_different_ends(sources: Mapping[str, str], offsets: Mapping[str, Any]) -> str | None:
+    """Returns what a flow has read at several of its places to different ends; a batch would read it to one.
+
+    `sources` tells by the name of each source what it reads.
+    """
+    ends: dict[str, Any] = {}
+    for name, read in sources.items():
+        if ends.setdefault(read, offsets.get(name)) != offsets.get(name):
+            return read
+    return None
 
 
 def _check_tables(name: Identifier, own: TableState, late_path: str) -> None:

@@ -22,6 +22,7 @@ from penstock.spark import _jvm
 from penstock.spark.expectations import ObservedExpectations, observe_expectations
 from penstock.spark.outside import Outside, SourcePlace
 from penstock.spark.read_hooks import handling_reads
+from penstock.spark.source_names import named_apart
 from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader, with_destination
 from penstock.spark.sources.event_hubs import event_columns, kafka_load, kafka_read
 from penstock.spark.sources.files import file_options
@@ -103,12 +104,15 @@ class Evaluation:
     _chosen_name: str | None = None
 
     def call(self, function: FlowFunction) -> DataFrame:
-        """Calls a dataset function under this handler.
+        """Calls the function of a flow under this handler; each source of the query gets a name of its own.
 
         Raises:
             DefinitionError: DATASET_FUNCTION_RETURNED_NO_DATAFRAME; what a hook refuses.
             Exception: whatever the user's code raises.
         """
+        return named_apart(self._called(function), self._read_again)
+
+    def _called(self, function: FlowFunction) -> DataFrame:
         _jvm.activate(self.spark)
         self._schema = function.schema if isinstance(function, SqlQuery) else None
         with handling_reads(self):
@@ -136,7 +140,7 @@ class Evaluation:
             checks=self.checks,
             _names=self._names,
         )
-        frame = nested.expect(view, nested.call(function))
+        frame = nested.expect(view, nested._called(function))
         return frame.hint("rebalance") if self.count_once and view.expectations else frame
 
     def expect(self, dataset: Dataset, frame: DataFrame) -> DataFrame:
@@ -168,6 +172,12 @@ class Evaluation:
                 self._names.add(name.casefold())
                 return name
         raise AssertionError  # pragma: no cover - count() does not end
+
+    def _read_again(self, name: str) -> str:
+        """Notes that the query reads a source at one more place, and names the read there."""
+        another = self.source_name(name)
+        self.sources.extend(replace(read, name=another) for read in [*self.sources] if read.name == name)
+        return another
 
     # ---- ReadHandler ----
 
