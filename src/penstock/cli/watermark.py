@@ -35,12 +35,15 @@ def watermark(
     from penstock.observe.watermark import advise
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
-    flows = advise(config.storage, table, default_schema=config.schema, target=target)
+    found = advise(config.storage, table, default_schema=config.schema, target=target)
     if as_json:
-        print_json({"flows": [advice.to_json() for advice in flows]})
+        not_measured = [each.to_json() for each in found.not_measured]
+        print_json({"flows": [advice.to_json() for advice in found.flows], "not_measured": not_measured})
         return
-    for advice in flows:
+    for advice in found.flows:
         _print(advice)
+    for each in found.not_measured:
+        note(f"Not measured is the flow '{each.flow}': {each.reason}.")
 
 
 def _print(advice: WatermarkAdvice) -> None:

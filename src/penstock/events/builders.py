@@ -219,8 +219,13 @@ def planning_warning(warning: str, *, name: str | None = None) -> Built:
     return f"{_name(name)}: {message}" if name else message, {"planning_information": {"stages": []}}
 
 
-def flow_status(name: str, status: FlowStatus, *, reason: str | None = None) -> Built:
-    """A flow enters a state. `reason`: why it failed, is skipped, or is started again."""
+def flow_status(
+    name: str, status: FlowStatus, *, reason: str | None = None, lateness_not_measured: str | None = None
+) -> Built:
+    """A flow enters a state. `reason`: why it failed, is skipped, or is started again.
+
+    `lateness_not_measured`: why it is not counted how late its rows come.
+    """
     words = {
         FlowStatus.QUEUED: "is queued",
         FlowStatus.PLANNING: "is planned",
@@ -234,7 +239,8 @@ def flow_status(name: str, status: FlowStatus, *, reason: str | None = None) -> 
         FlowStatus.IDLE: "waits for data",
         FlowStatus.STOPPED: "was stopped",
     }[status]
-    return _with_reason(f"{_name(name)} {words}", reason), {"flow_progress": {"status": status.value}}
+    told = {} if lateness_not_measured is None else {"lateness_not_measured": lateness_not_measured}
+    return _with_reason(f"{_name(name)} {words}", reason), {"flow_progress": {"status": status.value, **told}}
 
 
 def flow_retry(name: str, *, pause: float, at: datetime, reason: str) -> Built:

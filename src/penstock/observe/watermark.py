@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from penstock.errors import ConfigError
-from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, read_events
+from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, FlowStatus, read_events
 from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
 from penstock.graph.identifier import Identifier
 from penstock.observe.tables import find_table
@@ -103,6 +103,19 @@ class WatermarkAdvice:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """A flow of which it is not counted how late its rows come, and why."""
+
+    dataset: str
+    flow: str
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns one element of `watermark --json`."""
+        return {"dataset": self.dataset, "flow": self.flow, "reason": self.reason}
+
+
 @dataclass(slots=True)
 class _Measured:
     """What is known of one flow."""
@@ -148,6 +161,7 @@ class WatermarkProjection:
         self._facts = FlowFacts()
         self._flows: dict[tuple[str, str], _Measured] = {}
         self._definitions: dict[tuple[str, str], Any] = {}
+        self._not_measured: dict[tuple[str, str], NotMeasured] = {}
 
     def apply(self, event: Event) -> None:
         """Takes one event into account."""
@@ -166,11 +180,19 @@ class WatermarkProjection:
             for other in [each for each in self._flows if each[0] == key[0]]:
                 del self._flows[other]
         if fact.progress is None:
+            if fact.status is FlowStatus.STARTING:
+                self._not_measured.pop(key, None)
+            elif (reason := details_of(event).get("lateness_not_measured")) is not None:
+                self._not_measured[key] = NotMeasured(fact.dataset, fact.flow, str(reason))
             return
         measured = self._flows.setdefault(key, _Measured(fact.dataset, fact.flow))
         if fact.repeats and measured.last is not None:
             measured.add(measured.last, sign=-1)
         measured.add(fact.progress)
+
+    def not_measured(self, dataset: str) -> tuple[NotMeasured, ...]:
+        """Returns the flows into `dataset` (`schema.name`, any case) whose last start said that they are not."""
+        return tuple(each for key, each in self._not_measured.items() if key[0] == dataset.casefold())
 
     def advice(self, dataset: str, *, target: float) -> tuple[WatermarkAdvice, ...]:
         """Returns the advice for each measured flow into `dataset` (`schema.name`, any case)."""
@@ -182,7 +204,15 @@ class WatermarkProjection:
         )
 
 
-def advise(storage_uri: str, table: str, *, default_schema: str, target: float) -> tuple[WatermarkAdvice, ...]:
+@dataclass(frozen=True, slots=True)
+class TableAdvice:
+    """What is known of the watermarks of a table's flows: those that were measured, and those that are not."""
+
+    flows: tuple[WatermarkAdvice, ...]
+    not_measured: tuple[NotMeasured, ...]
+
+
+def advise(storage_uri: str, table: str, *, default_schema: str, target: float) -> TableAdvice:
     """Returns the advice for each flow of `table` whose rows were measured, from the event log; at least one.
 
     `target` is how many rows of a million may be lost.
@@ -193,28 +223,30 @@ def advise(storage_uri: str, table: str, *, default_schema: str, target: float) 
     """
     identifier = Identifier.parse(table, default_schema=default_schema)
     found = _advice_for(storage_uri, identifier, target)
-    if found:
+    if found.flows:
         return found
     definitions = list(read_events(storage_uri, types=_DEFINITIONS))
     flows = _flows_into(identifier, definitions)
     if not flows:
         stored = find_table(storage_uri, table, default_schema=default_schema, events=definitions)
         found = _advice_for(storage_uri, stored.identifier, target)
-        if found:
+        if found.flows:
             return found
         flows = _flows_into(stored.identifier, definitions)
-    if any(each.get("watermark") and each.get("stateful") for each in flows):
+    if found.not_measured:
+        reason = " ".join(f"The flow '{each.flow}': {each.reason}." for each in found.not_measured)
+    elif any(each.get("watermark") and each.get("stateful") for each in flows):
         reason = "No batch of it was counted."
     else:
         reason = "None of its queries has a watermark and an operator with state."
     raise ConfigError("LATENESS_NOT_MEASURED", name=table, reason=reason)
 
 
-def _advice_for(storage_uri: str, identifier: Identifier, target: float) -> tuple[WatermarkAdvice, ...]:
+def _advice_for(storage_uri: str, identifier: Identifier, target: float) -> TableAdvice:
     projection = WatermarkProjection()
     for event in read_events(storage_uri, types=_TOLD_BY, dataset=str(identifier)):
         projection.apply(event)
-    return projection.advice(str(identifier), target=target)
+    return TableAdvice(projection.advice(str(identifier), target=target), projection.not_measured(str(identifier)))
 
 
 def _flows_into(identifier: Identifier, definitions: Iterable[Event]) -> list[Mapping[str, Any]]:

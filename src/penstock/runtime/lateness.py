@@ -6,9 +6,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from penstock.config import TriggerKind
 from penstock.errors import PenstockError
-from penstock.graph.lateness_counting import LatenessCounting
-from penstock.graph.resolved import ResolvedFlow
+from penstock.graph.lateness_counting import LATENESS, LatenessCounting
+from penstock.graph.resolved import FlowType, ResolvedFlow
 from penstock.runtime.services import FlowServices
 from penstock.runtime.stream_notes import noted_definition
 from penstock.spark.late_filter import LateRowsUnknown
@@ -17,37 +18,50 @@ from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, UnknownVe
 
 _FOLDING = "ConstantFolding"
 _EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
-_UNKNOWN = (LateRowsUnknown, DamagedFile, UnknownVersion, FileNotFoundError, PenstockError)
+_UNREADABLE = (DamagedFile, UnknownVersion, FileNotFoundError, PenstockError)
 _UNPLANNED = (PySparkException, Py4JJavaError)
 
 
 def with_measured_lateness(
     frame: DataFrame, flow: ResolvedFlow, services: FlowServices, checkpoint: str
-) -> MeasuredLateness | None:
-    """Returns the flow's query `frame` with counters; None where none are wanted or nothing can be told.
+) -> tuple[MeasuredLateness | None, str | None]:
+    """Returns the flow's query `frame` with counters; or None, and why, where it has a watermark and state.
 
     Called for each start of the query, before the checkpoint is noted to be run with this definition.
     """
-    if flow.stream is None or not services.drops_late_rows(flow):
-        return None
+    if flow.stream is None or not (flow.stream.operators and flow.stream.watermarks):
+        return None, None
     counting = LatenessCounting.of(services.graph.flow_settings(flow))
-    if counting is LatenessCounting.NEVER:
-        return None
-    if _FOLDING in (services.spark.conf.get(_EXCLUDED_RULES, "") or ""):
-        return None
+    if reason := _not_wanted(flow, services, counting):
+        return None, reason
     before = noted_definition(checkpoint)
     try:
         folder = CheckpointFolder.open_without_state(checkpoint)
         same = before is None or before.watermarks == flow.stream.watermarks
-        return measure_lateness(
+        measured = measure_lateness(
             frame,
             each_batch=counting is LatenessCounting.EACH_BATCH,
             next_batch=_next_batch(folder),
             watermark_ms=_watermark_before(folder),
             unknown_up_to_ms=-1 if same else _newest_watermark(folder),
         )
-    except (*_UNKNOWN, *_UNPLANNED):  # a flow is not worse for lateness that cannot be counted
-        return None
+    except LateRowsUnknown as unknown:
+        return None, str(unknown)
+    except (*_UNREADABLE, *_UNPLANNED):  # a flow is not worse for lateness that cannot be counted
+        return None, "its checkpoint or its plan could not be read"
+    return measured, None
+
+
+def _not_wanted(flow: ResolvedFlow, services: FlowServices, counting: LatenessCounting) -> str | None:
+    if flow.type is FlowType.COMPLETE:
+        return "it writes in complete mode, which keeps every window open: no row of it is late"
+    if services.trigger_of(flow).kind is TriggerKind.REAL_TIME:
+        return "it runs in real-time mode, which does not tell of batches"
+    if counting is LatenessCounting.NEVER:
+        return f"its {LATENESS} is 'false'"
+    if _FOLDING in (services.spark.conf.get(_EXCLUDED_RULES, "") or ""):
+        return f"{_EXCLUDED_RULES} has {_FOLDING}, which counting in samples takes"
+    return None
 
 
 def _next_batch(folder: CheckpointFolder) -> int:

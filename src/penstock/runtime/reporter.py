@@ -156,12 +156,13 @@ class Reporter:
         reason: str | None = None,
         error: PenstockError | None = None,
         level: Level | None = None,
+        lateness_not_measured: str | None = None,
     ) -> None:
         """A flow enters a state."""
         said = self._said(reason, error)
         self._log.append(
             EventType.FLOW_PROGRESS,
-            *builders.flow_status(flow_label(flow), status, reason=said),
+            *builders.flow_status(flow_label(flow), status, reason=said, lateness_not_measured=lateness_not_measured),
             level=level,
             dataset=str(flow.flow.target),
             flow=flow.flow.name,

@@ -136,7 +136,7 @@ class StreamingFlow:
             self._check_sources(built, newest_events)
             follows = self._follows()
             writer = stream_writer(self._stage, services, built)
-            measured = with_measured_lateness(built.frame, self._flow, services, self._checkpoint)
+            measured, not_measured = with_measured_lateness(built.frame, self._flow, services, self._checkpoint)
             self._note_stream()
             if not is_started(self._checkpoint):
                 self._remember_transactions(built)  # none can be of this query
@@ -148,7 +148,7 @@ class StreamingFlow:
             remove_unfinished_plan(self._checkpoint)
             self._look_back(built, newest_events)
             query = self._start(built, writer, measured, follows=follows)
-            services.reporter.flow(self._flow, FlowStatus.RUNNING)
+            services.reporter.flow(self._flow, FlowStatus.RUNNING, lateness_not_measured=not_measured)
             self._await_end(query, built, recovery, follows=follows)
         except Exception as error:
             if self._has_run_again(writer):

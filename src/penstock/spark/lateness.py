@@ -22,6 +22,7 @@ from pyspark.sql.types import DataType, StructType
 from penstock.events.lateness import DELAYS_MS, Lateness
 from penstock.spark import _jvm
 from penstock.spark.late_filter import DELAY, FirstOperator, LateFilter, LateRowsUnknown, first_operator
+from penstock.spark.plans import stateful_name
 from penstock.spark.running_batch import RunningBatch
 
 _METRIC: Final = "penstock:lateness"
@@ -81,14 +82,17 @@ def measure_lateness(
         LateRowsUnknown: how late a row is cannot be told of this query, or counting would change its plan.
     """
     plan = _jvm.analyzed_plan(frame)
+    if "WithCTE" in str(plan):
+        raise LateRowsUnknown("its SQL has a WITH, which Spark plans apart")
     first = first_operator(plan)
     _check_above(first)
     children = _jvm.scala_seq(first.node.children())
     if len(children) != 1:
-        raise LateRowsUnknown("predicates of a join go to its sources, and would not get past the counting")
+        raise LateRowsUnknown("it joins two streams, and predicates of the join would not get past the counting")
     delays = {_delay(node) for node in _watermarks(first.node)}
     if len(delays) != 1:
-        raise LateRowsUnknown("it has watermarks of several delays" if delays else "it has no watermark")
+        several = "it has watermarks of several delays"
+        raise LateRowsUnknown(several if delays else f"no watermark stands before its {first.name}")
     [delay_ms] = delays
     place = _place(frame.sparkSession, first, children[0])
     batch = RunningBatch.of(frame.sparkSession, first=next_batch, watermark_ms=watermark_ms)
@@ -115,12 +119,15 @@ def measure_lateness(
 
 def _check_above(first: FirstOperator) -> None:
     """Refuses a query whose upper part has predicates that Spark would push below the operator, to the sources."""
+    another = next(filter(None, (stateful_name(node) for node, _ in reversed(first.above))), None)
     for node, _ in reversed(first.above):
         name = str(node.nodeName())
         if name == "CollectMetrics":  # no predicate gets past it
             return
         if name not in _HARMLESS and not (name == "Filter" and _stays_above(node, first.node)):
-            raise LateRowsUnknown(f"predicates of the {name} above go to the sources, and would not get past counting")
+            if another is not None:
+                raise LateRowsUnknown(f"it has several operators with state: {first.name}, then {another}")
+            raise LateRowsUnknown(f"predicates of the {name} after its {first.name} would not get past the counting")
 
 
 def _stays_above(filtering: Any, operator: Any) -> bool:

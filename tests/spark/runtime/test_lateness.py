@@ -226,3 +226,68 @@ def test_the_pipeline_of_the_page(project: PipelineProject) -> None:
     assert any(line[:3] == ["4", "hours", "0"] for line in lines), shown.stdout
     assert "3 rows measured, in 2 of 4 batches: 3 of 6 rows read." in shown.stderr
     assert len(read_table(project.path("revenue__late"))) == 1
+
+
+NOT_MEASURED = """
+def seen():
+    return spark.readStream.schema("id LONG, at TIMESTAMP").json("in").withWatermark("at", "10 minutes")
+
+@ps.view
+def marked():
+    return seen()
+
+@ps.view
+def plain():
+    return spark.readStream.schema("id LONG, at TIMESTAMP").json("in")
+
+@ps.table
+def joined():
+    other = seen().select(F.col("id").alias("other"), F.col("at").alias("then"))
+    return seen().join(other, F.expr("id = other AND then BETWEEN at AND at + INTERVAL 1 MINUTE"))
+
+@ps.table
+def twice():
+    counts = seen().groupBy(F.window("at", "10 minutes")).count()
+    return counts.groupBy(F.window(F.window_time("window"), "1 hour")).agg(F.sum("count").alias("n")).select("n")
+
+@ps.table(output_mode="complete")
+def complete():
+    return seen().groupBy(F.window("at", "10 minutes")).count().select("count")
+
+@ps.table
+def with_clause():
+    return spark.sql(
+        "WITH rows AS (SELECT * FROM STREAM marked) "
+        "SELECT window.end, count(*) AS n FROM rows GROUP BY window(at, '10 minutes')"
+    )
+
+@ps.table
+def filtered():
+    return seen().groupBy(F.window("at", "10 minutes"), "id").count().where("id > 1").select("count")
+
+@ps.table(spark_conf={"pipelines.watermark.lateness": "true"})
+def in_sql():
+    return spark.sql(
+        "SELECT window.end, count(*) AS n FROM STREAM plain WATERMARK at DELAY OF INTERVAL 5 MINUTES "
+        "GROUP BY window(at, '10 minutes')"
+    )
+"""
+
+
+def test_what_is_not_measured_says_so_by_name(project: PipelineProject) -> None:
+    project.write(NOT_MEASURED)
+    project.arrive("1", [{"id": 1, "at": "2026-01-01T10:00:00Z"}])
+    assert project.run().errors == ()
+    expected = {
+        "joined": "it joins two streams",
+        "twice": "it has several operators with state: aggregate, then aggregate",
+        "complete": "it writes in complete mode",
+        "with_clause": "its SQL has a WITH",
+        "filtered": "predicates of the Filter after its aggregate",
+    }
+    for table, reason in expected.items():
+        shown = CliRunner().invoke(app, ["watermark", table, str(project.directory)])
+        assert shown.exit_code == 2
+        assert "LATENESS_NOT_MEASURED" in shown.output
+        assert f"The flow '{table}': {reason}" in " ".join(shown.output.split()), shown.output
+    assert told(project, "in_sql"), "a WATERMARK of SQL is one like any other"

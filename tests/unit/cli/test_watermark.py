@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.events import BatchProgress, EventLog, EventType, Lateness, builders
+from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, Lateness, builders
 
 MINUTE = 60_000
 runner = CliRunner()
@@ -112,6 +112,25 @@ def test_people_see_on_how_much_it_is_based(project: Path) -> None:
             log.append(EventType.FLOW_PROGRESS, *progress, dataset="shop.hours", flow="hours", batch_id=batch)
     told = _watermark("hours", str(project)).stderr
     assert "1,000,000 rows measured, in 1 of 3 batches: 1 of 1,001 rows read." in told
+
+
+def test_a_flow_that_is_not_measured_is_named_with_its_reason(project: Path) -> None:
+    joined = "it joins two streams, and predicates of the join would not get past the counting"
+    with EventLog.open(str(project / ".penstock"), pipeline_name="orders", update_id="u2") as log:
+        for dataset, flow in (("shop.hours", "more"), ("web.days", "days")):
+            running = builders.flow_status(flow, FlowStatus.RUNNING, lateness_not_measured=joined)
+            warned = builders.flow_status(flow, FlowStatus.RUNNING, reason="a file was read before it was whole")
+            log.append(EventType.FLOW_PROGRESS, *running, dataset=dataset, flow=flow)
+            log.append(EventType.FLOW_PROGRESS, *warned, dataset=dataset, flow=flow)
+    assert f"Not measured is the flow 'more': {joined}." in _watermark("hours", str(project)).stderr
+    shown = json.loads(_watermark("hours", str(project), "--json").stdout)["not_measured"]
+    assert shown == [{"dataset": "shop.hours", "flow": "more", "reason": joined}]
+    assert f"The flow 'days': {joined}." in _error(project, "web.days")["message"]
+    with EventLog.open(str(project / ".penstock"), pipeline_name="orders", update_id="u3") as log:
+        for status in (FlowStatus.STARTING, FlowStatus.RUNNING):
+            told = builders.flow_status("days", status)
+            log.append(EventType.FLOW_PROGRESS, *told, dataset="web.days", flow="days")
+    assert "No batch of it was counted." in _error(project, "web.days")["message"], "the query is another one now"
 
 
 def _error(project: Path, table: str) -> Any:
