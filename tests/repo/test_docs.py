@@ -19,6 +19,7 @@ from tests.repo.documents import PAGES, ROOT, Block, blocks, links
 
 from penstock.cli.main import app
 from penstock.declare import load_pipeline
+from penstock.errors.catalogue import conditions
 
 ALL_BLOCKS = [block for page in PAGES for block in blocks(page)]
 PYTHON = [block for block in ALL_BLOCKS if block.kind == "python"]
@@ -101,14 +102,22 @@ def test_the_command_reference_has_every_command() -> None:
     assert [name for name in commands() if f"## penstock {name}" not in page] == []
 
 
-def test_each_promise_names_a_test_that_exists() -> None:
-    page = ROOT / "docs" / "guarantees.md"
+@pytest.mark.parametrize("name", ["guarantees.md", "reference/event-time-bad-input.md"])
+def test_each_promise_names_a_test_that_exists(name: str) -> None:
+    page = ROOT / "docs" / name
     named = re.findall(r"\[(test_\w+)\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
-    assert len(named) > 20
+    assert len(named) > 10
     missing = [
         name for name, file in named if f"def {name}(" not in (page.parent / file).resolve().read_text(encoding="utf-8")
     ]
     assert missing == []
+
+
+def test_the_conditions_of_bad_event_times_exist() -> None:
+    page = (ROOT / "docs/reference/event-time-bad-input.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([A-Z][A-Z_]{8,})`", page)) - {"TIMESTAMP", "TIMESTAMP_NTZ"}
+    assert len(named) > 11
+    assert named <= set(conditions())
 
 
 def test_the_table_of_guide_snippets_names_tests_that_exist() -> None:

@@ -10,7 +10,7 @@ from penstock.config.path_mapping import explain_missing_file, map_path, resolve
 from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
 from penstock.config.script import load_script
 from penstock.config.secret import SecretReference, redacted
-from penstock.config.trigger import Trigger, TriggerKind, effective_trigger, trigger_kind
+from penstock.config.trigger import Trigger, TriggerKind, effective_trigger, is_continuous, trigger_kind
 
 __all__ = [
     "ALL_TABLES",
@@ -34,6 +34,7 @@ __all__ = [
     "effective_trigger",
     "explain_missing_file",
     "find_in_folder",
+    "is_continuous",
     "load_project",
     "load_script",
     "map_path",

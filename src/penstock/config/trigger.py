@@ -46,7 +46,7 @@ class Trigger:
         Raises:
             ConfigError: CONFIG_INVALID_TRIGGER, CONFIG_TRIGGER_CONTINUOUS.
         """
-        if _plain(value if isinstance(value, str) else next(iter(value), "")) == _CONTINUOUS:
+        if is_continuous(value if isinstance(value, str) else next(iter(value), "")):
             raise ConfigError("CONFIG_TRIGGER_CONTINUOUS")
         if isinstance(value, str):
             return cls._of_text(value)
@@ -97,6 +97,11 @@ def effective_trigger(trigger: Trigger | None, *, continuous: bool) -> Trigger:
 def trigger_kind(name: str) -> TriggerKind | None:
     """Returns the kind of trigger of that name, in the spelling of any documentation, or None."""
     return _BY_NAME.get(_plain(name))
+
+
+def is_continuous(name: str) -> bool:
+    """Whether the name is that of Spark's continuous processing, in the spelling of any documentation."""
+    return _plain(name) == _CONTINUOUS
 
 
 def _plain(name: str) -> str:

@@ -9,6 +9,9 @@ from typing import Any, Final
 WATERMARK_POLICY: Final = "spark.sql.streaming.multipleWatermarkPolicy"
 """Which of several watermarks counts, `min` or `max`."""
 
+NO_DELAY: Final = "0 seconds"
+"""How Spark writes the delay of a watermark that waits for nothing."""
+
 STATE_SETTINGS: Final = (
     "spark.sql.streaming.stateStore.providerClass",
     "spark.sql.streaming.stateStore.compression.codec",

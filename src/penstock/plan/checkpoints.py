@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from penstock.errors import PenstockError, StateError
+from penstock.errors import DefinitionError, PenstockError, StateError
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.flow_text import flow_label
 from penstock.plan.full_refresh import reset_allowed
@@ -24,6 +24,7 @@ class GuardedStream:
     changes: StreamChanges
     repairs: tuple[Repair, ...] = ()
     refusals: tuple[PenstockError, ...] = ()
+    notices: tuple[PenstockError, ...] = ()
     size: StateSize | None = None
 
     def describe(self) -> str:
@@ -60,4 +61,18 @@ def guard_stream(
         )
         return GuardedStream(changes, refusals=(different,))
     goes_on = flow.stateful and changes.verdict is not Verdict.NEW
-    return GuardedStream(changes, check.repairs, size=state.state_size(*key) if goes_on else None)
+    size = state.state_size(*key) if goes_on else None
+    return GuardedStream(changes, check.repairs, notices=tuple(_kept(flow, changes, way_out)), size=size)
+
+
+def _kept(flow: ResolvedFlow, changes: StreamChanges, way_out: Callable[[], str]) -> Iterator[PenstockError]:
+    """Tells of settings that have no effect on a state that has begun: Spark goes on with those of the checkpoint."""
+    if changes.kept_settings:
+        yield DefinitionError(
+            "STATE_SETTING_KEPT",
+            location=flow.flow.location,
+            dataset=str(flow.flow.target),
+            name=flow_label(flow),
+            settings="; ".join(changes.kept_settings),
+            command=way_out(),
+        )

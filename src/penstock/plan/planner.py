@@ -139,6 +139,7 @@ class _Planner:
         way_out = self._way_out(flow.flow.target)
         guarded = guard_stream(self.graph, self.state, flow, reset=reset, way_out=way_out)
         self.refusals.extend(guarded.refusals)
+        self.notices.extend(guarded.notices)
         return guarded
 
     @property

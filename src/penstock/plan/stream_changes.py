@@ -24,6 +24,8 @@ class StreamChanges:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
+    kept_settings: tuple[str, ...] = ()
+    """Settings of the state that stay as its checkpoint has them, each with both values."""
 
     def describe(self) -> str:
         """Returns the comparison in one sentence."""
@@ -43,7 +45,10 @@ def compare_streams(before: StreamDefinition | None, now: StreamDefinition, *, s
     if breaking := tuple(_breaking(before, now)):
         return StreamChanges(Verdict.FULL_REFRESH, breaking)
     if compatible := tuple(_compatible(before, now)):
-        return StreamChanges(Verdict.COMPATIBLE, compatible)
+        kept = tuple(
+            f"{name} stays {old}, not {new}" for name, old, new in _other_settings(before, now, STATE_SETTINGS)
+        )
+        return StreamChanges(Verdict.COMPATIBLE, compatible, kept)
     return StreamChanges(Verdict.UNCHANGED)
 
 

@@ -385,7 +385,7 @@ def _hook_watermark() -> None:
         try:
             return original(self, eventTime, delayThreshold)
         except REFUSALS as refusal:
-            if _handler.get() is None:
+            if _current() is None:
                 raise
             error = watermark_error(self, eventTime, delayThreshold, refusal)
             if error is None:

@@ -130,3 +130,43 @@ def test_settings_that_the_checkpoint_keeps(project: PipelineProject) -> None:
     kept = project.directory / ".penstock/checkpoints/shop/distinct/distinct/0/offsets"
     newest = max(int(file.name) for file in kept.iterdir() if file.name.isdecimal())
     assert json.loads((kept / str(newest)).read_text().splitlines()[1])["conf"][_CODEC] == "lz4", "Spark's own word"
+
+
+IN_MEMORY = """
+@ps.table(spark_conf={{{conf}}})
+def counts():
+    rows = spark.readStream.schema("id LONG, product STRING, shop STRING, at TIMESTAMP").json("in")
+    return rows.withWatermark("at", "1 hour").groupBy(F.window("at", "1 hour"), "product").count()
+"""
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+
+
+def test_state_outside_of_rocksdb_is_chosen_before_the_first_run(project: PipelineProject) -> None:
+    project.arrive("1", [_order(1), _order(2)])
+    project.write(IN_MEMORY.format(conf=f"'{_PROVIDER}': '{_HDFS}'"))
+    assert not project.run().errors
+    state = project.directory / ".penstock/checkpoints/shop/counts/counts/0/state/0"
+    first = {path.name for path in state.glob("[0-9]*/[0-9]*") if path.is_file()}
+    assert {path.rpartition(".")[2] for path in first} == {"delta"}, "RocksDB writes changelog and zip files"
+
+    project.arrive("2", [_order(3), {**_order(2), "id": 9}])
+    project.write(IN_MEMORY.format(conf=""))
+    plan = plan_update(project.config, RefreshSelection(), spark=project.spark).plan
+    [notice] = plan.notices
+    assert (notice.condition, notice.dataset) == ("STATE_SETTING_KEPT", "shop.counts")
+    assert f"{_PROVIDER} stays {_HDFS}, not " in notice.message
+    assert notice.fix.endswith("penstock run --full-refresh shop.counts")
+    update = project.run()
+    assert not update.errors
+    told = [event.error["condition"] for event in project.events(update) if event.error is not None]
+    assert told == ["STATE_SETTING_KEPT"]
+    second = {path.name for path in state.glob("[0-9]*/[0-9]*") if path.is_file()}
+    assert {path.rpartition(".")[2] for path in second} == {"delta"}
+    assert second > first
+    assert project.rows("counts", "product", "count") == [("tea", 1), ("tea", 2)], "the open window went on"
+
+    assert not project.run(full_refresh=("counts",)).errors
+    anew = project.directory / ".penstock/checkpoints/shop/counts/counts/1/state/0"
+    assert not list(anew.glob("[0-9]*/*.delta"))
+    assert not plan_update(project.config, RefreshSelection(), spark=project.spark).plan.notices

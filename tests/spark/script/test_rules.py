@@ -125,6 +125,30 @@ def test_a_join_that_no_time_bounds_is_told_of(app: ScriptProject) -> None:
     assert found == [("STREAM_STREAM_JOIN_WITHOUT_TIME_BOUND", FIRST + 1)]
 
 
+def test_watermarks_that_cannot_be_are_refused_at_their_line_and_one_without_delay_is_told_of(
+    app: ScriptProject,
+) -> None:
+    app.arrive("1", EVENTS)
+    for watermark, condition in {
+        '"tss", "1 hour"': "WATERMARK_COLUMN_NOT_FOUND",
+        '"user", "1 hour"': "WATERMARK_COLUMN_NOT_TIMESTAMP",
+        '"ts", "-1 minutes"': "WATERMARK_DELAY_INVALID",
+    }.items():
+        error = _run(app, f"once(events.withWatermark({watermark})).format('noop').start()\n").error(condition)
+        assert str(error.location) == f"app.py:{FIRST}"
+    run = _run(
+        app,
+        """\
+        eager = events.withWatermark("ts", "0 seconds")
+        once(eager.dropDuplicatesWithinWatermark(["user"])).format("noop").start().awaitTermination()
+        once(eager).format("noop").start().awaitTermination()
+        """,
+    )
+    assert [(each["condition"], each["line"]) for each in run.fine().notices] == [
+        ("WATERMARK_WITHOUT_DELAY", FIRST + 1)
+    ]
+
+
 def test_complete_mode_is_told_of_where_there_are_keys(app: ScriptProject) -> None:
     app.arrive("1", EVENTS)
     run = _run(

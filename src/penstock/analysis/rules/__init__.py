@@ -30,6 +30,7 @@ from penstock.analysis.rules.state_never_freed import state_never_freed
 from penstock.analysis.rules.trigger_interval import trigger_interval
 from penstock.analysis.rules.trigger_mode import trigger_mode
 from penstock.analysis.rules.update_keys_differ import update_keys_differ
+from penstock.analysis.rules.watermark_without_delay import watermark_without_delay
 from penstock.errors import PenstockError
 from penstock.graph.resolved import ResolvedGraph
 
@@ -56,7 +57,11 @@ RULES: tuple[Rule, ...] = (
     event_time_behind_watermark,
     join_without_time_bound,
 )
-WARNINGS: tuple[Rule, ...] = (state_never_freed, key_not_enforced)
+WARNINGS: tuple[Rule, ...] = (
+    state_never_freed,
+    key_not_enforced,
+    watermark_without_delay,
+)
 
 
 def check(graph: ResolvedGraph) -> tuple[tuple[PenstockError, ...], tuple[PenstockError, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.config import Trigger, TriggerKind, trigger_kind
+from penstock.config import Trigger, TriggerKind, is_continuous, trigger_kind
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.elements import FormatSink
 from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
@@ -15,6 +15,12 @@ _OF_FLOWS = {
     TriggerKind.AVAILABLE_NOW: "AvailableNow",
     TriggerKind.REAL_TIME: "RealTime",
 }
+# docs/decisions/no-continuous-processing.md
+_IN_THE_WAY_OF_ALL = (
+    "it cannot go on with the flow's checkpoint, which knows its sources by name",
+    "it refuses the counters of expectations and accounts",
+    "it repeats rows after a failure",
+)
 # Those that Spark 4.2 can run without batches.
 _SINKS = ("kafka", "console")
 
@@ -26,6 +32,9 @@ def trigger_mode(graph: ResolvedGraph) -> Iterator[PenstockError]:
         if mode is None:
             continue
         kind = trigger_kind(str(mode))
+        if is_continuous(str(mode)):
+            yield _continuous(graph, flow)
+            continue
         if kind not in _OF_FLOWS:
             yield DefinitionError(
                 "FLOW_TRIGGER_INVALID",
@@ -43,6 +52,18 @@ def trigger_mode(graph: ResolvedGraph) -> Iterator[PenstockError]:
                 flow=flow.flow.name,
                 reasons=reasons,
             )
+
+
+def _continuous(graph: ResolvedGraph, flow: ResolvedFlow) -> PenstockError:
+    in_the_way = "; ".join(_in_the_way(graph, flow))
+    return DefinitionError(
+        "FLOW_TRIGGER_CONTINUOUS",
+        location=flow.flow.location,
+        dataset=str(flow.flow.target),
+        flow=flow.flow.name,
+        reasons="; ".join([*_IN_THE_WAY_OF_ALL, *_state(flow)]),
+        real_time=f"cannot run it either: {in_the_way}" if in_the_way else "can run it",
+    )
 
 
 def pipeline_trigger(graph: ResolvedGraph, trigger: Trigger) -> Iterator[PenstockError]:
@@ -67,8 +88,12 @@ def _in_the_way(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
         yield "it is not an update_flow"
     if not isinstance(sink, FormatSink) or sink.kind not in _SINKS:
         yield f"its target '{flow.flow.target}' is not a kafka sink"
-    if flow.stateful:
-        yield f"it keeps state ({', '.join(flow.stateful)})"
+    yield from _state(flow)
     for read in graph.stored_inputs(flow.inputs):
         if not read.streaming or read.format.casefold() != "kafka":
             yield f"it reads {read.format} {read.description}, not a Kafka topic as a stream"
+
+
+def _state(flow: ResolvedFlow) -> Iterator[str]:
+    if flow.stateful:
+        yield f"it keeps state ({', '.join(flow.stateful)})"

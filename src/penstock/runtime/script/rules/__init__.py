@@ -22,6 +22,7 @@ from penstock.runtime.script.rules.session_windows import session_windows
 from penstock.runtime.script.rules.shared_checkpoint import shared_checkpoint
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.rules.update_into_delta import update_into_delta
+from penstock.runtime.script.rules.watermark_without_delay import watermark_without_delay
 from penstock.runtime.script.stream_write import StreamWrite
 
 Rule = Callable[[StreamWrite, Starting], StreamWrite]
@@ -34,6 +35,7 @@ RULES: Final[tuple[Rule, ...]] = (
     aggregation_without_watermark,
     complete_mode,
     join_without_time_bound,
+    watermark_without_delay,
     partition_by_field,
     lost_checkpoint,
     file_sink_in_use,
