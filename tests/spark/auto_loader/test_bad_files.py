@@ -6,13 +6,20 @@ import bz2
 import codecs
 import gzip
 import json
+import shutil
 from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 from tests.spark.auto_loader.conftest import Landing
 
+from penstock.errors import DataError, DefinitionError
+from penstock.spark.translate import translate_failure
+
 Build = Callable[..., Landing]
+
+_BIG = 50_000_000
 
 
 def _json(number: int, encoding: str = "utf-8") -> bytes:
@@ -48,6 +55,23 @@ def test_empty_files_marks_line_ends_and_compression(
 
 
 @_CONTENT
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16LE"])
+def test_another_encoding(
+    landing: Build, source_format: str, content: Callable[[int, str], bytes], encoding: str
+) -> None:
+    it = landing(source_format, schemaHints="id INT")
+    it.options["encoding"] = encoding
+    if source_format == "csv":
+        it.options["lineSep"] = "\n"
+    mark = codecs.BOM_UTF16_LE if (encoding, source_format) == ("UTF-16LE", "json") else b""
+    (it.files / f"1.{source_format}").write_bytes(mark + content(1, encoding) + (content(2, encoding) if mark else b""))
+    it.run()
+    found = it.rows("id", "name", "_rescued_data")
+    assert found == [(number, "Zoë", None) for number in range(1, len(found) + 1)]
+    assert len(found) == (2 if mark else 1)
+
+
+@_CONTENT
 def test_bytes_that_are_no_utf8_lose_no_row(
     landing: Build, source_format: str, content: Callable[[int, str], bytes]
 ) -> None:
@@ -67,3 +91,63 @@ def test_a_file_in_utf16_is_rescued(landing: Build) -> None:
     it.run()
     assert it.table.where("id = 1 AND _rescued_data IS NULL").count() == 1
     assert it.table.where("id IS NULL AND _rescued_data LIKE '%_corrupt_record%2.json%'").count() >= 1
+
+
+def test_a_line_of_fifty_megabytes(landing: Build) -> None:
+    it = landing(schemaHints="id INT, name STRING")
+    it.put_json("1.json", [{"id": 1, "name": "x" * _BIG}, {"id": 2, "name": "y"}])
+    it.run()
+    found = it.table.selectExpr("id", "length(name)", "_rescued_data").collect()
+    assert sorted(map(tuple, found)) == [(1, _BIG, None), (2, 1, None)]
+
+
+def test_a_file_that_is_cut_off_is_named_and_commits_nothing(landing: Build) -> None:
+    it = landing(schemaHints="id INT")
+    (it.files / "1.json").write_bytes(_json(1))
+    it.run()
+    whole = gzip.compress(b"".join(_json(number) for number in range(2, 1002)))
+    cut = it.files / "2.json.gz"
+    cut.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StreamingQueryException) as failure:
+        it.run()
+    error = translate_failure(failure.value, dataset="shop.orders", flow="orders")
+    assert "2.json.gz" in error.message, error
+    assert it.table.count() == 1
+    cut.write_bytes(whole)
+    it.run()
+    assert it.table.count() == 1001
+
+
+def test_a_file_with_new_columns_that_is_cut_off_is_named(landing: Build) -> None:
+    it = landing()
+    it.put_json("1.json", [{"id": 1}])
+    it.run()
+    whole = gzip.compress(b"".join(_json(number) for number in range(1000)))
+    (it.files / "2.json.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError) as error:
+        it.run()
+    assert error.value.condition == "AUTO_LOADER_FILE_UNREADABLE"
+    assert error.value.facts["file"].endswith("2.json.gz")
+    assert "Unexpected end of input stream" in error.value.facts["reason"]
+    assert it.table.count() == 1
+
+
+def test_a_folder_that_is_deleted_while_the_stream_runs(landing: Build) -> None:
+    it = landing(schema="id INT")
+    it.put_json("1.json", [{"id": 1}])
+    frame, _ = it.load()
+    writer = frame.writeStream.format("delta").option("checkpointLocation", str(it.root / "checkpoint"))
+    query = writer.trigger(processingTime="0 seconds").start(str(it.root / "table"))
+    try:
+        query.processAllAvailable()
+        shutil.rmtree(it.files)
+        query.processAllAvailable()
+        it.put_json("2.json", [{"id": 2}])
+        query.processAllAvailable()
+        assert it.rows() == [(1,), (2,)], "it waits for the folder"
+        shutil.rmtree(it.files)
+    finally:
+        query.stop()
+    with pytest.raises(DefinitionError) as missing:
+        it.load()
+    assert missing.value.condition == "PATH_NOT_FOUND"

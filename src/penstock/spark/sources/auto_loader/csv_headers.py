@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 
 from penstock.spark.sources.auto_loader.discovery import literal_path, path_of_uri
+from penstock.spark.sources.auto_loader.encoded_text import decoded
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 
 Header = tuple[str, ...]
@@ -18,7 +19,7 @@ def read_headers(spark: SparkSession, options: AutoLoaderOptions, files: Sequenc
     """Returns the header of each file that has one, by path and in the order as given; runs one Spark job."""
     settings = {key: options.reader_option(key) for key in ("encoding", "lineSep") if options.reader_option(key)}
     by_tail = {_tail(path): path for path in files}
-    lines = spark.read.options(**settings).text([literal_path(path) for path in files])
+    lines = decoded(spark.read.options(**settings).text([literal_path(path) for path in files]), options)
     # Inside a task the id grows with the line, so the smallest one of a file's first split is its first line.
     rows = (
         lines.select("value", "_metadata.file_path", "_metadata.file_block_start")

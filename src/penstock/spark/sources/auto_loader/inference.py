@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
@@ -26,6 +27,7 @@ from penstock.spark.sources.auto_loader.schema_merge import (
     without_case_twins,
 )
 from penstock.spark.translate import failure_messages
+from penstock.storage import local_path
 
 _CORRUPT = "__penstock_corrupt"
 _FIXED: Final = {
@@ -75,8 +77,15 @@ def infer_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequen
 
     Raises:
         DefinitionError: AUTO_LOADER_TYPE_CONFLICT (avro, orc, parquet).
-        DataError: AUTO_LOADER_FILE_UNREADABLE (avro, orc, parquet).
+        DataError: AUTO_LOADER_FILE_UNREADABLE.
     """
+    try:
+        return _columns_of(spark, options, files)
+    except (PySparkException, Py4JJavaError) as error:
+        raise _unreadable(error, options, files) or error from error
+
+
+def _columns_of(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
     match options.format:
         case "json":
             found = _infer_records(spark, options, files, dict(options.reader))
@@ -172,18 +181,26 @@ def _infer_by_footers(spark: SparkSession, options: AutoLoaderOptions, files: Se
     try:
         schema = reader.load([literal_path(path) for path in files]).schema
     except (PySparkException, Py4JJavaError) as error:
-        messages = failure_messages(error)
-        conflicts = [message for message in messages if "CANNOT_MERGE" in message]
+        conflicts = [message for message in failure_messages(error) if "CANNOT_MERGE" in message]
         if not conflicts:
-            unreadable = next((path for path in files if any(path in message for message in messages)), None)
-            if unreadable is None:
-                raise
-            reason = messages[-1].strip().partition("\n")[0].rstrip(".")
-            kind = options.format.capitalize() if options.format == "parquet" else options.format.upper()
-            raise DataError("AUTO_LOADER_FILE_UNREADABLE", file=unreadable, format=kind, reason=reason) from error
+            raise
         detail = conflicts[-1].partition("] ")[2].partition(". ")[0]
         raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=detail) from error
     return StructType([StructField(field.name, field.dataType) for field in schema.fields])
+
+
+def _unreadable(
+    error: PySparkException | Py4JJavaError, options: AutoLoaderOptions, files: Sequence[str]
+) -> DataError | None:
+    """Returns what a failure says about one of the files; None when it names none."""
+    messages = failure_messages(error)
+    told = unquote("\n".join(messages))
+    named = next((path for path in files if local_path(path) in told), None)
+    if named is None:
+        return None
+    reason = messages[-1].strip().partition("\n")[0].rstrip(".")
+    kind = options.format.capitalize() if options.format == "parquet" else options.format.upper()
+    return DataError("AUTO_LOADER_FILE_UNREADABLE", file=named, format=kind, reason=reason)
 
 
 def _hinted_partitions(partitions: StructType, options: AutoLoaderOptions) -> StructType:

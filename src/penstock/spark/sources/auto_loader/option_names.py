@@ -12,8 +12,9 @@ FORMATS: Final = ("avro", "binaryFile", "csv", "json", "orc", "parquet", "text",
 # Spark has the reader itself; only its short name comes with another jar.
 READERS: Final = {"avro": "org.apache.spark.sql.avro.AvroFileFormat"}
 
-# For a record that does not fit, Spark's other XML parser gives the text of the whole file.
-READER_DEFAULTS: Final = {"xml": {"useLegacyXMLParser": "true"}}
+# Spark's JSON parser takes a longer text for malformed; its other XML parser gives, for a record that does not fit,
+# the text of the whole file.
+READER_DEFAULTS: Final = {"json": {"maxStringLen": "2147483647"}, "xml": {"useLegacyXMLParser": "true"}}
 
 # Their columns are always the same ones.
 FIXED_COLUMNS: Final = ("binaryFile", "text")

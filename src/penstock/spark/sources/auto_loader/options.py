@@ -264,4 +264,14 @@ def _reader_options(read: StreamRead, source_format: str) -> dict[str, str]:
         for name, value in read.options.items()
         if name.casefold() not in dropped and not name.casefold().startswith(names.PREFIX.casefold())
     }
-    return {**names.READER_DEFAULTS.get(source_format, {}), **given}
+    folded = {name.casefold() for name in given}
+    if source_format == "json" and folded & {"charset", "encoding"}:
+        given.setdefault("lineSep", "\n")  # where lines end, Spark finds out in UTF-8 only
+    return {
+        **{
+            name: value
+            for name, value in names.READER_DEFAULTS.get(source_format, {}).items()
+            if name.casefold() not in folded
+        },
+        **given,
+    }

@@ -14,6 +14,7 @@ from penstock.spark.sources.auto_loader.csv_records import (
     same_header_schema,
 )
 from penstock.spark.sources.auto_loader.discovery import Listing
+from penstock.spark.sources.auto_loader.encoded_text import decoded
 from penstock.spark.sources.auto_loader.json_records import json_rows, line_options
 from penstock.spark.sources.auto_loader.looked_at_files import stop_at_others
 from penstock.spark.sources.auto_loader.native_records import native_options, native_rows, native_schema
@@ -44,13 +45,14 @@ def file_rows(
     text_schema = StructType([StructField("value", StringType()), *version.partitions.fields])
     match options.format:
         case "json":
-            return json_rows(native("text", line_options(options), text_schema), version, options, source_name)
+            lines = decoded(native("text", line_options(options), text_schema), options)
+            return json_rows(lines, version, options, source_name)
         case "csv" if version.csv_by_file:
             settings = {
                 key: options.reader_option(key) for key in ("encoding", "pathGlobFilter", "recursiveFileLookup")
             }
             settings = {key: value for key, value in settings.items() if value} | {"wholetext": "true"}
-            return by_file_rows(native("text", settings, text_schema), version, options, source_name)
+            return by_file_rows(decoded(native("text", settings, text_schema), options), version, options, source_name)
         case "csv":
             settings = same_header_options(options, by_name=bool(version.csv_headers))
             return same_header_rows(native("csv", settings, same_header_schema(version, options)), version, options)
