@@ -36,7 +36,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
 
 def test_validation_of_names_can_be_switched_off() -> None:
     options = {"cloudFiles.format": "json", "cloudFiles.validateOptions": "false", "cloudFiles.bogus": "1"}
-    assert parse_options(StreamRead("cloudFiles", options, None, "/p")).reader == {}
+    assert "cloudFiles.bogus" not in parse_options(StreamRead("cloudFiles", options, None, "/p")).reader
 
 
 @pytest.mark.parametrize("option", option_names.REFUSED)
