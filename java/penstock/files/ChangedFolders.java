@@ -1,6 +1,7 @@
 package penstock.files;
 
 import java.io.IOException;
+import java.net.URI;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -12,7 +13,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import org.apache.hadoop.fs.Path;
@@ -22,16 +22,17 @@ import org.apache.spark.util.HadoopFSUtils;
 /**
  * Lists again only those folders of a local disk whose time says that something has come, gone or been renamed in them.
  *
- * <p>The time of the folder counts, not that of the file: one that is moved in with an old time is found. Whatever is
- * not plain is left to a listing of everything, and so is, from time to time, all.
+ * <p>That is the time of change of the folder, which nobody can set: a file that is moved in with an old time is found,
+ * and so is one in a folder that was given an old time. Whatever is not plain is left to a listing of everything.
  */
 final class ChangedFolders implements Discovery {
-  /** File systems of this machine, which give a folder a time of this machine's clock. */
-  private static final Set<String> LOCAL =
-      Set.of("apfs", "btrfs", "ext2", "ext3", "ext4", "ext2/ext3", "hfs", "overlay", "tmpfs", "xfs", "zfs");
+  /** File systems that give a folder a fine time, by this machine's clock. */
+  private static final Set<String> LOCAL = Set.of("apfs", "btrfs", "ext4", "overlay", "tmpfs", "xfs", "zfs");
 
   private static final Pattern PLAIN = Pattern.compile("[A-Za-z0-9._=-]+"); // the same in a URI
-  private static final long TICKS = TimeUnit.SECONDS.toMillis(3); // two changes in a tick have one time
+  private static final URI ROOT = URI.create("file:///");
+  private static final String CHANGED = "unix:ctime";
+  private static final long TICKS = 250; // milliseconds; two changes in a tick of the system's clock have one time
 
   private final Discovery everything;
   private final Path root;
@@ -50,7 +51,7 @@ final class ChangedFolders implements Discovery {
    */
   ChangedFolders(Discovery everything, Path root, Predicate<String> read, long backfill) {
     this.everything = everything;
-    this.root = root;
+    this.root = spelled(root.toUri().getPath());
     this.read = read;
     this.backfill = backfill;
   }
@@ -61,7 +62,8 @@ final class ChangedFolders implements Discovery {
       java.nio.file.Path folder = local(root);
       return "file".equals(root.toUri().getScheme())
           && Files.isDirectory(folder)
-          && LOCAL.contains(Files.getFileStore(folder).type());
+          && LOCAL.contains(Files.getFileStore(folder).type())
+          && Files.getAttribute(folder, CHANGED) instanceof FileTime;
     } catch (IOException | RuntimeException unknown) {
       return false;
     }
@@ -149,9 +151,13 @@ final class ChangedFolders implements Discovery {
     }
   }
 
-  /** As Hadoop's local file system names what it lists. */
   private static Path inside(Path folder, String name) {
-    return new Path(folder, new Path(null, null, name));
+    return spelled(folder.toUri().getPath() + "/" + name);
+  }
+
+  /** As Hadoop's local file system spells what it lists, file:///folder/name: in another spelling it is another file. */
+  private static Path spelled(String path) {
+    return new Path(null, null, path).makeQualified(ROOT, new Path("/"));
   }
 
   private static java.nio.file.Path local(Path path) {
@@ -159,15 +165,15 @@ final class ChangedFolders implements Discovery {
   }
 
   /** A folder as it was when it was looked at; {@code settled} says that a later change has another time. */
-  private record Folder(Path path, FileTime modified, boolean settled) {
+  private record Folder(Path path, FileTime changed, boolean settled) {
     static Folder of(java.nio.file.Path folder, Path path) throws IOException {
       long now = System.currentTimeMillis();
-      FileTime modified = Files.getLastModifiedTime(folder);
-      return new Folder(path, modified, now - modified.toMillis() > TICKS);
+      FileTime changed = (FileTime) Files.getAttribute(folder, CHANGED);
+      return new Folder(path, changed, now - changed.toMillis() > TICKS);
     }
 
     boolean mayDiffer(Folder now) {
-      return !settled || !modified.equals(now.modified);
+      return !settled || !changed.equals(now.changed);
     }
   }
 }

@@ -63,6 +63,9 @@ def test_a_refused_secret_is_not_repeated() -> None:
         ("cloudFiles.maxBytesPerTrigger", "10 apples"),
         ("cloudFiles.maxBytesPerTrigger", "0"),
         ("cloudFiles.inferColumnTypes", "maybe"),
+        ("cloudFiles.backfillInterval", "often"),
+        ("cloudFiles.backfillInterval", "0 days"),
+        ("cloudFiles.useIncrementalListing", "sometimes"),
     ],
 )
 def test_a_bad_value_is_named(option: str, value: str) -> None:
@@ -87,10 +90,8 @@ def test_harmless_values_and_options_without_effect_pass() -> None:
         "cloudFiles.allowOverwrites": "FALSE",
         "cloudFiles.cleanSource": "OFF",
         "cloudFiles.cleanSource.waitForCompletion": "true",
-        "cloudFiles.backfillInterval": "1 day",
         "cloudFiles.listOnStart": "true",
         "cloudFiles.schemaLocation": "/schemas",
-        "cloudFiles.useIncrementalListing": "auto",
         "cloudFiles.useStrictGlobber": "true",
     }
     assert parse_options(StreamRead("cloudFiles", options, None, "/p")).format == "json"

@@ -18,13 +18,16 @@ def arriving_files(
 ) -> tuple[str, dict[str, str]]:
     """Returns the format and the options under which files of `source_format` are streamed.
 
-    The checkpoint is the same either way. Only the variant tells how many files wait, and reads changed ones again.
+    The checkpoint is the same either way. Only the variant tells how many files wait, reads changed ones again, and
+    leaves folders alone that have not changed.
 
     Raises:
         DefinitionError: AUTO_LOADER_UNSUPPORTED_OPTION, in a session that Penstock has not made.
     """
     if _jvm.has_format(spark, ARRIVING_FILES):
         own = {"penstock.format": source_format, "penstock.allowOverwrites": str(options.allow_overwrites)}
+        if options.backfill_seconds is not None:
+            own["penstock.backfillSeconds"] = str(options.backfill_seconds)
         return ARRIVING_FILES, {**settings, **own}
     if options.allow_overwrites:
         reason = "the session is not one that Penstock has made, and lacks the class that reads a file again"

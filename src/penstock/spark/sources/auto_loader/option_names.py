@@ -6,6 +6,8 @@ from typing import Final
 
 PREFIX: Final = "cloudFiles."
 ALLOW_OVERWRITES: Final = "cloudFiles.allowOverwrites"
+BACKFILL_INTERVAL: Final = "cloudFiles.backfillInterval"
+USE_INCREMENTAL_LISTING: Final = "cloudFiles.useIncrementalListing"
 
 FORMATS: Final = ("avro", "binaryFile", "csv", "json", "orc", "parquet", "text", "xml")
 
@@ -27,6 +29,7 @@ AS_VARIANT: Final = ("csv", "json", "xml")
 
 SUPPORTED: Final = (
     ALLOW_OVERWRITES,
+    BACKFILL_INTERVAL,
     "cloudFiles.cleanSource",
     "cloudFiles.cleanSource.moveDestination",
     "cloudFiles.cleanSource.retentionDuration",
@@ -40,17 +43,16 @@ SUPPORTED: Final = (
     "cloudFiles.rescuedDataColumn",
     "cloudFiles.schemaEvolutionMode",
     "cloudFiles.schemaHints",
+    USE_INCREMENTAL_LISTING,
     "cloudFiles.validateOptions",
 )
 
-# Their effect is what happens here anyway: every trigger lists the whole folder, with Spark's globs; the
+# Their effect is what happens here anyway: every start lists the whole folder, with Spark's globs; the
 # versions of a schema lie in the storage, so that a full refresh begins new ones; a run ends when it has cleaned.
 WITHOUT_EFFECT: Final = (
-    "cloudFiles.backfillInterval",
     "cloudFiles.cleanSource.waitForCompletion",
     "cloudFiles.listOnStart",
     "cloudFiles.schemaLocation",
-    "cloudFiles.useIncrementalListing",
     "cloudFiles.useStrictGlobber",
 )
 

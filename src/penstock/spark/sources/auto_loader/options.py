@@ -10,13 +10,14 @@ from typing import Final
 
 from penstock.errors import DefinitionError, did_you_mean
 from penstock.spark.sources.auto_loader import option_names as names
-from penstock.spark.sources.auto_loader.clean_source import CleanSource, parse_clean_source
+from penstock.spark.sources.auto_loader.clean_source import CleanSource, parse_clean_source, parse_duration
 from penstock.spark.sources.files import NEVER_TOO_OLD
 from penstock.spark.sources.stream_read import StreamRead
 
 DEFAULT_MAX_FILES: Final = 1000
 DEFAULT_RESCUED_COLUMN: Final = "_rescued_data"
 
+_DEFAULT_BACKFILL: Final = "1 day"
 _BYTES = re.compile(r"(\d+)\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
@@ -40,6 +41,7 @@ class AutoLoaderOptions:
     `variant_column` takes whole records, None when they have columns. Only files count that were modified after
     `modified_after` and before `modified_before`, which Spark's SQL reads as timestamps. `clean` is None when files
     stay. With `allow_overwrites`, a file that was modified after it was read is another file.
+    `backfill_seconds` is the time after which all folders are listed, None when that shall be each time.
     `reader` holds what is passed on to Spark's reader of the format, in the user's spelling.
     """
 
@@ -60,6 +62,7 @@ class AutoLoaderOptions:
     modified_before: str | None = None
     clean: CleanSource | None = None
     allow_overwrites: bool = False
+    backfill_seconds: int | None = None
     reader: Mapping[str, str] = field(default_factory=dict)
 
     def reader_option(self, key: str, default: str = "") -> str:
@@ -134,6 +137,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         modified_before=read.option("modifiedBefore"),
         clean=parse_clean_source(read, path),
         allow_overwrites=_flag(read, names.ALLOW_OVERWRITES, default=False),
+        backfill_seconds=_backfill_seconds(read),
         reader=_reader_options(read, source_format),
     )
 
@@ -249,6 +253,27 @@ def _max_bytes(read: StreamRead) -> int | None:
             expected="a size such as 10g, 64m or a number of bytes",
         )
     return size
+
+
+def _backfill_seconds(read: StreamRead) -> int | None:
+    listing = (read.option(names.USE_INCREMENTAL_LISTING) or "auto").strip()
+    if listing.casefold() not in {"auto", "true", "false"}:
+        raise DefinitionError(
+            "AUTO_LOADER_INVALID_OPTION",
+            option=names.USE_INCREMENTAL_LISTING,
+            value=listing,
+            expected="auto, true or false",
+        )
+    text = read.option(names.BACKFILL_INTERVAL) or _DEFAULT_BACKFILL
+    seconds = parse_duration(text)
+    if not seconds:
+        raise DefinitionError(
+            "AUTO_LOADER_INVALID_OPTION",
+            option=names.BACKFILL_INTERVAL,
+            value=text,
+            expected="a duration such as '1 day'",
+        )
+    return None if listing.casefold() == "false" else seconds
 
 
 def _either(read: StreamRead, option: str) -> str | None:

@@ -1,0 +1,138 @@
+"""Files are found by the times of their folders: no file is missed, and no folder is listed for nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.query import StreamingQuery
+from tests.spark.auto_loader.conftest import Landing
+
+from penstock.spark import _jvm
+
+Build = Callable[..., Landing]
+
+_LONG_AGO = 1_600_000_000.0
+_SETTLED = 0.5
+
+
+@contextmanager
+def _running(it: Landing) -> Iterator[StreamingQuery]:
+    it.transform = lambda frame: frame.selectExpr("value", "_metadata.file_path AS path")
+    frame, _ = it.load()
+    writer = it.transform(frame).writeStream.format("delta")
+    writer = writer.option("checkpointLocation", str(it.root / "checkpoint")).trigger(processingTime="0 seconds")
+    query = writer.start(str(it.root / "table"))
+    try:
+        query.processAllAvailable()
+        yield query
+    finally:
+        query.stop()
+
+
+def _discovery(query: StreamingQuery) -> Any:
+    return _private(_jvm.scala_seq(query._jsq.streamingQuery().sources())[0], "discovery")
+
+
+def _private(owner: Any, name: str) -> Any:
+    field = owner.getClass().getDeclaredField(name)
+    field.setAccessible(True)
+    return field.get(owner)
+
+
+def _values(it: Landing) -> list[str]:
+    return [row[0] for row in it.rows("value")]
+
+
+@pytest.mark.parametrize("interval", ["1 day", "2 seconds"])
+def test_a_folder_without_changes_is_left_alone_until_the_backfill(landing: Build, interval: str) -> None:
+    it = landing("text", backfillInterval=interval)
+    it.put("1.txt", "first\n")
+    time.sleep(_SETTLED)
+    with _running(it) as query:
+        listed = _private(_discovery(query), "listed")
+        it.put("a b%.txt", "second\n", modified=_LONG_AGO)
+        os.utime(it.files, (_LONG_AGO, _LONG_AGO))
+        query.processAllAvailable()
+        assert _values(it) == ["first", "second"]
+        time.sleep(_SETTLED)
+        it.put("3.txt", "third\n")
+        query.processAllAvailable()
+        assert _values(it) == ["first", "second", "third"]
+        if interval == "1 day":
+            assert _private(_discovery(query), "listed") == listed, "everything was listed once"
+        time.sleep(2)
+        query.processAllAvailable()
+        assert (_private(_discovery(query), "listed") == listed) == (interval == "1 day")
+
+
+@pytest.mark.parametrize("option", ["useIncrementalListing", "allowOverwrites"])
+def test_where_everything_is_listed_each_time(landing: Build, option: str) -> None:
+    it = landing("text", **{option: "false" if option == "useIncrementalListing" else "true"})
+    it.put("1.txt", "first\n")
+    with _running(it) as query:
+        assert "ChangedFolders" not in _discovery(query).getClass().getName()
+        it.put("2.txt", "second\n")
+        query.processAllAvailable()
+        assert _values(it) == ["first", "second"]
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+def test_whatever_happens_to_files_and_folders_each_path_is_read_once(landing: Build, seed: int) -> None:
+    """Files are written, renamed, moved in with old times and deleted; folders come, go and are renamed."""
+    it, chance = landing("text", maxFilesPerTrigger="3"), random.Random(seed)
+    it.put("day=0/first.txt", "day=0/first.txt\n")
+    it.options["ignoreMissingFiles"] = "true"  # a file may go between its listing and its batch
+    (it.root / "aside").mkdir()
+
+    def names() -> list[Path]:
+        return [path for path in it.files.rglob("*.txt") if not path.name.startswith(("_", "."))]
+
+    def there() -> set[str]:
+        return {str(path.relative_to(it.files)) for path in names()}
+
+    def folder() -> Path:
+        return it.files / f"day={chance.randrange(4)}"
+
+    def happen(number: int) -> None:
+        path = folder() / f"{number} ä%.txt" if chance.random() < 0.3 else folder() / f"{number}.txt"
+        match chance.randrange(7):
+            case 0 | 1 | 2:
+                hidden = path.with_name(f"{chance.choice('._')}{path.name}")
+                it.put(str(hidden.relative_to(it.files)), "x\n", modified=chance.choice([None, _LONG_AGO]))
+                hidden.rename(path)
+            case 3 if names():
+                path.parent.mkdir(exist_ok=True)
+                chance.choice(names()).rename(path)
+            case 4 if len(names()) > 1:
+                chance.choice(names()).unlink()
+            case 5:
+                moved = it.root / "aside" / f"day={number + 10}"
+                moved.mkdir()
+                (moved / "in.txt").write_text("x\n")
+                moved.rename(it.files / moved.name)
+            case 6 if path.parent.is_dir() and len(names()) > len(list(path.parent.glob("*.txt"))):
+                shutil.rmtree(path.parent)
+
+    read, ever = there(), there()
+    with _running(it) as query:
+        for number in range(30 if seed == 1 else 120):
+            for step in range(chance.randrange(1, 4)):
+                happen(number * 10 + step)
+                ever |= there()
+            read |= there()
+            query.processAllAvailable()
+            if chance.random() < 0.3:
+                time.sleep(_SETTLED)  # else each folder is young, and is listed for that
+                query.processAllAvailable()
+    rows = it.table.selectExpr("url_decode(replace(path, '+', '%2B'))").collect()
+    found = [row[0].partition(f"{it.files}/")[2] for row in rows]
+    assert len(found) == len(set(found)), "once each"
+    assert read <= set(found) <= ever
