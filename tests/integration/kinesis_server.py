@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
-import boto3
-from botocore.config import Config
-from tests.processes import Server, accepts_connections, free_ports
-
-REGION = "eu-central-1"
-ACCESS_KEY, SECRET_KEY = "AKIATESTS", "a-secret-of-the-tests"
+from tests.integration.moto_server import ACCESS_KEY, REGION, SECRET_KEY, MotoServer
 
 
-class KinesisServer:
+class KinesisServer(MotoServer):
     """One server, with nothing in it; a context manager."""
 
-    def __init__(self, folder: Path) -> None:
-        (self.port,) = free_ports(1)
-        self.endpoint = f"http://127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "tests.integration.moto_kinesis", str(self.port)]
-        self.server = Server("moto", command, folder / "moto.log")
-        self.client: Any = boto3.client(
-            "kinesis",
-            region_name=REGION,
-            endpoint_url=self.endpoint,
-            aws_access_key_id=ACCESS_KEY,
-            aws_secret_access_key=SECRET_KEY,
-            config=Config(retries={"total_max_attempts": 1}),
-        )
-
-    def __enter__(self) -> Self:
-        self.server.start(lambda: accepts_connections(self.port))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.client.close()
-        self.server.stop()
+    SERVICE = "kinesis"
+    MODULE = ("tests.integration.moto_kinesis",)
 
     def options(self, stream: str, **more: str) -> dict[str, str]:
         """Returns the options with which a test reads a stream, quickly and from its beginning."""

@@ -3,48 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar
 
-import boto3
-from botocore.config import Config
-from tests.processes import Server, accepts_connections, free_ports
-
-REGION = "eu-central-1"
-ACCESS_KEY, SECRET_KEY = "AKIATESTS", "a-secret-of-the-tests"
+from tests.integration.moto_server import ACCESS_KEY, REGION, SECRET_KEY, MotoServer
 
 
-class S3Server:
+class S3Server(MotoServer):
     """One server, with no bucket; a context manager."""
 
-    def __init__(self, folder: Path) -> None:
-        (self.port,) = free_ports(1)
-        self.endpoint = f"http://127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
-        self.server = Server("moto", command, folder / "moto.log")
-        self.client: Any = boto3.client(
-            "s3",
-            region_name=REGION,
-            endpoint_url=self.endpoint,
-            aws_access_key_id=ACCESS_KEY,
-            aws_secret_access_key=SECRET_KEY,
-            config=Config(retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}),
-        )
-
-    def __enter__(self) -> Self:
-        self.server.start(lambda: accepts_connections(self.port))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.client.close()
-        self.server.stop()
+    SERVICE = "s3"
+    MODULE = ("moto.server", "-H", "127.0.0.1", "-p")
+    CLIENT: ClassVar[Mapping[str, Any]] = {"s3": {"addressing_style": "path"}}
 
     def settings(self, **more: str) -> dict[str, str]:
         """Returns the settings of a session that reads this server, in the spelling of `spark_conf`."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
-from tests.integration.kinesis_server import REGION, KinesisServer
+from tests.integration.kinesis_server import KinesisServer
+from tests.integration.moto_server import REGION
 
 from penstock.spark.source_failures import SourceFailure
 from penstock.spark.sources.kinesis.options import parse_options

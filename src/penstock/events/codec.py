@@ -54,8 +54,13 @@ def encode(event: Event) -> str:
     Numbers that JSON cannot hold (NaN, infinities) become null and unknown objects their text:
     writing the log never fails over what a metric contains.
     """
+    return json_text({**columns_of(event), "timestamp": format_timestamp(event.timestamp)}) + "\n"
+
+
+def columns_of(event: Event) -> dict[str, Any]:
+    """Returns the columns of an event in their order; `error` is an object and `timestamp` a datetime."""
     origin = event.origin
-    line = {
+    return {
         "id": event.id,
         "sequence": event.sequence,
         "origin": {
@@ -66,15 +71,14 @@ def encode(event: Event) -> str:
             "batch_id": origin.batch_id,
             "host": origin.host,
         },
-        "timestamp": format_timestamp(event.timestamp),
+        "timestamp": event.timestamp,
         "message": event.message,
         "level": event.level.value,
         "maturity_level": event.maturity_level,
         "error": None if event.error is None else json_ready(event.error),
-        "details": _dump(json_ready(event.details)),
+        "details": json_text(json_ready(event.details)),
         "event_type": event.event_type.value,
     }
-    return _dump(line) + "\n"
 
 
 def line_end(event_type: EventType) -> bytes:
@@ -156,5 +160,6 @@ def _parsed(text: str | bytes) -> Any:
         return json.loads(text)  # which takes half a surrogate pair, as names of files can have it
 
 
-def _dump(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """Returns what `json_ready` gives as the log has it: ASCII, without spaces."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -102,6 +102,7 @@ class _Source:
     found_at: dict[int, float | None]
     ingested: int
     batches: list[BatchOfFiles]
+    keeps_all: bool
     cleaned: dict[str, Any]
     folders: dict[str, dict[str, StoredFile]] = field(default_factory=dict)
 
@@ -120,7 +121,8 @@ class _Source:
             cleaned = json.loads(Storage(notes).read_text(_CLEANED))
         if cleaned.get("query") != folder.known_query_id():
             cleaned = {}
-        return cls(folder, flow, source, steps, -1 if last is None else last, batches_of_files(uri, source), cleaned)
+        batches, keeps_all = batches_of_files(uri, source), folder.numbers("commits")[:1] == (0,)
+        return cls(folder, flow, source, steps, -1 if last is None else last, batches, keeps_all, cleaned)
 
     def rows(self) -> Iterator[Row]:
         try:
@@ -163,8 +165,7 @@ class _Source:
     def _batch_of(self, step: int) -> BatchOfFiles | None:
         """The first batch that has read the step; None when that may be one of those deleted."""
         position = bisect_left(self.batches, step, key=lambda batch: batch.step)
-        first_is_known = position > 0 or self.folder.numbers("commits")[:1] == (0,)
-        return self.batches[position] if position < len(self.batches) and first_is_known else None
+        return self.batches[position] if position < len(self.batches) and (position or self.keeps_all) else None
 
 
 def _time(seconds: float | None) -> datetime | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 import time
@@ -19,7 +18,7 @@ from deltalake.exceptions import DeltaError
 from penstock.config import PipelineConfig
 from penstock.errors import ExternalError, first_line
 from penstock.events import Event, EventLog, EventType, Level, UpdateState, builders, read_events
-from penstock.events.codec import json_ready
+from penstock.events.codec import columns_of, json_text
 from penstock.events.flow_facts import details_of
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout
@@ -226,27 +225,5 @@ def _put_together(table: DeltaTable) -> None:
 
 
 def _row(event: Event) -> dict[str, Any]:
-    origin = event.origin
-    return {
-        "id": event.id,
-        "sequence": event.sequence,
-        "origin": {
-            "pipeline_name": origin.pipeline_name,
-            "update_id": origin.update_id,
-            "dataset_name": origin.dataset_name,
-            "flow_name": origin.flow_name,
-            "batch_id": origin.batch_id,
-            "host": origin.host,
-        },
-        "timestamp": event.timestamp,
-        "message": event.message,
-        "level": event.level.value,
-        "maturity_level": event.maturity_level,
-        "error": None if event.error is None else _json(event.error),
-        "details": _json(event.details),
-        "event_type": event.event_type.value,
-    }
-
-
-def _json(value: object) -> str:
-    return json.dumps(json_ready(value), separators=(",", ":"), allow_nan=False)
+    columns = columns_of(event)
+    return {**columns, "error": None if columns["error"] is None else json_text(columns["error"])}

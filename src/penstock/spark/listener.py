@@ -31,7 +31,7 @@ class ProgressListener(StreamingQueryListener):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._handlers: dict[str, Callable[[Progress], None]] = {}
-        self._idle_handlers: dict[str, Callable[[], None]] = {}
+        self._idle_handlers: dict[str, Callable[[], None] | None] = {}
         self._names: dict[str, str] = {}  # of queries that run, by the id of the run
         self._ended: dict[str, threading.Event] = {}
 
@@ -53,7 +53,7 @@ class ProgressListener(StreamingQueryListener):
         """
         with self._lock:
             self._handlers[query_name] = handler
-            self._idle_handlers[query_name] = idle or _nothing
+            self._idle_handlers[query_name] = idle
 
     def await_end(self, run_id: str, timeout: float) -> bool:
         """Waits until Spark has said that the run ended, after its last progress."""
@@ -88,7 +88,3 @@ class ProgressListener(StreamingQueryListener):
     def _end_of(self, run_id: str) -> threading.Event:
         with self._lock:
             return self._ended.setdefault(run_id, threading.Event())
-
-
-def _nothing() -> None:
-    """For queries of which nobody wants to know that they are idle."""

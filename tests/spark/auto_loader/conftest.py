@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.spark.offset_log import repair_offset_log
 from penstock.spark.sources.auto_loader import AutoLoaderSource, Evolution, load_auto_loader
@@ -83,6 +85,19 @@ class Landing:
                 )
                 return
         pytest.fail(f"still evolving after {restarts} restarts: {self.evolutions}")
+
+    @contextmanager
+    def streaming(self) -> Iterator[StreamingQuery]:
+        """A query that takes files as they come, and has taken those that are there."""
+        frame, _ = self.load()
+        writer = self.transform(frame).writeStream.format("delta")
+        writer = writer.option("checkpointLocation", str(self.root / "checkpoint")).trigger(processingTime="0 seconds")
+        query = writer.start(str(self.root / "table"))
+        try:
+            query.processAllAvailable()
+            yield query
+        finally:
+            query.stop()
 
     @property
     def table(self) -> DataFrame:

@@ -89,17 +89,11 @@ def test_a_stream_goes_on_with_what_has_arrived_and_what_is_in_its_checkpoint(la
     """One query without end takes files as they come; the next one, of Spark's own source, reads no file twice."""
     it = landing(schema="id INT", maxFilesPerTrigger="2")
     it.put_json("1.json", [{"id": 1}])
-    frame, _ = it.load()
-    writer = frame.writeStream.format("delta").option("checkpointLocation", str(it.root / "checkpoint"))
-    query = writer.trigger(processingTime="0 seconds").start(str(it.root / "table"))
-    try:
-        query.processAllAvailable()
+    with it.streaming() as query:
         for number in range(2, 6):
             it.put(f"{number}.json", f'{{"id": {number}}}\n', modified=_LONG_AGO)
         query.processAllAvailable()
         assert it.rows() == [(number,) for number in range(1, 6)]
-    finally:
-        query.stop()
     it.put_json("6.json", [{"id": 6}])
     plain = it.spark.readStream.schema("id INT").option("maxFileAge", "36500d").name("orders_files")
     native = plain.json(str(it.files)).writeStream.format("delta")

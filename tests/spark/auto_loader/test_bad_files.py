@@ -135,19 +135,13 @@ def test_a_file_with_new_columns_that_is_cut_off_is_named(landing: Build) -> Non
 def test_a_folder_that_is_deleted_while_the_stream_runs(landing: Build) -> None:
     it = landing(schema="id INT")
     it.put_json("1.json", [{"id": 1}])
-    frame, _ = it.load()
-    writer = frame.writeStream.format("delta").option("checkpointLocation", str(it.root / "checkpoint"))
-    query = writer.trigger(processingTime="0 seconds").start(str(it.root / "table"))
-    try:
-        query.processAllAvailable()
+    with it.streaming() as query:
         shutil.rmtree(it.files)
         query.processAllAvailable()
         it.put_json("2.json", [{"id": 2}])
         query.processAllAvailable()
         assert it.rows() == [(1,), (2,)], "it waits for the folder"
         shutil.rmtree(it.files)
-    finally:
-        query.stop()
     with pytest.raises(DefinitionError) as missing:
         it.load()
     assert missing.value.condition == "PATH_NOT_FOUND"

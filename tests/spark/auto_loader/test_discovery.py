@@ -26,15 +26,8 @@ _SETTLED = 0.5
 @contextmanager
 def _running(it: Landing) -> Iterator[StreamingQuery]:
     it.transform = lambda frame: frame.selectExpr("value", "_metadata.file_path AS path")
-    frame, _ = it.load()
-    writer = it.transform(frame).writeStream.format("delta")
-    writer = writer.option("checkpointLocation", str(it.root / "checkpoint")).trigger(processingTime="0 seconds")
-    query = writer.start(str(it.root / "table"))
-    try:
-        query.processAllAvailable()
+    with it.streaming() as query:
         yield query
-    finally:
-        query.stop()
 
 
 def _discovery(query: StreamingQuery) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tests.integration.kinesis_server import ACCESS_KEY, REGION, SECRET_KEY, KinesisServer
+from tests.integration.kinesis_server import KinesisServer
+from tests.integration.moto_server import ACCESS_KEY, REGION, SECRET_KEY
 from tests.repo.documents import ROOT, blocks
 from tests.spark.pipeline_project import PipelineProject
 

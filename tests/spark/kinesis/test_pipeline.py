@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.integration.kinesis_server import ACCESS_KEY, REGION, SECRET_KEY, KinesisServer
+from tests.integration.kinesis_server import KinesisServer
+from tests.integration.moto_server import ACCESS_KEY, REGION, SECRET_KEY
 from tests.processes import free_ports
 from tests.spark.pipeline_project import PipelineProject
 from tests.spark.script.script_project import ScriptProject

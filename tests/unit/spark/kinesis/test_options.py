@@ -9,7 +9,8 @@ import pytest
 
 from penstock.errors import DefinitionError
 from penstock.spark.sources.kinesis import option_names
-from penstock.spark.sources.kinesis.options import LATEST, TRIM_HORIZON, Credentials, KinesisOptions, parse_options
+from penstock.spark.sources.kinesis.offsets import TRIM_HORIZON
+from penstock.spark.sources.kinesis.options import LATEST, Credentials, KinesisOptions, parse_options
 from penstock.spark.sources.kinesis.written_time import read_time
 
 ARN = "arn:aws:kinesis:eu-west-1:123456789012:stream/orders"

@@ -23,6 +23,9 @@ _CONNECT_SECONDS: Final = 5.0
 _READ_SECONDS: Final = 20.0
 _LONGEST_RETRIES: Final = 60.0
 _LONGEST_DETAIL: Final = 300
+CLOCK_STEP_MS: Final = 1000
+"""The service tells its time in seconds."""
+
 _THROTTLED: Final = frozenset(
     {
         "KMSThrottlingException",

@@ -10,12 +10,16 @@ from typing import Any, Final
 from penstock.spark.sources.kinesis.client import ExpiredIterator, KinesisClient, PositionGone
 from penstock.spark.sources.kinesis.offsets import TRIM_HORIZON
 
-KNOWN_RETENTION: Final = timedelta(hours=24)
-"""What every stream keeps at least."""
-
+_KNOWN_RETENTION: Final = timedelta(hours=24)
 _NEAR_THE_HORIZON: Final = timedelta(minutes=1)
 
 Record = Mapping[str, Any]
+
+
+def retention_of(summary: Mapping[str, Any] | None) -> timedelta:
+    """Returns how long a stream keeps its records, as its summary says; without one, what each keeps at least."""
+    hours = (summary or {}).get("RetentionPeriodHours")
+    return _KNOWN_RETENTION if hours is None else timedelta(hours=hours)
 
 
 class Trimmed(Exception):
@@ -42,7 +46,7 @@ class ShardCursor:
     start: str | int = TRIM_HORIZON
     last: str | None = None
     inclusive: bool = False
-    retention: timedelta = KNOWN_RETENTION
+    retention: timedelta = _KNOWN_RETENTION
     behind: int | None = None
     ended: bool = False
     _iterator: str | None = None

@@ -11,10 +11,10 @@ from typing import Final
 
 from penstock.errors import DefinitionError, did_you_mean
 from penstock.spark.sources.kinesis import option_names as names
+from penstock.spark.sources.kinesis.offsets import TRIM_HORIZON
 from penstock.spark.sources.kinesis.written_time import read_time
 
 LATEST: Final = "latest"
-TRIM_HORIZON: Final = "trim_horizon"
 _MOST_RECORDS: Final = 10_000
 _FASTEST: Final = 2.0
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")

@@ -5,19 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Final
 
 import pyarrow as pa
 
 from penstock.spark.source_failures import DATA_LOSS, SourceFailure
 from penstock.spark.sources.kinesis.client import KinesisClient, ShardGone
-from penstock.spark.sources.kinesis.cursor import KNOWN_RETENTION, ShardCursor, Trimmed
+from penstock.spark.sources.kinesis.cursor import ShardCursor, Trimmed, retention_of
 from penstock.spark.sources.kinesis.options import KinesisOptions, stream_name
 from penstock.spark.sources.kinesis.records import arrow_batch
-from penstock.spark.sources.kinesis.shards import Shard
-
-_ALL_KEYS: Final = (0, 2**128 - 1)
+from penstock.spark.sources.kinesis.shards import ALL_KEYS, Shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +35,10 @@ def read_again(options: KinesisOptions, wanted: ShardRange) -> Iterator[pa.Recor
     """
     client = KinesisClient.connect(options)
     told = next((Shard.of(each) for each in client.shards(wanted.stream) if each["ShardId"] == wanted.shard), None)
-    summary = client.describe(wanted.stream) or {}
-    hours = summary.get("RetentionPeriodHours")
-    retention = KNOWN_RETENTION if hours is None else timedelta(hours=hours)
+    retention = retention_of(client.describe(wanted.stream))
     cursor = ShardCursor(client, wanted.stream, wanted.shard, last=wanted.first, inclusive=True, retention=retention)
-    name, hash_keys, count, last = (
-        stream_name(wanted.stream),
-        told.hash_keys if told else _ALL_KEYS,
-        0,
-        int(wanted.last),
-    )
+    name, hash_keys = stream_name(wanted.stream), told.hash_keys if told else ALL_KEYS
+    count, last = 0, int(wanted.last)
     while count < wanted.count:
         try:
             records = cursor.read()

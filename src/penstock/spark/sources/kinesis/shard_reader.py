@@ -7,18 +7,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 from penstock.spark.source_failures import DATA_LOSS, SourceFailure
-from penstock.spark.sources.kinesis.client import KinesisClient, ShardGone
+from penstock.spark.sources.kinesis.client import CLOCK_STEP_MS, KinesisClient, ShardGone
 from penstock.spark.sources.kinesis.cursor import Record, ShardCursor, Trimmed
 from penstock.spark.sources.kinesis.offsets import ShardOffset
 from penstock.spark.sources.kinesis.options import stream_name
 from penstock.spark.sources.kinesis.records import arrow_batch
 from penstock.spark.sources.kinesis.shards import Shard
 from penstock.spark.sources.kinesis.spool import SpoolFile
-
-_CLOCK_STEP_MS: Final = 1000  # the service tells its time in seconds
 
 
 @dataclass(slots=True)
@@ -154,5 +152,5 @@ class ShardReader:
         if self._cursor.ended:  # its children have records since then, not since now
             self.offset = replace(self.offset, ended=True)
             return
-        told = int(self._client.now.timestamp() * 1000) - _CLOCK_STEP_MS
+        told = int(self._client.now.timestamp() * 1000) - CLOCK_STEP_MS
         self.offset = replace(self.offset, since=max(told, self.offset.since))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+ALL_KEYS: Final = (0, 2**128 - 1)
+"""The hash keys of a whole stream."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from datetime import UTC, timedelta
 
 from penstock.spark.source_failures import DATA_LOSS, SourceFailure
 from penstock.spark.sources.kinesis.client import KinesisClient
-from penstock.spark.sources.kinesis.cursor import KNOWN_RETENTION
+from penstock.spark.sources.kinesis.cursor import retention_of
 from penstock.spark.sources.kinesis.offsets import TRIM_HORIZON, ShardOffset, StreamOffset
 from penstock.spark.sources.kinesis.options import LATEST, stream_name
 from penstock.spark.sources.kinesis.shard_reader import ShardReader
-from penstock.spark.sources.kinesis.shards import Shard, readable
+from penstock.spark.sources.kinesis.shards import ALL_KEYS, Shard, readable
 
 
 @dataclass(slots=True)
@@ -38,16 +38,13 @@ class ReadStream:
         summary = client.describe(stream) or {}
         made = summary.get("StreamCreationTimestamp")
         created = "" if made is None else f"{made.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        hours = summary.get("RetentionPeriodHours")
-        found = cls(client, stream, created, KNOWN_RETENTION if hours is None else timedelta(hours=hours), target)
-        listed = client.shards(stream)
+        found = cls(client, stream, created, retention_of(summary), target)
+        found._list()
         if entry is not None and created and entry.created and created != entry.created:
             if client.options.fail_on_data_loss:
                 lost = f"what was not read of the stream '{stream_name(stream)}' of {entry.created}: "
                 raise SourceFailure(DATA_LOSS, lost=f"{lost}the one of that name was created {created}")
             entry = StreamOffset(created, {})
-        found._shards = {told["ShardId"]: Shard.of(told) for told in listed}
-        found._listed_at = time.monotonic()
         for shard, offset in ({} if entry is None else entry.shards).items():
             if not offset.ended or shard in found._shards:  # else it is past, for all that read it
                 found._add(shard, offset)
@@ -66,8 +63,7 @@ class ReadStream:
             waits and age > self.client.options.min_fetch_period
         ):
             return
-        self._shards = {told["ShardId"]: Shard.of(told) for told in self.client.shards(self.stream)}
-        self._listed_at = time.monotonic()
+        self._list()
         for shard in sorted(self._shards.keys() - self.readers.keys()):
             self._add(shard, self._beginning(shard))
 
@@ -88,9 +84,13 @@ class ReadStream:
         """Returns how far the stream was read, with the records of the newest round."""
         return StreamOffset(self.created, {shard: reader.offset for shard, reader in self.readers.items()})
 
+    def _list(self) -> None:
+        self._shards = {told["ShardId"]: Shard.of(told) for told in self.client.shards(self.stream)}
+        self._listed_at = time.monotonic()
+
     def _add(self, shard: str, offset: ShardOffset) -> None:
         # One that is not listed any more is asked for all the same: Kinesis then says that it is gone.
-        known = self._shards.get(shard) or Shard(shard, (0, 2**128 - 1), (), closed=True)
+        known = self._shards.get(shard) or Shard(shard, ALL_KEYS, (), closed=True)
         self.readers[shard] = ShardReader(self.client, self.stream, known, offset, self.retention, target=self.target)
 
     def _now(self) -> int:

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from penstock.spark.sources.kinesis.client import KinesisClient
+from penstock.spark.sources.kinesis.client import CLOCK_STEP_MS, KinesisClient
 from penstock.spark.sources.kinesis.offsets import KinesisOffset
 from penstock.spark.sources.kinesis.options import KinesisOptions, parse_options, stream_name
 from penstock.spark.sources.kinesis.range_reader import ShardRange, read_again
@@ -27,7 +27,6 @@ from penstock.spark.sources.kinesis.stream import ReadStream
 _SHARDS_AT_ONCE: Final = 32
 _PATIENCE: Final = 1.0  # seconds for which one question of Spark's waits for records
 _KEPT_FRESH_MS: Final = 3_600_000
-_CLOCK_STEP_MS: Final = 1000
 
 Files = dict[tuple[str, str], SpoolFile]
 
@@ -55,10 +54,6 @@ class _Partition(InputPartition):
 
     records: ShardRange
     path: str | None
-
-    def __init__(self, records: ShardRange, path: str | None) -> None:
-        object.__setattr__(self, "records", records)
-        object.__setattr__(self, "path", path)
 
 
 class KinesisStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -145,7 +140,7 @@ class _Reading:
         target = None
         if ends_at_tip:
             client.describe(options.streams[0])
-            target = int(client.now.timestamp() * 1000) + _CLOCK_STEP_MS
+            target = int(client.now.timestamp() * 1000) + CLOCK_STEP_MS
         self._options = options
         self._told: Mapping[str, Any] = start
         self._stop = threading.Event()
