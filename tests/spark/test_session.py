@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 from tests.spark.session_settings import CHOSEN
 
 from penstock.errors import StateError
+from penstock.spark import _jvm
 from penstock.spark.defaults import DEFAULTS, Machine, session_conf
 from penstock.spark.launch import SessionConfig
 from penstock.spark.session import driver_log, jvm_exit_code, start_session
@@ -49,6 +50,15 @@ def test_the_keys_of_the_defaults_are_sparks(spark: SparkSession, tmp_path: Path
         by_pattern = default.key.startswith("spark.sql.streaming.stateStore.rocksdb.")
         if default.key.startswith(("spark.sql.", "spark.databricks.")) and default.key not in static and not by_pattern:
             assert spark.conf.isModifiable(default.key), default.key
+
+
+def test_hadoop_has_its_settings_and_no_notes_of_their_files(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(1).write.format("delta").save(str(tmp_path / "table"))  # with which Hadoop loads what it has
+    settings = _jvm.java_session(spark).sessionState().newHadoopConf()
+    assert settings.get("io.file.buffer.size") == "65536"
+    assert settings.get("mapreduce.framework.name") == "local"
+    assert settings.getPropertySources("io.file.buffer.size") is None
+    assert settings.getPropertySources("mapreduce.framework.name") is None
 
 
 def test_state_is_kept_in_rocksdb_with_changelogs(spark: SparkSession, tmp_path: Path) -> None:

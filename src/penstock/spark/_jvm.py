@@ -320,12 +320,10 @@ def activate(spark: SparkSession) -> None:
 def has_format(spark: SparkSession, name: str) -> bool:
     """Tells whether Spark finds a format of that name, among the registered Python data sources too."""
     state = java_session(spark).sessionState()
-    if state.dataSourceManager().dataSourceExists(name):
-        return True
     try:
         jvm(spark).org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource(name, state.conf())
     except (PySparkException, Py4JJavaError):
-        return False
+        return bool(state.dataSourceManager().dataSourceExists(name))  # starts a Python process to ask for them
     return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from penstock.errors import ConfigError
 
@@ -19,13 +20,22 @@ def _package_folder(name: str) -> Path:
 
 SPARK_HOME = _package_folder("pyspark")
 
+_FIRST: Final = (
+    "slf4j-api-",  # as in Spark's launcher: other jars bring older copies of these classes
+    "spark-",  # Spark reads the code of its classes for each step of each query, and Java looks into jar after jar
+)
+
 
 def spark_class_path(jars: Sequence[Path]) -> list[Path]:
     """Returns Spark's own jars in a fixed order, then `jars`. A class archive is valid for exactly this list."""
-    own = sorted((SPARK_HOME / "jars").glob("*.jar"))
-    # As in Spark's launcher: other jars bring older copies of these classes.
-    own.sort(key=lambda jar: not jar.name.startswith("slf4j-api-"))
-    return [*own, *jars]
+    return [*sorted((SPARK_HOME / "jars").glob("*.jar"), key=_place), *jars]
+
+
+def _place(jar: Path) -> tuple[int, str]:
+    for place, beginning in enumerate(_FIRST):
+        if jar.name.startswith(beginning):
+            return place, jar.name
+    return len(_FIRST), jar.name
 
 
 def ivy_jar() -> Path:
