@@ -88,6 +88,20 @@ def _startup_table(runs: list[dict[str, Any]]) -> str:
     return _markdown(["what", "seconds", "goal", "met"], rows)
 
 
+def _steps_table(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["what"],
+            _seconds(run),
+            "" if run["ratio"] is None else f"{run['ratio']:.2f}",
+            "" if run["goal"] is None else f"{run['goal']:.1f}",
+            "" if run["goal"] is None else "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no",
+        ]
+        for run in runs
+    ]
+    return _markdown(["what", "seconds", "of the other checkout's", "goal", "met"], rows)
+
+
 def _ratio_table(runs: list[dict[str, Any]]) -> str:
     rows = [
         [
@@ -226,6 +240,7 @@ _TABLES = {
     "orders": _orders_table,
     "reliability": _safety_table,
     "stateful": _throughput_table,
+    "testkit": _steps_table,
 }
 
 

@@ -20,6 +20,7 @@ _QUICK = {
     "reliability": ["--repeat", "1", "--tables", "10", "--versions", "150"],
     "jdbc": ["--rows", "20000", "--changes", "2000", "--warm-up", "0", "--batches", "1"],
     "update": ["--rows", "20000", "--warm-up", "0", "--batches", "1"],
+    "testkit": ["--steps", "3"],
     "refresh": ["--rows", "20000", "--repeat", "1"],
     "stateful": ["--rows", "20000", "--repeat", "1"],
     "kafka": ["--seconds", "60", "--backlog", "50000"],
