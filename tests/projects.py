@@ -93,10 +93,7 @@ def orders_project(directory: Path, *, files: int = 20, orders_per_file: int = 5
     project = OrdersProject(directory)
     shutil.rmtree(project.data)
     project.drop_files(files, orders_per_file=orders_per_file)
-    project.add_settings(
-        "spark_conf:\n  spark.driver.memory: 1g\n  spark.sql.shuffle.partitions: 2\n"
-        "  spark.driver.extraJavaOptions: -XX:TieredStopAtLevel=1"  # a short run; as in tests/spark
-    )
+    project.add_settings("spark_conf:\n  spark.driver.memory: 1g\n  spark.sql.shuffle.partitions: 2")
     return project
 
 

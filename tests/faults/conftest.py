@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.faults.failing_storage import Switches
 from tests.faults.table import print_table
+from tests.short_lived_jvms import start_them_quickly
 from tests.spark.session_settings import CHOSEN
 
 from penstock.spark.launch import SessionConfig
 from penstock.spark.session import start_session, stop_session
 
-# None lives long enough for the second compiler to earn back what it takes.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
+start_them_quickly()
 
 
 @pytest.fixture(scope="session")

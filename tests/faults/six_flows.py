@@ -152,8 +152,6 @@ class SixFlows:
             # More cores than there are: a task that is held must not keep those of other flows waiting.
             "name: six\nschema: shop\nmaster: local[16]\n"
             "spark_conf:\n  spark.driver.memory: 1g\n  spark.sql.shuffle.partitions: 2\n"
-            # As in tests/spark: what runs once is not worth compiling.
-            "  spark.sql.codegen.wholeStage: false\n  spark.sql.codegen.factoryMode: NO_CODEGEN\n"
         )
 
     def take(self, files_a_batch: int) -> None:

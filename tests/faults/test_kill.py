@@ -11,7 +11,7 @@ from tests.cli_runner import Running, penstock, running
 from tests.processes import wait_until
 from tests.projects import OrdersProject, one_file_a_batch, orders_project
 
-_FILES = 12
+_FILES = 8
 _JVM_GONE_SECONDS = 10.0
 
 
@@ -91,7 +91,7 @@ def test_the_jvm_is_killed_while_the_pipeline_is_analysed(project: OrdersProject
 @pytest.mark.timeout(1200)
 def test_both_are_killed_and_the_status_says_so(project: OrdersProject) -> None:
     with running("run", project.directory) as command:
-        _wait_for_batches(command, project, "silver_orders", 1)
+        _wait_for_batches(command, project, "bronze_orders", 2)
         assert _batches(project, "bronze_orders") < _FILES
         command.jvm().kill()
         command.signal(signal.SIGKILL)

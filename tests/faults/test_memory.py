@@ -47,7 +47,7 @@ def large():
 def project(tmp_path: Path) -> Path:
     (tmp_path / "penstock.yml").write_text(
         "name: shop\nschema: shop\nmaster: local[2]\nspark_conf:\n  spark.driver.memory: 600m\n"
-        "  spark.sql.shuffle.partitions: 2\n  spark.driver.extraJavaOptions: -XX:TieredStopAtLevel=1\n"
+        "  spark.sql.shuffle.partitions: 2\n"
     )
     (tmp_path / "pipeline.py").write_text(_PIPELINE)
     (tmp_path / "in").mkdir()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.kinesis_server import KinesisServer
+from tests.short_lived_jvms import start_them_quickly
 
-# Every JVM here is short-lived: the second compiler would take a sixth of the time and never earn it back.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
+start_them_quickly()
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from tests.cli_runner import penstock
-from tests.oracle import orders
 from tests.oracle.tables import assert_table, read_table
 from tests.projects import TABLES, OrdersProject, one_file_a_batch, orders_project
+from tests.short_lived_jvms import COMPILED_QUERIES
 
 
 def _by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -37,7 +37,8 @@ def _checkpoints(project: OrdersProject) -> dict[str, str]:
 
 
 @pytest.mark.timeout(1200)
-def test_from_init_to_new_files(tmp_path: Path) -> None:
+def test_from_init_to_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", COMPILED_QUERIES)  # as a user has it
     project = orders_project(tmp_path / "orders")
     where = project.directory
 
@@ -72,6 +73,13 @@ def test_from_init_to_new_files(tmp_path: Path) -> None:
     rescued = [row for row in read_table(project.table("bronze_orders")) if row["_rescued_data"] is not None]
     assert len(rescued) == expected.broken_lines > 0
 
+    told = _events(project)
+    assert [event["sequence"] for event in told] == list(range(told[0]["sequence"], told[0]["sequence"] + len(told)))
+    types = [event["event_type"] for event in told]
+    assert types[0] == "create_update"
+    assert {"dataset_definition", "flow_definition", "flow_progress", "update_progress"} <= set(types)
+    assert "COMPLETED" in [event for event in told if event["event_type"] == "update_progress"][-1]["details"]
+
     before = project.versions()
     batches = len(_metrics(project))
     penstock("run", where, "--json").expect(0)
@@ -81,12 +89,15 @@ def test_from_init_to_new_files(tmp_path: Path) -> None:
     assert _checkpoints(project) == dict.fromkeys(("bronze_orders", "silver_orders", "hourly_revenue"), "unchanged")
 
     project.drop_files(4)
+    (project.data / "orders-99999.json").write_text('{"order_id": "x", "amou\nnot json at all\n')
     penstock("run", where, "--json").expect(0)
     expected = project.assert_tables()
     new = [event for event in _metrics(project)[batches:] if event["origin"]["dataset_name"].endswith("bronze_orders")]
     assert new, "the batch of the new files is in the log"
-    told = _by_name(penstock("status", where, "--json").expect(0).document)
-    assert told["bronze_orders"]["rows"] == len(expected.bronze_orders) == total + 200
+    known = _by_name(penstock("status", where, "--json").expect(0).document)
+    assert known["bronze_orders"]["rows"] == len(expected.bronze_orders) == total + 202
+    failed = {each["name"]: each["failed"] for each in known["silver_orders"]["expectations"]}
+    assert failed == expected.failed
 
     shown = penstock("show", "hourly_revenue", where, "--json", "--limit", "1000").expect(0).document
     assert_table(shown, expected.hourly_revenue, ("orders", "revenue"))
@@ -103,21 +114,6 @@ def test_from_init_to_new_files(tmp_path: Path) -> None:
     assert "bronze_orders" in penstock("graph", where, "--mermaid").expect(0).stdout
     penstock("graph", where, "--svg", tmp_path / "graph.svg").expect(0)
     assert (tmp_path / "graph.svg").read_text().lstrip().startswith(("<svg", "<?xml"))
-
-
-@pytest.mark.timeout(1200)
-def test_the_log_tells_each_batch_and_the_end(tmp_path: Path) -> None:
-    project = orders_project(tmp_path / "orders", files=4)
-    penstock("run", project.directory).expect(0)
-    told = penstock("events", project.directory, "--json", "--count", "0").expect(0).lines
-    assert [event["sequence"] for event in told] == list(range(told[0]["sequence"], told[0]["sequence"] + len(told)))
-    types = [event["event_type"] for event in told]
-    assert types[0] == "create_update"
-    assert {"dataset_definition", "flow_definition", "flow_progress", "update_progress"} <= set(types)
-    assert "COMPLETED" in [event for event in told if event["event_type"] == "update_progress"][-1]["details"]
-    expected = orders.quickstart(orders.lines_of(project.data))
-    assert penstock("status", project.directory, "--json").expect(0).document["update"]["state"] == "COMPLETED"
-    assert len(expected.bronze_orders) == 200
 
 
 @pytest.mark.slow  # tests/spark/runtime/test_update.py refreshes everything too, in one process
