@@ -18,10 +18,11 @@ from penstock.runtime.catalog import stored_table
 from penstock.runtime.change_target import applying_changes
 from penstock.runtime.services import FlowQueries, FlowQuery
 from penstock.runtime.update_target import merging_updates
+from penstock.spark.earlier_batches import holds_batches_of_another_query
 from penstock.spark.evaluation import Evaluation, map_path
 from penstock.spark.function_sink import FunctionWriter
 from penstock.spark.jdbc import JdbcWriter, SinkPlace, prepare, with_defaults
-from penstock.spark.sinks import SinkWriter, holds_batches_of_another_query, sink_options
+from penstock.spark.sinks import SinkWriter, sink_options
 from penstock.spark.sources.kafka import KafkaEndpoint, check_access
 from penstock.spark.writes import DeltaWriter, StreamWriter
 from penstock.storage import Storage

@@ -328,9 +328,9 @@ def has_format(spark: SparkSession, name: str) -> bool:
 
 
 def path_exists(spark: SparkSession, uri: str) -> bool:
-    """Tells whether there is a file or folder, on any file system that Hadoop knows."""
+    """Tells whether there is a file or folder, on any file system that Hadoop knows, under the session's settings."""
     path = jvm(spark).org.apache.hadoop.fs.Path(uri)
-    return bool(path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).exists(path))
+    return bool(path.getFileSystem(java_session(spark).sessionState().newHadoopConf()).exists(path))
 
 
 def table_snapshot(frame: DataFrame) -> Any:

@@ -10,6 +10,7 @@ from penstock.errors import ConfigError, ExternalError, PenstockError
 
 _S3A: Final = "org.apache.hadoop.fs.s3a."
 _NO_CREDENTIALS: Final = ("NoAuthWithAWSException", "NoAwsCredentialsException", "CredentialInitializationException")
+_CHAIN: Final = " in the chain"  # after which each of its providers says at length that it has none
 _REFUSED: Final = re.compile(r"software\.amazon\.awssdk\.\S+Exception|\bStatus Code: 40[13]\b")
 _NO_CLIENT: Final = re.compile(
     r'No FileSystem for scheme "(?P<scheme>s3a?|abfss?|wasbs?|gs)"'
@@ -31,7 +32,7 @@ def object_store_failure(causes: Sequence[tuple[str, str]]) -> PenstockError | N
         if name == f"{_S3A}UnknownStoreException":
             return ConfigError("OBJECT_STORE_BUCKET_NOT_FOUND", detail=_words(message))
     if any(name.rpartition(".")[2] in _NO_CREDENTIALS and name.startswith(_S3A) for name in names):
-        return ConfigError("OBJECT_STORE_CREDENTIALS_MISSING", detail=_words(causes[-1][1]))
+        return ConfigError("OBJECT_STORE_CREDENTIALS_MISSING", detail=_words(causes[-1][1].partition(_CHAIN)[0]))
     for name, message in causes:
         if name == "java.nio.file.AccessDeniedException" and _REFUSED.search(message):
             return ConfigError("OBJECT_STORE_ACCESS_DENIED", detail=_words(message))

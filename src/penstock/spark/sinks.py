@@ -81,8 +81,3 @@ def _check_jdbc_options(spark: SparkSession, sink: FormatSink) -> None:
             reason=f"neither Spark nor the driver of PostgreSQL has an option '{unknown[0]}'{near and f' ({near})'}",
             way_out="Correct or remove it",
         )
-
-
-def holds_batches_of_another_query(spark: SparkSession, path: str) -> bool:
-    """Whether a folder has the log of Spark's file sink, in which a batch's number alone says that it was written."""
-    return _jvm.path_exists(spark, f"{path.rstrip('/')}/_spark_metadata")

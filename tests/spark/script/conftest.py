@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.s3_server import S3Server
+from tests.spark.s3_of_session import s3_of_session
 from tests.spark.script.guide_data import EVENTS, ORDERS
 from tests.spark.script.script_project import ScriptProject
 
@@ -20,6 +23,24 @@ def app(spark: SparkSession, tmp_path: Path) -> Iterator[ScriptProject]:
     """An empty folder for scripts."""
     with query_settings(spark, LIKE_SPARK):
         yield ScriptProject(tmp_path, spark)
+
+
+@pytest.fixture(scope="package")
+def s3(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A running S3, which the session reads under its settings."""
+    with s3_of_session(spark, tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+_buckets = count(1)
+
+
+@pytest.fixture
+def bucket(s3: S3Server) -> str:
+    """The name of an empty bucket of its own for each test."""
+    name = f"bucket-{next(_buckets)}"
+    s3.bucket(name)
+    return name
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,11 @@
-"""The snippets of the guide "Spark Structured Streaming Deep Dive", as scripts; see test_guides.py."""
+"""The snippets of the guide "Spark Structured Streaming Deep Dive", as scripts; see test_guides.py.
+
+Paths are in an S3 on loopback, as `s3://` where the guide has them so.
+"""
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
 from tests.integration.kafka_broker import KafkaBroker
 from tests.spark.script.guide_data import EVENTS
 from tests.spark.script.script_project import ScriptProject
@@ -165,16 +169,16 @@ for key, value in before.items():
         assert set(run.fine().told) == {"SETTING_WITHOUT_EFFECT"}
         assert {run.input_rows("noop"), run.input_rows("noop_2")} == {4}
 
-    def test_joins(self, app: ScriptProject, kafka: KafkaBroker) -> None:
+    def test_joins(self, app: ScriptProject, kafka: KafkaBroker, bucket: str) -> None:
         app.arrive("1", [{**event, "customer_id": event["user_id"]} for event in EVENTS])
         customers = app.spark.createDataFrame(
             [("u1", "Ada", "gold")], "customer_id STRING, customer_name STRING, segment STRING"
         )
-        customers.write.parquet(f"{app.directory}/customers")
+        customers.write.parquet(f"s3://{bucket}/dims/customers/")
         run = app.run(
             DEEP_DIVE.replace("user_id STRING", "customer_id STRING, user_id STRING")
             + """\
-customers_df = spark.read.parquet("DIR/customers/")
+customers_df = spark.read.parquet("s3://bucket/dims/customers/")
 enriched_df = events_df \\
 .join(
 customers_df,
@@ -193,12 +197,12 @@ query = enriched_df \\
 .writeStream \\
 .outputMode("append") \\
 .format("parquet") \\
-.option("path", "DIR/output/enriched-events/") \\
-.option("checkpointLocation", "DIR/checkpoints/enrichment/") \\
+.option("path", "s3://bucket/output/enriched-events/") \\
+.option("checkpointLocation", "s3://bucket/checkpoints/enrichment/") \\
 .trigger(processingTime='1 second') \\
 .start()
 query.processAllAvailable(); query.stop()
-assert spark.read.parquet("DIR/output/enriched-events").where("customer_name = 'Ada'").count() == 2
+assert spark.read.parquet("s3://bucket/output/enriched-events/").where("customer_name = 'Ada'").count() == 2
 query = enriched_df \\
 .selectExpr(
 "to_json(struct(*)) AS value"
@@ -208,7 +212,7 @@ query = enriched_df \\
 .format("kafka") \\
 .option("kafka.bootstrap.servers", "BROKER") \\
 .option("topic", "enriched-events") \\
-.option("checkpointLocation", "DIR/checkpoints/kafka-sink/") \\
+.option("checkpointLocation", "s3://bucket/checkpoints/kafka-sink/") \\
 .trigger(processingTime='1 second') \\
 .start()
 query.processAllAvailable(); query.stop()
@@ -217,12 +221,12 @@ query = enriched_df \\
 .writeStream \\
 .outputMode("append") \\
 .format("delta") \\
-.option("path", "DIR/delta/events/") \\
-.option("checkpointLocation", "DIR/checkpoints/delta/") \\
+.option("path", "s3://bucket/delta/events/") \\
+.option("checkpointLocation", "s3://bucket/checkpoints/delta/") \\
 .trigger(processingTime='1 second') \\
 .start()
 query.processAllAvailable(); query.stop()
-assert DeltaTable.forPath(spark, "DIR/delta/events/").toDF().count() == 4
+assert DeltaTable.forPath(spark, "s3://bucket/delta/events/").toDF().count() == 4
 
 def stream(topic):
     return (spark.readStream \\
@@ -247,13 +251,13 @@ query = joined_stream \\
 .format("console") \\
 .start()
 query.processAllAvailable(); query.stop()
-""".replace("BROKER", kafka.address)
+""".replace("BROKER", kafka.address).replace("s3://bucket", f"s3://{bucket}")
         )
         assert run.fine().told == []
         assert len(kafka.consume("enriched-events")) == 4
         assert run.input_rows("console") == 6
 
-    def test_sinks_triggers_and_monitoring(self, app: ScriptProject) -> None:
+    def test_sinks_triggers_and_monitoring(self, app: ScriptProject, bucket: str) -> None:
         app.arrive("1", EVENTS)
         run = app.run(
             DEEP_DIVE
@@ -289,13 +293,13 @@ query = aggregated_df.withColumn("date", col("window_start").cast("date")).withC
 .writeStream \\
 .outputMode("append") \\
 .format("parquet") \\
-.option("path", "DIR/output/events/") \\
-.option("checkpointLocation", "DIR/checkpoints/events/") \\
+.option("path", "s3://bucket/output/events/") \\
+.option("checkpointLocation", "s3://bucket/checkpoints/events/") \\
 .partitionBy("date", "hour") \\
 .trigger(processingTime='1 second') \\
 .start()
 query.processAllAvailable(); query.stop()
-assert spark.read.parquet("DIR/output/events").count() == 2
+assert spark.read.parquet("s3://bucket/output/events/").count() == 2
 df = events_df
 query = df.writeStream.format("noop") \\
 .trigger(processingTime='1 minute') \\
@@ -309,21 +313,21 @@ query = spark.readStream.format("rate").load().writeStream.format("console") \\
 .trigger(continuous='1 second') \\
 .start()
 query.stop()
-"""
+""".replace("s3://bucket", f"s3://{bucket}")
         )
         assert run.fine().told == ["TRIGGER_ONCE_REPLACED"]
         assert run.input_rows("events_table") == 4
 
-    def test_checkpoints_partitions_and_z_order(self, app: ScriptProject) -> None:
+    def test_checkpoints_partitions_and_z_order(self, app: ScriptProject, bucket: str) -> None:
         app.arrive("1", EVENTS)
         run = app.run(
             DEEP_DIVE
             + """\
-checkpoint_path = "DIR/checkpoints/my-stream/"
+checkpoint_path = "s3://bucket/checkpoints/my-stream/"
 query = events_df \\
 .writeStream \\
 .format("delta") \\
-.option("path", "DIR/output/") \\
+.option("path", "s3://bucket/output/") \\
 .option("checkpointLocation", checkpoint_path) \\
 .start()
 query.processAllAvailable(); query.stop()
@@ -336,21 +340,26 @@ query = aggregated_df \\
 .writeStream \\
 .format("delta") \\
 .partitionBy("date", "hour") \\
-.option("path", "DIR/hours/") \\
+.option("path", "s3://bucket/hours/") \\
 .start()
 query.processAllAvailable(); query.stop()
 from delta.tables import DeltaTable
-delta_table = DeltaTable.forPath(spark, "DIR/output/")
+delta_table = DeltaTable.forPath(spark, "s3://bucket/output/")
 delta_table.optimize() \\
 .executeZOrderBy("user_id", "event_type")
 df = events_df
 df = df.withWatermark("timestamp", "10 minutes")
-query = df.writeStream.format("delta").start("DIR/best")
+query = df.writeStream.format("delta").option("checkpointLocation", "s3://bucket/checkpoints/").start("s3://bucket/best")
 query.processAllAvailable()
 query.lastProgress
 query.stop()
-"""
+""".replace("s3://bucket", f"s3://{bucket}")
         )
-        assert run.fine().told == ["QUERY_CHECKPOINT_CHOSEN", "QUERY_CHECKPOINT_CHOSEN"]
-        assert app.rows("hours", "user_id", "count", "hour") == [("u1", 2, 10), ("u2", 1, 10)]
-        assert len(app.rows("best", "event_id")) == 4
+        assert run.fine().told == ["QUERY_CHECKPOINT_CHOSEN"]
+
+        def stored(folder: str) -> DataFrame:
+            return app.spark.read.format("delta").load(f"s3://{bucket}/{folder}")
+
+        hours = stored("hours").select("user_id", "count", "hour").collect()
+        assert sorted(map(tuple, hours)) == [("u1", 2, 10), ("u2", 1, 10)]
+        assert (stored("output").count(), stored("best").count()) == (4, 4)

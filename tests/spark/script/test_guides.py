@@ -7,33 +7,44 @@ arguments of `join` that do not exist are written as Python has them.
 
 from __future__ import annotations
 
+from typing import Any
+
+from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.s3_server import S3Server
 from tests.spark.script.script_project import ScriptProject
 
 
 class TestStreamProcessing:
-    """Guide 1, "Stream Processing with Structured Streaming"."""
+    """Guide 1, "Stream Processing with Structured Streaming"; its `/mnt` is a bucket, "as it arrives in S3"."""
 
-    def test_auto_loader_and_windowed_aggregation(self, app: ScriptProject) -> None:
+    def test_auto_loader_and_windowed_aggregation(self, app: ScriptProject, s3: S3Server, bucket: str) -> None:
         devices = [
             {"device_id": "d1", "event_timestamp": "2026-01-01T10:01:00Z"},
             {"device_id": "d1", "event_timestamp": "2026-01-01T10:02:00Z"},
             {"device_id": "d2", "event_timestamp": "2026-01-01T15:00:00Z"},
         ]
-        app.arrive("1", devices)
+        s3.put(bucket, "raw-data/incoming/1.json", devices)
+
+        def rows(table: str, *columns: str) -> list[tuple[Any, ...]]:
+            path = f"s3://{bucket}/delta/{table}"
+            if not DeltaTable.isDeltaTable(app.spark, path):
+                return []
+            return sorted(map(tuple, app.spark.read.format("delta").load(path).select(*columns).collect()))
+
         run = app.run(
             """\
             df = (spark.readStream
             .format("cloudFiles")
             .option("cloudFiles.format", "json")
-            .option("cloudFiles.schemaLocation", "DIR/checkpoints/schema")
-            .load("DIR/in/"))
+            .option("cloudFiles.schemaLocation", "/mnt/checkpoints/schema")
+            .load("/mnt/raw-data/incoming/"))
             (df.writeStream
             .format("delta")
-            .option("checkpointLocation", "DIR/checkpoints/bronze_table")
+            .option("checkpointLocation", "/mnt/checkpoints/bronze_table")
             .trigger(availableNow=True)
-            .start("DIR/delta/bronze_table"))
+            .start("/mnt/delta/bronze_table"))
             from pyspark.sql.functions import window, col
             df = df.withColumn("event_timestamp", col("event_timestamp").cast("timestamp"))
             windowedCounts = (df.withWatermark("event_timestamp", "2 hours")
@@ -44,16 +55,17 @@ class TestStreamProcessing:
             (windowedCounts.writeStream
             .outputMode("append")
             .format("delta")
-            .option("checkpointLocation", "DIR/checkpoints/windowed_counts")
-            .start("DIR/delta/windowed_counts_table"))
-            """,
-            stop_when=lambda app: (
-                app.has_rows("delta/windowed_counts_table", 1) and app.has_rows("delta/bronze_table", 3)
+            .option("checkpointLocation", "/mnt/checkpoints/windowed_counts")
+            .start("/mnt/delta/windowed_counts_table"))
+            """.replace("/mnt", f"s3://{bucket}"),
+            stop_when=lambda _: (
+                len(rows("windowed_counts_table", "count")) == 1 and len(rows("bronze_table", "device_id")) == 3
             ),
         )
         assert run.fine().told == ["QUERIES_NOT_AWAITED"]
-        assert app.rows("delta/bronze_table", "device_id") == [("d1",), ("d1",), ("d2",)]
-        assert app.rows("delta/windowed_counts_table", "device_id", "count") == [("d1", 2)]
+        assert rows("bronze_table", "device_id") == [("d1",), ("d1",), ("d2",)]
+        assert rows("windowed_counts_table", "device_id", "count") == [("d1", 2)]
+        assert any(key.startswith("checkpoints/schema/") for key in s3.keys(bucket))
 
 
 def test_the_golden_streaming_query(app: ScriptProject, kafka: KafkaBroker) -> None:

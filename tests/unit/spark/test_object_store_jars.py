@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from penstock.config import load_project
+from penstock.config import load_project, load_script
+from penstock.runtime.script.session import ScriptSession
 from penstock.spark.launch import SessionConfig
 
 
@@ -32,3 +34,25 @@ def test_the_s3_client_is_fetched_where_a_text_of_the_pipeline_asks_for_it(
 def test_a_pipeline_without_files_is_refused_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "penstock.yml").write_text("name: orders\nlibraries: [{file: {path: nothing.py}}]\n")
     assert SessionConfig.of(load_project(tmp_path), short_lived=False).jar_sets == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "chosen", "jars"),
+    [
+        ("orders.writeStream.start('s3://lake/orders')", {}, ("s3",)),
+        ("orders.writeStream.start(path)", {"spark.hadoop.fs.s3a.endpoint.region": "eu-central-1"}, ("s3",)),
+        ("orders.writeStream.start('/srv/orders')", {}, ()),
+    ],
+)
+def test_and_where_the_text_of_a_script_or_its_builder_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, chosen: dict[str, str], jars: tuple[str, ...]
+) -> None:
+    script = tmp_path / "app.py"
+    script.write_text(code)
+    started = Mock()
+    monkeypatch.setattr("penstock.runtime.script.session.start_session", started)
+    session = ScriptSession(
+        load_script(script), script, notice=Mock(), locate=Mock(), on_start=Mock(), progress=lambda _line: None
+    )
+    session.get(chosen)
+    assert started.call_args.args[0].jar_sets == jars

@@ -129,6 +129,7 @@ class _ScriptRun:
     ) -> tuple[PenstockError, ...]:
         session = ScriptSession(
             self._config,
+            self.file,
             notice=self._notice,
             locate=self._locate,
             on_start=self._begin,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -44,7 +45,7 @@ _FIXED = ("CANNOT_MODIFY_CONFIG", "CANNOT_MODIFY_STATIC_CONFIG", "CANNOT_MODIFY_
 
 
 class ScriptSession:
-    """Starts the session when the script first asks for one; `get` answers each time.
+    """Starts the session when the script `file` first asks for one; `get` answers each time.
 
     A session that is there already, `spark`, is taken as it is. `on_start` is called once, with the session.
     """
@@ -52,6 +53,7 @@ class ScriptSession:
     def __init__(
         self,
         config: PipelineConfig,
+        file: Path,
         *,
         notice: Callable[[PenstockError], None],
         locate: Callable[[], SourceLocation],
@@ -60,6 +62,7 @@ class ScriptSession:
         spark: SparkSession | None = None,
     ) -> None:
         self._config = config
+        self._file = file
         self._notice = notice
         self._locate = locate
         self._on_start = on_start
@@ -113,7 +116,7 @@ class ScriptSession:
             master=chosen.get("spark.master", config.master),
             spark_conf=spark_conf,
             python_roots=(config.directory,),
-            jar_sets=object_store_jar_sets(config, spark_conf),
+            jar_sets=object_store_jar_sets(config, spark_conf, script=self._file),
             warehouse=f"{StorageLayout(config.storage).uri}/tables/{DEFAULT_SCHEMA}",
         )
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from penstock.errors import DefinitionError, StateError
-from penstock.runtime.script.rules.progress_kept import begins_anew
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.sinks import holds_batches_of_another_query
+from penstock.spark.earlier_batches import has_planned_batches, holds_batches_of_another_query
 
 
 def file_sink_in_use(write: StreamWrite, starting: Starting) -> StreamWrite:
@@ -23,7 +22,8 @@ def file_sink_in_use(write: StreamWrite, starting: Starting) -> StreamWrite:
                 first=other.name,
                 path=write.path,
             )
-    if begins_anew(write) and holds_batches_of_another_query(starting.spark, write.path):
+    begins_anew = not has_planned_batches(starting.spark, write.checkpoint)
+    if begins_anew and holds_batches_of_another_query(starting.spark, write.path):
         raise StateError(
             "SINK_FOLDER_IN_USE", location=write.location, dataset=str(write.dataset), name=write.name, path=write.path
         )

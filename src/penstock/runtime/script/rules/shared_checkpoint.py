@@ -26,4 +26,5 @@ def shared_checkpoint(write: StreamWrite, starting: Starting) -> StreamWrite:
 
 
 def _place(write: StreamWrite) -> str:
-    return (write.checkpoint or "").removeprefix("file:").rstrip("/")
+    place = (write.checkpoint or "").removeprefix("file:").rstrip("/")
+    return place.replace("s3a://", "s3://", 1)  # two names of one store
