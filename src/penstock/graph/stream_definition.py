@@ -12,8 +12,9 @@ WATERMARK_POLICY: Final = "spark.sql.streaming.multipleWatermarkPolicy"
 NO_DELAY: Final = "0 seconds"
 """How Spark writes the delay of a watermark that waits for nothing."""
 
+STATE_STORE: Final = "spark.sql.streaming.stateStore.providerClass"
 STATE_SETTINGS: Final = (
-    "spark.sql.streaming.stateStore.providerClass",
+    STATE_STORE,
     "spark.sql.streaming.stateStore.compression.codec",
     "spark.sql.streaming.stateStore.encodingFormat",
     "spark.sql.streaming.stateStore.rowChecksum.enabled",

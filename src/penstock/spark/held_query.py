@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.spark._jvm import jvm
+from penstock.spark.plans import plan_wakes_by_the_clock
 
 _QUEUE_MILLISECONDS = 20_000
 _POLL_SECONDS = 0.005
@@ -41,7 +42,29 @@ class HeldQuery:
         Raises:
             PySparkException: the query fails.
         """
-        self._query.processAllAvailable()  # waits on a condition of the lock, which so is free meanwhile
+        if plan_wakes_by_the_clock(self._execution.analyzedPlan()):
+            self._run_an_idle_batch()
+        else:
+            self._query.processAllAvailable()  # waits on a condition of the lock, which so is free meanwhile
+
+    def _run_an_idle_batch(self) -> None:
+        """Lets batches run until one has found nothing to read: for Spark, such a query is never done.
+
+        That batch also wakes the timers that are due. The one that has begun already may not have seen the newest rows.
+        """
+        begun = int(self._execution.getLatestExecutionContext().batchId())
+        self._lock.unlock()
+        try:
+            while self.is_active and not self._was_idle_after(begun):
+                time.sleep(_POLL_SECONDS)
+        finally:
+            self._lock.lock()
+        if (failure := self._query.exception()) is not None:
+            raise failure
+
+    def _was_idle_after(self, batch: int) -> bool:
+        last = self._query.lastProgress
+        return last is not None and last["batchId"] > batch and not last["numInputRows"]
 
     def has_run(self) -> bool:
         """Whether the query has run a batch since it started."""

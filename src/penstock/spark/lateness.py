@@ -22,7 +22,7 @@ from pyspark.sql.types import DataType, StructType
 from penstock.events.lateness import DELAYS_MS, Lateness
 from penstock.spark import _jvm
 from penstock.spark.late_filter import DELAY, FirstOperator, LateFilter, LateRowsUnknown, first_operator
-from penstock.spark.plans import stateful_name
+from penstock.spark.plans import STREAM_JOIN, drops_late_rows, stateful_name
 from penstock.spark.running_batch import RunningBatch
 
 _METRIC: Final = "penstock:lateness"
@@ -86,15 +86,17 @@ def measure_lateness(
         raise LateRowsUnknown("its SQL has a WITH, which Spark plans apart")
     first = first_operator(plan)
     _check_above(first)
-    children = _jvm.scala_seq(first.node.children())
-    if len(children) != 1:
+    if first.name == STREAM_JOIN:
         raise LateRowsUnknown("it joins two streams, and predicates of the join would not get past the counting")
+    if not drops_late_rows(first.node):
+        raise LateRowsUnknown(f"its {first.name} has no timers of event time, and takes late rows as well")
+    rows, *_first_values = _jvm.scala_seq(first.node.children())
     delays = {_delay(node) for node in _watermarks(first.node)}
     if len(delays) != 1:
         several = "it has watermarks of several delays"
         raise LateRowsUnknown(several if delays else f"no watermark stands before its {first.name}")
     [delay_ms] = delays
-    place = _place(frame.sparkSession, first, children[0])
+    place = _place(frame.sparkSession, first, rows)
     batch = RunningBatch.of(frame.sparkSession, first=next_batch, watermark_ms=watermark_ms)
     delays_ms = tuple(sorted({*DELAYS_MS, delay_ms}))
     deciding, window = _micros(place.deciding, place.kind)

@@ -124,17 +124,31 @@ def wakes_by_the_clock(frame: DataFrame) -> bool:
 
     Spark then runs batches without rows for ever, with every trigger, because a timer might be due.
     """
-    modes = (getattr(node, name)() for node in _operators(frame, ("WithState",)) for name in _modes(node))
-    return any(mode.getClass().getSimpleName().startswith("ProcessingTime") for mode in modes)
+    return plan_wakes_by_the_clock(_jvm.analyzed_plan(frame))
 
 
-def _modes(node: Any) -> Iterator[str]:
-    """Yields what an operator with state of the user's own calls its time mode: none for other operators."""
+def plan_wakes_by_the_clock(plan: Any) -> bool:
+    """As `wakes_by_the_clock`, of an analysed plan."""
+    modes = (_time_mode(node) for node in _operators_of(plan, ("WithState",)))
+    return any(mode is not None and mode.startswith("ProcessingTime") for mode in modes)
+
+
+def drops_late_rows(node: Any) -> bool:
+    """Whether an operator with state looks at the watermark: one of the user's own does with timers of event time."""
+    mode = _time_mode(node)
+    return mode is None or mode.startswith("EventTime")
+
+
+def _time_mode(node: Any) -> str | None:
+    """Returns by what an operator with state of the user's own wakes up: None for other operators."""
     name = node.getClass().getSimpleName()
     if name.startswith("TransformWithState"):
-        yield "timeMode"
+        mode = node.timeMode()
     elif name.startswith("FlatMapGroups"):
-        yield "timeout"
+        mode = node.timeout()
+    else:
+        return None
+    return str(mode.getClass().getSimpleName())
 
 
 def watermark(frame: DataFrame) -> Watermark | None:
@@ -181,7 +195,10 @@ def _counts_twice(plan: Any, *, sampled: bool) -> bool:
 
 def _operators(frame: DataFrame, names: Iterable[str]) -> Iterator[Any]:
     """Yields the operators of a query, outermost first; none when its text has none of `names`: that is one call."""
-    plan = _jvm.analyzed_plan(frame)
+    yield from _operators_of(_jvm.analyzed_plan(frame), names)
+
+
+def _operators_of(plan: Any, names: Iterable[str]) -> Iterator[Any]:
     text = str(plan)
     if any(name in text for name in names):
         yield from _walk(plan)

@@ -237,6 +237,9 @@ def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | Non
     for prefixes, name in _STATE_FAILURES.items():
         if condition.startswith(prefixes):
             return StateError(name, dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset)
+    if condition == "UNSUPPORTED_FEATURE.STORE_BACKEND_NOT_SUPPORTED_FOR_TWS":
+        provider = cause.parameters.get("stateStoreProvider", "another one")
+        return DefinitionError("STATE_STORE_NOT_SUPPORTED", dataset=dataset, flow=flow, provider=provider)
     if condition.startswith("FAILED_READ_FILE") and (log := _LOG_FILE.fullmatch(cause.parameters.get("path", ""))):
         reason = f"the file {log['file']} of its log is damaged"
         return StateError("TABLE_NOT_READABLE", dataset=dataset, name=local_path(log["table"]), reason=reason)

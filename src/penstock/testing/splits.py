@@ -9,13 +9,15 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def batch_splits(rows: Iterable[Item], n: int, seed: int = 0) -> Iterator[list[list[Item]]]:
-    """Yields `n` ways to cut `rows` into batches, in their order: all at once, one by one, then random ones.
+def batch_splits(rows: Iterable[Item], n: int, seed: int = 0) -> list[list[list[Item]]]:
+    """Returns `n` ways to cut `rows` into batches, in their order: all at once, one by one, then random ones.
 
     The same seed gives the same ways. No batch is empty; no rows give one empty batch.
     """
-    items = list(rows)
-    chance = random.Random(seed)  # noqa: S311 - test data
+    return list(_ways(list(rows), n, random.Random(seed)))  # noqa: S311 - test data
+
+
+def _ways(items: list[Item], n: int, chance: random.Random) -> Iterator[list[list[Item]]]:
     for way in range(n):
         if way == 0 or len(items) < 2:
             yield [items]

@@ -39,10 +39,14 @@ def test_timers_values_and_first_values_of_the_page(project: PipelineProject) ->
     ]
     assert project.rows("announced", "sensor", "time") == [("a", _at(0)), ("b", _at(5)), ("c", _at(105))]
     assert project.rows("totals", "sensor", "n") == [("a", 1002), ("a", 1003), ("b", 1), ("c", 1)]
-    # Nothing new: nothing is read, counted or announced again, and the flow that goes by the clock ends.
+    # A late row: timers of event time are not for it, other operators take it. The flow that goes by the clock ends.
+    project.arrive("3", [_reading("a", 3)])
     assert project.run().errors == ()
     assert len(project.rows("silent_sensors", "sensor")) == 2
-    assert len(project.rows("totals", "sensor")) == 4
+    assert project.rows("silent_sensors__late", "sensor", "_late_operator") == [("a", "transformWithState")]
+    assert not project.path("announced__late").exists()
+    assert len(project.rows("announced", "sensor")) == 3
+    assert ("a", 1004) in project.rows("totals", "sensor", "n")
 
 
 BY_THE_CLOCK = """

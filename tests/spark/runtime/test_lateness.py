@@ -51,6 +51,27 @@ def updated():
 def unasked():
     return seen().dropDuplicatesWithinWatermark(["id"])
 
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor
+
+class Count(StatefulProcessor):
+    def init(self, handle):
+        pass
+
+    def handleInputRows(self, key, rows, timerValues):
+        yield Row(k=key[0], n=sum(1 for _ in rows))
+
+def counted(mode):
+    return seen().groupBy("k").transformWithState(Count(), "k STRING, n LONG", "Append", mode)
+
+@dlt.table(spark_conf={{"pipelines.watermark.lateness": "true"}})
+def own():
+    return counted("EventTime")
+
+@dlt.table(spark_conf={{"pipelines.watermark.lateness": "true"}})
+def timeless():
+    return counted("None")
+
 @dlt.table(spark_conf={{"pipelines.watermark.lateness": "true"}})
 def filtered():
     return seen().groupBy(F.window("at", "10 minutes"), "k").count().where("k = 'a'").select("window.end", "count")
@@ -94,7 +115,12 @@ def lateness(table: str) -> list[tuple[int, timedelta]]:
 
 def deciding(table: str, at: datetime) -> list[datetime]:
     end = at.replace(minute=at.minute - at.minute % 10, second=0, microsecond=0) + timedelta(minutes=10)
-    own = {"within": [at], "sessions": [at + timedelta(minutes=5)], "sliding": [end, end + timedelta(minutes=10)]}
+    own = {
+        "within": [at],
+        "own": [at],
+        "sessions": [at + timedelta(minutes=5)],
+        "sliding": [end, end + timedelta(minutes=10)],
+    }
     return own.get(table, [end])
 
 
@@ -189,10 +215,12 @@ def test_unless_told_it_counts_in_samples_and_a_checkpoint_goes_on_with_and_with
 @pytest.mark.slow
 def test_each_operator_is_measured_as_it_drops(project: PipelineProject) -> None:
     run(project, HASTY, PIPELINE + MORE)
-    for table in ("windows", "within", "sliding", "sessions", "updated"):
+    for table in ("windows", "within", "sliding", "sessions", "updated", "own"):
         check_histogram(project, table, HASTY)
         assert predicted(project, table, HASTY) == dropped(project, table) > 0
     assert told(project, "unasked") == {}
+    assert told(project, "timeless") == {}, "it takes late rows as well"
+    assert sum(project.rows("timeless", "n")) == sum(row[1] != "x" for n in range(FILES) for row in rows_of(n))
     assert told(project, "filtered") == {}, "its predicate goes to the source, and shall go on doing so"
 
 

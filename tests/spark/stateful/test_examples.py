@@ -41,7 +41,7 @@ PARTS = {"windows and duplicates": tuple(LATE_IN)[:7], "joins": (*WITH_A_TABLE, 
 """All at once, cut into many batches, they take longer than a test should: each has state of its own to commit."""
 SOME = ("best_ten_minutes", "all_orders_and_payments", "told_once")
 """A full join has what inner, left and right ones have, chained windows what stands in them."""
-SPLITS = list(testing.batch_splits(ROWS, 4, seed=4))
+SPLITS = testing.batch_splits(ROWS, 4, seed=4)
 QUICK = {"spark.sql.shuffle.partitions": "1"}
 
 Written = Callable[..., Path]

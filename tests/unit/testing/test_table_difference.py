@@ -69,9 +69,9 @@ def test_order_matters_when_it_shall() -> None:
 
 
 def test_splits_hold_all_rows_in_order_and_repeat_with_their_seed() -> None:
-    ways = list(batch_splits(range(10), 6, seed=3))
+    ways = batch_splits(range(10), 6, seed=3)
     assert [len(way) for way in ways[:2]] == [1, 10]
     assert all([item for batch in way for item in batch] == list(range(10)) for way in ways)
     assert all(batch for way in ways for batch in way)
-    assert ways == list(batch_splits(range(10), 6, seed=3)) != list(batch_splits(range(10), 6, seed=4))
-    assert list(batch_splits([], 2)) == [[[]], [[]]]
+    assert ways == batch_splits(range(10), 6, seed=3) != batch_splits(range(10), 6, seed=4)
+    assert batch_splits([], 2) == [[[]], [[]]]

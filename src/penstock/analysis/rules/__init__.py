@@ -23,6 +23,7 @@ from penstock.analysis.rules.key_not_enforced import key_not_enforced
 from penstock.analysis.rules.layout_column_unknown import layout_column_unknown
 from penstock.analysis.rules.not_null_column_not_filled import not_null_column_not_filled
 from penstock.analysis.rules.output_mode_of_batch_query import output_mode_of_batch_query
+from penstock.analysis.rules.own_state_store import own_state_store
 from penstock.analysis.rules.quarantine_column_reserved import quarantine_column_reserved
 from penstock.analysis.rules.query_type import query_type
 from penstock.analysis.rules.sink_partition_columns import sink_partition_columns
@@ -56,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     event_time_type,
     event_time_behind_watermark,
     join_without_time_bound,
+    own_state_store,
 )
 WARNINGS: tuple[Rule, ...] = (
     state_never_freed,
