@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.repo.documents import ROOT, blocks
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import UpdateRefused
@@ -132,30 +133,26 @@ def test_settings_that_the_checkpoint_keeps(project: PipelineProject) -> None:
     assert json.loads((kept / str(newest)).read_text().splitlines()[1])["conf"][_CODEC] == "lz4", "Spark's own word"
 
 
-IN_MEMORY = """
-@ps.table(spark_conf={{{conf}}})
-def counts():
-    rows = spark.readStream.schema("id LONG, product STRING, shop STRING, at TIMESTAMP").json("in")
-    return rows.withWatermark("at", "1 hour").groupBy(F.window("at", "1 hour"), "product").count()
-"""
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
 
 def test_state_outside_of_rocksdb_is_chosen_before_the_first_run(project: PipelineProject) -> None:
     project.arrive("1", [_order(1), _order(2)])
-    project.write(IN_MEMORY.format(conf=f"'{_PROVIDER}': '{_HDFS}'"))
+    [page] = [block.text for block in blocks(ROOT / "docs/how-to/look-at-state.md") if "pipeline" in block.marks]
+    project.write(page)
     assert not project.run().errors
     state = project.directory / ".penstock/checkpoints/shop/counts/counts/0/state/0"
     first = {path.name for path in state.glob("[0-9]*/[0-9]*") if path.is_file()}
     assert {path.rpartition(".")[2] for path in first} == {"delta"}, "RocksDB writes changelog and zip files"
 
     project.arrive("2", [_order(3), {**_order(2), "id": 9}])
-    project.write(IN_MEMORY.format(conf=""))
+    project.write(page.replace("(spark_conf=IN_MEMORY)", ""))
     plan = plan_update(project.config, RefreshSelection(), spark=project.spark).plan
     [notice] = plan.notices
     assert (notice.condition, notice.dataset) == ("STATE_SETTING_KEPT", "shop.counts")
     assert f"{_PROVIDER} stays {_HDFS}, not " in notice.message
+    assert f"{_CODEC} stays zstd, not lz4" in notice.message
     assert notice.fix.endswith("penstock run --full-refresh shop.counts")
     update = project.run()
     assert not update.errors

@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 import textwrap
 
+from tests.integration.s3_server import S3Server
 from tests.spark.script.script_project import ScriptProject, ScriptRun
+
+from penstock.spark.query_settings import query_settings
 
 EVENTS = [
     {"ts": "2026-01-01T10:00:00Z", "user": "a", "n": 1},
@@ -66,9 +69,18 @@ def test_a_query_may_start_again_with_its_own_checkpoint(app: ScriptProject) -> 
     assert len(app.rows("one", "n")) == 4
 
 
-def test_a_lost_checkpoint_stops_a_query_that_would_write_everything_again(app: ScriptProject) -> None:
+def test_a_lost_checkpoint_stops_a_query_that_would_write_everything_again(
+    app: ScriptProject, s3: S3Server, bucket: str
+) -> None:
     code = 'once(events).option("checkpointLocation", "DIR/c").format("delta").start("DIR/out").awaitTermination()\n'
     app.arrive("1", EVENTS)
+    _run(app, code.replace("DIR", f"s3://{bucket}")).fine()
+    for key in s3.keys(bucket):
+        if key.startswith("c/"):
+            s3.client.delete_object(Bucket=bucket, Key=key)
+    error = _run(app, code.replace("DIR", f"s3a://{bucket}")).error("QUERY_CHECKPOINT_LOST")
+    assert (str(error.location), error.facts["path"]) == (f"app.py:{FIRST}", f"s3a://{bucket}/c")
+
     _run(app, code).fine()
     shutil.rmtree(app.directory / "c")
     error = _run(app, code).error("QUERY_CHECKPOINT_LOST")
@@ -93,6 +105,21 @@ def test_once_runs_as_available_now(app: ScriptProject) -> None:
     assert run.fine().told == ["TRIGGER_ONCE_REPLACED"]
     assert len(app.rows("out", "n")) == 4
     assert sum(1 for event in run.events if event.origin.batch_id is not None) == 2
+
+
+def test_triggers_without_batches_are_refused_with_all_that_is_in_the_way(app: ScriptProject) -> None:
+    app.arrive("1", EVENTS)
+    code = 'marked.groupBy("ts").count().writeStream.trigger(continuous="1 second").format("json").start("DIR/out")'
+    error = _run(app, code).error("QUERY_TRIGGER_REFUSED")
+    assert str(error.location) == f"app.py:{FIRST}"
+    assert error.facts["reasons"] == (
+        "it reads json, which gives batches only; it has a watermark; it keeps state (aggregate); its sink is json, "
+        "not Kafka"
+    )
+    code = 'events.writeStream.trigger(realTime="1 minute").format("delta").start("DIR/out")'
+    assert _run(app, code).error("QUERY_TRIGGER_REFUSED").facts["reasons"] == (
+        "it reads json, not Kafka; its sink is delta, not Kafka; its output mode is append, not update"
+    )
 
 
 def test_an_aggregation_without_watermark_is_refused_in_append_mode(app: ScriptProject) -> None:
@@ -147,6 +174,23 @@ def test_watermarks_that_cannot_be_are_refused_at_their_line_and_one_without_del
     assert [(each["condition"], each["line"]) for each in run.fine().notices] == [
         ("WATERMARK_WITHOUT_DELAY", FIRST + 1)
     ]
+
+
+def test_a_state_store_that_is_chosen_after_the_first_batch_is_told_of(app: ScriptProject) -> None:
+    name = "spark.sql.streaming.stateStore.providerClass"
+    code = """\
+        hours = once(marked.groupBy(window("ts", "1 hour")).count()).option("checkpointLocation", "DIR/c")
+        hours.format("delta").start("DIR/out").awaitTermination()
+        """
+    app.arrive("1", EVENTS)
+    assert _run(app, code).fine().told == []
+    other = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+    app.arrive("2", EVENTS[:1])
+    with query_settings(app.spark, {name: other}):
+        run = _run(app, code).fine()
+    [notice] = run.notices
+    assert (notice["condition"], notice["line"]) == ("STATE_SETTING_KEPT", FIRST + 1)
+    assert f"{name} stays org.apache.spark.sql.execution.streaming.state.RocksDB" in notice["message"]
 
 
 def test_complete_mode_is_told_of_where_there_are_keys(app: ScriptProject) -> None:

@@ -17,7 +17,7 @@ _OF_FLOWS = {
 }
 # docs/decisions/no-continuous-processing.md
 _IN_THE_WAY_OF_ALL = (
-    "it cannot go on with the flow's checkpoint, which knows its sources by name",
+    "it cannot go on with the checkpoint of a triggered run, nor that with its own",
     "it refuses the counters of expectations and accounts",
     "it repeats rows after a failure",
 )
@@ -61,7 +61,7 @@ def _continuous(graph: ResolvedGraph, flow: ResolvedFlow) -> PenstockError:
         location=flow.flow.location,
         dataset=str(flow.flow.target),
         flow=flow.flow.name,
-        reasons="; ".join([*_IN_THE_WAY_OF_ALL, *_state(flow)]),
+        reasons="; ".join([*_IN_THE_WAY_OF_ALL, *_of_the_query(graph, flow)]),
         real_time=f"cannot run it either: {in_the_way}" if in_the_way else "can run it",
     )
 
@@ -83,17 +83,18 @@ def pipeline_trigger(graph: ResolvedGraph, trigger: Trigger) -> Iterator[Penstoc
 
 def _in_the_way(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
     """Why Spark would not start the flow in real-time mode."""
-    sink = graph.sinks.get(flow.flow.target)
     if flow.type is not FlowType.UPDATE:
         yield "it is not an update_flow"
+    yield from _of_the_query(graph, flow)
+
+
+def _of_the_query(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
+    """What neither of Spark's two ways without batches can run."""
+    sink = graph.sinks.get(flow.flow.target)
     if not isinstance(sink, FormatSink) or sink.kind not in _SINKS:
         yield f"its target '{flow.flow.target}' is not a kafka sink"
-    yield from _state(flow)
+    if flow.stateful:
+        yield f"it keeps state ({', '.join(flow.stateful)})"
     for read in graph.stored_inputs(flow.inputs):
         if not read.streaming or read.format.casefold() != "kafka":
             yield f"it reads {read.format} {read.description}, not a Kafka topic as a stream"
-
-
-def _state(flow: ResolvedFlow) -> Iterator[str]:
-    if flow.stateful:
-        yield f"it keeps state ({', '.join(flow.stateful)})"

@@ -21,6 +21,8 @@ from penstock.runtime.script.rules.partition_by_field import partition_by_field
 from penstock.runtime.script.rules.session_windows import session_windows
 from penstock.runtime.script.rules.shared_checkpoint import shared_checkpoint
 from penstock.runtime.script.rules.starting import Starting
+from penstock.runtime.script.rules.state_settings_kept import state_settings_kept
+from penstock.runtime.script.rules.trigger_without_batches import trigger_without_batches
 from penstock.runtime.script.rules.update_into_delta import update_into_delta
 from penstock.runtime.script.rules.watermark_without_delay import watermark_without_delay
 from penstock.runtime.script.stream_write import StreamWrite
@@ -31,11 +33,13 @@ RULES: Final[tuple[Rule, ...]] = (
     missing_checkpoint,
     shared_checkpoint,
     once_trigger,
+    trigger_without_batches,
     session_windows,
     aggregation_without_watermark,
     complete_mode,
     join_without_time_bound,
     watermark_without_delay,
+    state_settings_kept,
     partition_by_field,
     lost_checkpoint,
     file_sink_in_use,
