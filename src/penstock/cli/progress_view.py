@@ -217,13 +217,13 @@ def event_line(event: Event) -> str | None:
             if words in _UNREMARKABLE:
                 return None
             if event.level in (Level.ERROR, Level.WARN):
-                words += f": {event.message}"
+                words += f": {event.message.partition(f' {words}: ')[2] or event.message}"
         case EventType.UPDATE_PROGRESS:
             words = f"update {str(details.get('state') or event.message).lower().replace('_', ' ')}"
         case EventType.MAINTENANCE_PROGRESS if event.level is Level.INFO:
             words = f"maintained: {event.message.partition(': ')[2]}"
         case _ if event.level in (Level.WARN, Level.ERROR):
-            words = event.message
+            words = event.message.removeprefix(f"{dataset}: ")
         case _:
             return None
     return _timed(event.timestamp, f"{dataset} {words}" if dataset else words)

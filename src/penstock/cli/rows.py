@@ -47,6 +47,10 @@ def cell(value: Any) -> str:
             return value.isoformat(sep=" ", timespec="seconds" if value.microsecond == 0 else "microseconds")
         case bytes():
             return f"0x{value.hex()}"
+        case Mapping():
+            return "{" + ", ".join(f"{key}: {cell(each)}" for key, each in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(cell, value)) + "]"
         case _:
             return str(value)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from penstock.config import PipelineConfig
 from penstock.errors import DefinitionError
@@ -104,11 +104,24 @@ def run_sql(
     try:
         with handling_reads(reads):
             frame = workspace.spark.sql(statement)
-        rows = [tuple(row) for row in frame.collect()]
+        rows = [tuple(map(_with_names, row)) for row in frame.collect()]
     except PySparkException as error:
         known = _stored_names(workspace)
         raise translate_analysis(error, known=known, location=None, dataset=None) from error
     return frame.columns, rows
+
+
+def _with_names(value: Any) -> Any:
+    """Returns a struct as the names and values of its fields, at any depth."""
+    match value:
+        case Row():
+            return {name: _with_names(each) for name, each in zip(value.__fields__, value, strict=True)}
+        case dict():
+            return {key: _with_names(each) for key, each in value.items()}
+        case list():
+            return [_with_names(each) for each in value]
+        case _:
+            return value
 
 
 def _events(workspace: Workspace) -> DataFrame:

@@ -75,8 +75,11 @@ def test_a_run_publishes_its_log_and_queries_read_it(project: PipelineProject, s
     project.settings["event_log"] = "{schema: monitoring, name: events}"
     project.write("@dlt.table\ndef orders():\n    return spark.range(3)\n")
     outcome = project.run()
-    query = "SELECT sequence, origin.update_id, details:create_update.cause FROM monitoring.events ORDER BY sequence"
-    _, rows = run_sql(project.config, query, spark=spark)
+    columns = "sequence, origin.update_id, details:create_update.cause, array(struct(id, origin.pipeline_name)) AS ids"
+    _, rows = run_sql(project.config, f"SELECT {columns} FROM monitoring.events ORDER BY sequence", spark=spark)
+    assert [row[3][0]["pipeline_name"] for row in rows] == ["shop"] * len(rows), (
+        "structs have the names of their fields"
+    )
     assert [row[0] for row in rows] == [event.sequence for event in project.events()]
     assert {row[1] for row in rows} == {outcome.update_id}
     assert "USER_ACTION" in {row[2] for row in rows}

@@ -24,6 +24,7 @@ runner = CliRunner()
 def _row(number: int, **source: Any) -> dict[str, Any]:
     return {
         "id": f"order-{number}",
+        "window": {"start": NOON - timedelta(hours=number), "end": NOON},
         names.EVENT_TIME: NOON - timedelta(hours=number),
         names.WATERMARK: NOON,
         names.SECONDS: 3600.0 * number,
@@ -46,7 +47,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def _show(*words: str, code: int = 0) -> Any:
-    result = runner.invoke(app, ["late", "show", *words], env={"COLUMNS": "200"})
+    result = runner.invoke(app, ["late", "show", *words], env={"COLUMNS": "300"})
     assert result.exit_code == code, result.output
     return result
 
@@ -63,6 +64,7 @@ def test_people_see_how_late_a_row_was_and_where_it_comes_from(project: Path) ->
     result = _show("hours", str(project))
     for words in ("order-1", "10800", "aggregate", "orders/2/17", "1.json", "2026-03-01 12:00:00"):
         assert words in result.stdout
+    assert "{start: 2026-03-01 11:00:00+00:00, end: 2026-03-01 12:00:00+00:00}" in result.stdout
     assert "3 late rows, up to 10,800 s behind the watermark" in result.stderr
     assert "penstock late reprocess hours" in result.stderr
 

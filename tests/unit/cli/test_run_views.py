@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from penstock.cli.status_view import error_lines, quality_table, status_table, u
 from penstock.cli.stopping import StopNow
 from penstock.cli.summary import print_summary
 from penstock.errors import DataError
-from penstock.events import Event, EventType, Level, MaintenanceProgress, UpdateState, builders, read_events
+from penstock.events import Event, EventType, LateRows, Level, MaintenanceProgress, UpdateState, builders, read_events
 from penstock.events.alerts import Alert, alert
 from penstock.observe.status import project_status
 
@@ -59,8 +60,6 @@ def test_plain_lines_tell_transitions_and_batches(recorded: list[Event]) -> None
 
 
 def test_a_table_that_was_looked_after_has_a_line(recorded: list[Event]) -> None:
-    from dataclasses import replace
-
     done = MaintenanceProgress(files_added=1, files_removed=40, files_deleted=3, pruned=("old",))
     message, details = builders.maintenance("shop.orders", done)
     origin = replace(recorded[0].origin, dataset_name="shop.orders")
@@ -78,6 +77,22 @@ def test_a_table_that_was_looked_after_has_a_line(recorded: list[Event]) -> None
     assert str(event_line(told)).endswith(words)
     message, _ = builders.maintenance("shop.orders", MaintenanceProgress(kept_because="a flow lags"))
     assert message == "shop.orders: nothing to put together or to delete: a flow lags"
+
+
+def test_a_line_names_its_dataset_once(recorded: list[Event]) -> None:
+    late = LateRows("q", 4, 2, 2, "shop.pages__late")
+    message, details = builders.late_rows("shop.pages", late)
+    origin = replace(recorded[0].origin, dataset_name="shop.pages")
+    told = replace(
+        recorded[0],
+        event_type=EventType.LATE_ROWS,
+        level=Level.WARN,
+        message=message,
+        details=details,
+        origin=origin,
+    )
+    words = "shop.pages batch 4 dropped 2 late rows, kept in shop.pages__late: penstock late show shop.pages"
+    assert str(event_line(told)).split(" ", 1)[1] == words
 
 
 def test_a_flow_that_waits_for_its_next_try_says_why_and_until_when() -> None:
@@ -124,8 +139,6 @@ def test_status_tells_an_error_once_that_an_alert_tells_too() -> None:
 
 
 def test_plain_lines_hold_no_control_characters(recorded: list[Event]) -> None:
-    from dataclasses import replace
-
     bad = replace(recorded[0], level=Level.ERROR, event_type=EventType.USER_ACTION, message="\x1b[2J\nboom\x07")
     assert event_line(bad) is not None
     assert str(event_line(bad)).endswith(" boom")

@@ -42,6 +42,7 @@ def flow(site: Site, snapshot: Snapshot, request: Request) -> Page:
             (each for each in projections.throughput.of(found.name) if each.flow.casefold() == same), None
         )
         advice = projections.watermark.advice(found.name, target=_LOSS)
+        not_measured = projections.watermark.not_measured(found.name)
     measured = next((each for each in advice if each.flow.casefold() == same), None)
     context = {
         "dataset": models.DatasetRow.of(found),
@@ -53,6 +54,7 @@ def flow(site: Site, snapshot: Snapshot, request: Request) -> Page:
         "definition": chosen,
         "has_series": has_series,
         "lateness": None if measured is None else lateness_model(measured),
+        "not_measured": next((each.reason for each in not_measured if each.flow.casefold() == same), None),
         "checkpoint": None if chosen.checkpoint is None else checkpoint_model(chosen),
         "problems": [each for each in snapshot.problems if each.dataset == found.name],
     }
