@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -52,11 +53,24 @@ def test_the_keys_of_the_defaults_are_sparks(spark: SparkSession, tmp_path: Path
             assert spark.conf.isModifiable(default.key), default.key
 
 
-def test_hadoop_has_its_settings_and_no_notes_of_their_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_checksum_of_a_commit_has_its_transactions_and_not_its_files(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(1).write.format("delta").option("txnAppId", "app").option("txnVersion", 1)
+    rows.save(str(tmp_path / "table"))
+    checksum = tmp_path / "table/_delta_log/00000000000000000000.crc"
+    told = json.loads(checksum.read_text())
+    assert told["numFiles"] > 0
+    assert [each["appId"] for each in told["setTransactions"]] == ["app"]
+    assert "allFiles" not in told
+
+
+def test_hadoop_has_its_settings_without_those_of_yarn_and_notes_of_their_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     spark.range(1).write.format("delta").save(str(tmp_path / "table"))  # with which Hadoop loads what it has
     settings = _jvm.java_session(spark).sessionState().newHadoopConf()
     assert settings.get("io.file.buffer.size") == "65536"
     assert settings.get("mapreduce.framework.name") == "local"
+    assert settings.get("yarn.resourcemanager.hostname") is None
     assert settings.getPropertySources("io.file.buffer.size") is None
     assert settings.getPropertySources("mapreduce.framework.name") is None
 

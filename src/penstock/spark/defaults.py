@@ -94,6 +94,17 @@ DEFAULTS: tuple[Default, ...] = (
         "50",
         "at one commit a second, 10 would write a Parquet checkpoint every 10 seconds: a spike of latency each time",
     ),
+    Default(
+        "spark.databricks.delta.allFilesInCrc.enabled",
+        "false",
+        "Delta writes a table's files, up to 50, into the checksum of each commit and reads them only to check them; "
+        "where the time zone is not UTC it does so in each commit, against the table's whole log",
+    ),
+    Default(
+        "spark.databricks.delta.commitLock.enabled",
+        _if_local("true"),
+        "what a local disk answers when Delta asks it before each commit, with three copies of all settings of Hadoop",
+    ),
     # -- Queries
     Default(
         "spark.sql.shuffle.partitions",

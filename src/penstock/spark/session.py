@@ -23,7 +23,7 @@ from penstock.errors import ConfigError, ExternalError, PenstockError, StateErro
 from penstock.spark.defaults import Machine
 from penstock.spark.driver_process import DriverProcess
 from penstock.spark.gateway_lookups import remember_lookups
-from penstock.spark.hadoop_settings import forget_origins
+from penstock.spark.hadoop_settings import lighten_hadoop_settings
 from penstock.spark.launch import SessionConfig, launched, worker_python
 from penstock.spark.python_shipping import ship_python
 from penstock.spark.quiet_logs import report_failures_only_once
@@ -124,7 +124,7 @@ def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfi
     for key, value in config.spark_conf.items():
         if not key.startswith("spark."):  # Spark's submit takes only its own keys; pipelines.* and the like go here
             in_force.set(key, value)
-    forget_origins(session)
+    lighten_hadoop_settings(session, local=machine.local)
     if not machine.local:
         ship_python(context, config.python_roots, driver.folder)
     return session

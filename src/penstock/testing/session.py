@@ -30,6 +30,8 @@ _QUICK_STEPS: Final[Mapping[str, str]] = {
     # One task a stage: the rows of a test fit into it.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.pollingDelay": "5ms",
+    # Spark looks whether each rule of its optimizer has left the plan whole.
+    "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.databricks.delta.stats.collect": "false",
     "spark.databricks.delta.properties.defaults.checkpointInterval": "1000",
 }
