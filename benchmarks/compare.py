@@ -93,13 +93,14 @@ def _steps_table(runs: list[dict[str, Any]]) -> str:
         [
             run["what"],
             _seconds(run),
-            "" if run["ratio"] is None else f"{run['ratio']:.2f}",
+            f"{statistics.median(run['processor_seconds']):.2f}",
+            *("" if run[key] is None else f"{run[key]:.2f}" for key in ("ratio", "processor_ratio")),
             "" if run["goal"] is None else f"{run['goal']:.1f}",
             "" if run["goal"] is None else "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no",
         ]
         for run in runs
     ]
-    return _markdown(["what", "seconds", "of the other checkout's", "goal", "met"], rows)
+    return _markdown(["what", "seconds", "of processors", "of the other's", "of its processors", "goal", "met"], rows)
 
 
 def _ratio_table(runs: list[dict[str, Any]]) -> str:

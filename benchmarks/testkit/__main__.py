@@ -3,7 +3,7 @@
 Each test opens the pipeline (three streaming tables in a row, one with expectations and one with windows, and a
 materialized view), takes steps with 20 rows, looks at the tables and moves the watermark. Spark has started, and one
 test has run before. With `--against`, another checkout does the same in a process of its own, each thing right after
-it was done here, so that a slow moment of the machine meets both.
+it was done here, so that a slow moment of the machine meets both; processor time is compared as well.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class _Checkout:
             text=True,
         )
         self.seconds: dict[str, list[float]] = {name: [] for name in _WHAT}
+        self.processor: dict[str, list[float]] = {name: [] for name in _WHAT}
 
     def __enter__(self) -> _Checkout:
         self._answer()
@@ -59,9 +60,10 @@ class _Checkout:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{name}\n")
         self._process.stdin.flush()
-        seconds = float(self._answer())
+        seconds, processor = self._answer().split()
         if timed:
-            self.seconds[name].append(seconds)
+            self.seconds[name].append(float(seconds))
+            self.processor[name].append(float(processor))
 
     def _answer(self) -> str:
         assert self._process.stdout is not None
@@ -100,10 +102,18 @@ def _take_turns(checkouts: list[_Checkout], steps: int) -> None:
 def _runs(this: _Checkout, other: _Checkout | None) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = []
     for name, (what, goal) in _WHAT.items():
-        mine, theirs = this.seconds[name], other.seconds[name] if other is not None else None
-        ratio = round(statistics.median(mine) / statistics.median(theirs), 2) if theirs else None
-        runs.append({"what": what, "goal": goal, "seconds": mine, "seconds_against": theirs, "ratio": ratio})
+        run: dict[str, Any] = {"what": what, "goal": goal, "ratio": None, "processor_ratio": None}
+        run |= {"seconds": this.seconds[name], "processor_seconds": this.processor[name]}
+        if other is not None:
+            run |= {"seconds_against": other.seconds[name], "processor_seconds_against": other.processor[name]}
+            run["ratio"] = _ratio(this.seconds[name], other.seconds[name])
+            run["processor_ratio"] = _ratio(this.processor[name], other.processor[name])
+        runs.append(run)
     return runs
+
+
+def _ratio(these: list[float], others: list[float]) -> float:
+    return round(statistics.median(these) / statistics.median(others), 2)
 
 
 def _commit_of(checkout: Path | None) -> str | None:
