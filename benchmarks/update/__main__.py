@@ -1,9 +1,10 @@
 """Times update mode: changed windows into a large table: `python -m benchmarks.update [--rows N] [--changes N]`.
 
 Two ways, batch by batch in turn, in one JVM: what an update flow does with a batch once its rows are judged, and the
-MERGE of a `foreachBatch` as it is usually written. Both tables have the properties of an update flow's target. Each
-batch changes windows anywhere in the table, and opens some. The first batches are not measured: until the JVM has
-compiled what they run, they take several times as long.
+MERGE of a `foreachBatch` as it is usually written. All tables have the properties of an update flow's target. The
+windows of a batch are the newest ones, which is what a watermark leaves to change, or lie anywhere in the table, as
+groups without a time do; one in twenty is new. The first batches are not measured: until the JVM has compiled what they
+run, they take several times as long.
 """
 
 from __future__ import annotations
@@ -31,7 +32,13 @@ from penstock.spark.update_writer import UpdateWriter
 _GOAL_SECONDS = 1.5
 _SHOPS = 100
 _UPDATE, _BY_HAND = "update mode", "MERGE by hand"
+_NEWEST, _ANYWHERE = "newest windows", "windows anywhere"
+_RECENT = 2_000
+"""How many windows, the newest ones, change in turn."""
+
 Way = Callable[[DataFrame, int, int], None]
+Measured = dict[tuple[str, str], list[float]]
+"""Seconds of each batch, by place of its windows and way."""
 
 
 def main() -> int:
@@ -39,8 +46,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="update-", dir=given.work) as folder:
         spark = start_session(SessionConfig("update", spark_conf={"spark.driver.memory": given.memory}))
         ways = {
-            _UPDATE: _by_penstock(spark, f"{folder}/update", given),
-            _BY_HAND: _by_hand(spark, f"{folder}/hand", given),
+            (place, what): make(spark, f"{folder}/{place}-{what}", given)
+            for place in (_NEWEST, _ANYWHERE)
+            for what, make in ((_UPDATE, _by_penstock), (_BY_HAND, _by_hand))
         }
         seconds = _measure(spark, ways, given, folder)
         stop_session(spark)
@@ -72,34 +80,34 @@ def _by_hand(spark: SparkSession, path: str, given: argparse.Namespace) -> Way:
     return apply
 
 
-def _measure(
-    spark: SparkSession, ways: dict[str, Way], given: argparse.Namespace, folder: str
-) -> dict[str, list[float]]:
-    measured: dict[str, list[float]] = {what: [] for what in ways}
+def _measure(spark: SparkSession, ways: dict[tuple[str, str], Way], given: argparse.Namespace, folder: str) -> Measured:
+    measured: Measured = {each: [] for each in ways}
     for number in range(1, given.warm_up + given.batches + 1):
-        _changed(spark, number, given).write.parquet(f"{folder}/batch{number}")
-        batch = spark.read.parquet(f"{folder}/batch{number}")
-        count = batch.count()
-        for what, apply in ways.items():
+        counted = number > given.warm_up
+        for (place, what), apply in ways.items():
+            path = f"{folder}/{place}{number}"
+            if what == _UPDATE:  # the first one of a place
+                _changed(spark, number, given, place).write.parquet(path)
+            batch = spark.read.parquet(path)
+            count = batch.count()
             started = time.monotonic()
             apply(batch, number, count)
             seconds = time.monotonic() - started
-            print(f"{'batch' if number > given.warm_up else 'warm-up'} {number}: {what} {seconds:.2f} s", flush=True)
-            if number > given.warm_up:
-                measured[what].append(seconds)
+            print(f"{'batch' if counted else 'warm-up'} {number}: {place}, {what} {seconds:.2f} s", flush=True)
+            if counted:
+                measured[place, what].append(seconds)
     return measured
 
 
-def _results(measured: dict[str, list[float]]) -> list[dict[str, Any]]:
-    by_hand = statistics.median(measured[_BY_HAND])
+def _results(measured: Measured) -> list[dict[str, Any]]:
     return [
         {
-            "what": what,
-            "goal": _GOAL_SECONDS if what == _UPDATE else None,
+            "what": f"{place}, {what}",
+            "goal": _GOAL_SECONDS if (place, what) == (_NEWEST, _UPDATE) else None,
             "seconds": [round(each, 3) for each in seconds],
-            "ratio_to_hand": round(statistics.median(seconds) / by_hand, 2),
+            "ratio_to_hand": round(statistics.median(seconds) / statistics.median(measured[place, _BY_HAND]), 2),
         }
-        for what, seconds in measured.items()
+        for (place, what), seconds in measured.items()
     ]
 
 
@@ -111,9 +119,9 @@ def _create(spark: SparkSession, path: str, rows: int) -> None:
     _windows(spark.range(rows)).write.format("delta").mode("append").save(path)
 
 
-def _changed(spark: SparkSession, number: int, given: argparse.Namespace) -> DataFrame:
-    """Returns windows anywhere in the table, one in twenty of them new."""
-    old = (sf.rand(number) * given.rows).cast("long")
+def _changed(spark: SparkSession, number: int, given: argparse.Namespace, place: str) -> DataFrame:
+    first = given.rows - _RECENT if place == _NEWEST else 0
+    old = first + (sf.rand(number) * (given.rows - first)).cast("long")
     new = given.rows + number * given.changes + sf.col("id")
     numbers = spark.range(given.changes).select(sf.when(sf.col("id") % 20 == 0, new).otherwise(old).alias("id"))
     return _windows(numbers.distinct()).coalesce(1)

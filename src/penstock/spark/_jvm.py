@@ -183,29 +183,6 @@ def on_cloned_session(frame: DataFrame, conf: Mapping[str, str]) -> DataFrame:
     return DataFrame(dataset, SparkSession(spark.sparkContext, clone))
 
 
-def bloom_filter(frame: DataFrame, column: str, expected: int) -> Any:
-    """Returns a Java `BloomFilter` of a BIGINT column with about `expected` different values; one job."""
-    return frame._jdf.stat().bloomFilter(column, expected, _FALSE_POSITIVES)
-
-
-def may_contain(spark: SparkSession, bloom: Any, value: Column) -> Column:
-    """Returns whether a Java `BloomFilter` may contain a BIGINT; the filter is no part of the expression's text."""
-    java = jvm(spark)
-    expressions = java.org.apache.spark.sql.catalyst.expressions
-    utilities = java.org.apache.spark.sql.classic.ExpressionUtils
-    # Its own class is not public, so that generated code could not name it.
-    kind = java.org.apache.spark.sql.types.ObjectType(java.java.lang.Class.forName(_BLOOM_FILTER))
-    literal = expressions.Literal(bloom, kind)
-    nothing, arguments = _to_seq(spark, ()), _to_seq(spark, [utilities.expression(value._jc)])
-    boolean = java.org.apache.spark.sql.types.DataTypes.BooleanType
-    call = expressions.objects.Invoke(literal, "mightContainLong", boolean, arguments, nothing, True, False, True)
-    return Column(utilities.column(call))
-
-
-_BLOOM_FILTER = "org.apache.spark.util.sketch.BloomFilter"
-_FALSE_POSITIVES = 0.01
-
-
 def release(checkpointed: DataFrame) -> None:
     """Frees the rows that `checkpointed`, the result of `localCheckpoint`, holds on the executors."""
     analyzed_plan(checkpointed).rdd().unpersist(False)
@@ -353,12 +330,18 @@ def column_of(spark: SparkSession, expression: Any) -> Column:
     return Column(jvm(spark).org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 
+def expression_of(spark: SparkSession, column: Column) -> Any:
+    """Returns the Java expression of a column, not resolved."""
+    return jvm(spark).org.apache.spark.sql.classic.ExpressionUtils.expression(column._jc)
+
+
 def with_children(spark: SparkSession, plan: Any, children: Sequence[Any]) -> Any:
     """Returns the node of a `LogicalPlan` with other children, which have the same columns."""
-    return plan.withNewChildren(_to_seq(spark, children))
+    return plan.withNewChildren(to_seq(spark, children))
 
 
-def _to_seq(spark: SparkSession, elements: Sequence[Any]) -> Any:
+def to_seq(spark: SparkSession, elements: Sequence[Any]) -> Any:
+    """Returns a `scala.collection.immutable.Seq` of Java objects."""
     built = getattr(getattr(jvm(spark).scala.collection.immutable, "Nil$"), "MODULE$")
     for element in reversed(elements):
         built = built.prepended(element)
@@ -385,9 +368,9 @@ def called_by_optimizer(spark: SparkSession, target: Any, class_name: str, metho
     kind = java.org.apache.spark.sql.types.ObjectType(java.java.lang.Class.forName(class_name))
     literal = expressions.Literal(target, kind)
     long = java.org.apache.spark.sql.types.DataTypes.LongType
-    nothing = _to_seq(spark, ())
+    nothing = to_seq(spark, ())
     call = expressions.objects.Invoke(literal, method, long, nothing, nothing, True, False, True)
-    return Column(java.org.apache.spark.sql.classic.ExpressionUtils.column(call))
+    return column_of(spark, call)
 
 
 def binary_search(spark: SparkSession, sorted_values: Sequence[int], value: Column) -> Column:
@@ -395,9 +378,8 @@ def binary_search(spark: SparkSession, sorted_values: Sequence[int], value: Colu
     java = jvm(spark)
     expressions, types = java.org.apache.spark.sql.catalyst.expressions, java.org.apache.spark.sql.types
     values = array_of(spark, "long", *sorted_values)
-    utilities = java.org.apache.spark.sql.classic.ExpressionUtils
     literal = expressions.Literal(values, types.ObjectType(java.java.lang.Class.forName("[J")))
-    arguments, nothing = _to_seq(spark, [literal, utilities.expression(value._jc)]), _to_seq(spark, ())
+    arguments, nothing = to_seq(spark, [literal, expression_of(spark, value)]), to_seq(spark, ())
     call = expressions.objects.StaticInvoke(
         java.java.lang.Class.forName("java.util.Arrays"),
         types.DataTypes.IntegerType,
@@ -409,4 +391,4 @@ def binary_search(spark: SparkSession, sorted_values: Sequence[int], value: Colu
         True,
         java.scala.Option.empty(),
     )
-    return Column(utilities.column(call))
+    return column_of(spark, call)

@@ -17,6 +17,9 @@ from penstock.spark.few_rows import FEW_ROWS, settings_of_few
 from penstock.spark.query_settings import query_settings
 from penstock.spark.tables import add_missing_columns
 
+_ROWS_ARE_HELD = {"spark.databricks.delta.merge.materializeSource": "none"}
+"""MERGE reads its rows three times, and would hold them so that they are the same each time."""
+
 
 @dataclass(slots=True)
 class UpdateWriter:
@@ -32,7 +35,7 @@ class UpdateWriter:
     _has_columns: bool = False
 
     def apply(self, rows: DataFrame, transaction: tuple[str, int], count: int) -> MergedRows:
-        """Merges `count` rows under a Delta transaction (app id, version); `rows` is executed several times.
+        """Merges `count` rows under a Delta transaction (app id, version); `rows` are a local checkpoint.
 
         With a transaction that is committed already nothing happens.
 
@@ -47,7 +50,8 @@ class UpdateWriter:
         if not self.keys.distinct:
             self._check(rows, transaction[1])
         few = count <= FEW_ROWS
-        with query_settings(rows.sparkSession, settings_of_few(rows.sparkSession) if few else {}):
+        settings = _ROWS_ARE_HELD | (settings_of_few(rows.sparkSession) if few else {})
+        with query_settings(rows.sparkSession, settings):
             return self._merge(rows, transaction, count, few=few)
 
     def _merge(self, rows: DataFrame, transaction: tuple[str, int], count: int, *, few: bool) -> MergedRows:
