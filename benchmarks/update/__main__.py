@@ -142,7 +142,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--changes", type=int, default=1_000, help="windows that a batch changes")
     parser.add_argument("--batches", type=int, default=5, help="that are measured")
-    parser.add_argument("--warm-up", type=int, default=10, help="batches before those, not measured")
+    parser.add_argument("--warm-up", type=int, default=30, help="batches before those, not measured")
     parser.add_argument("--memory", default="1g", help="of the driver")
     return parse(parser)
 
