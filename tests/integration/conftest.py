@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import psutil
 import pytest
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.kinesis_server import KinesisServer
+from tests.integration.spark_standalone import SparkStandalone
 from tests.short_lived_jvms import start_them_quickly
 
 start_them_quickly()
@@ -24,3 +26,12 @@ def kinesis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KinesisServer]
     """A running Kinesis; each test uses streams of its own."""
     with KinesisServer(tmp_path_factory.mktemp("kinesis")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkStandalone]:
+    """A running Spark cluster of two workers; each test is an application of its own."""
+    with SparkStandalone(tmp_path_factory.mktemp("spark") / "cluster") as running:
+        pids = running.pids
+        yield running
+    assert not any(psutil.pid_exists(pid) for pid in pids), "the cluster of the tests leaves nothing behind"

@@ -9,7 +9,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import psutil
 from tests.integration.spark_standalone import SparkStandalone
 
 PROGRAM = """
@@ -35,26 +34,23 @@ s.stop_session(spark)
 """
 
 
-def test_modules_and_jars_reach_the_executors(tmp_path: Path) -> None:
+def test_modules_and_jars_reach_the_executors(cluster: SparkStandalone, tmp_path: Path) -> None:
     root = tmp_path / "project"
     (root / "pricing").mkdir(parents=True)
     (root / "pricing" / "__init__.py").write_text("")
     (root / "pricing" / "rules.py").write_text("def with_tax(price):\n    return price * 2.0\n")
-    with SparkStandalone(tmp_path / "cluster") as cluster:
-        command = [sys.executable, "-c", textwrap.dedent(PROGRAM), cluster.url, str(root), str(tmp_path / "table")]
-        answer = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-            cwd=tmp_path,
-            env={**os.environ, "PENSTOCK_CLASS_ARCHIVE": "off"},
-        )
-        assert answer.returncode == 0, answer.stderr
-        assert cluster.executors_started() == 2
-        pids = cluster.pids
-    assert not any(psutil.pid_exists(pid) for pid in pids), "the cluster of a test leaves nothing behind"
+    before = cluster.executors_started()
+    answer = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM), cluster.url, str(root), str(tmp_path / "table")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        cwd=tmp_path,
+        env={**os.environ, "PENSTOCK_CLASS_ARCHIVE": "off"},
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert cluster.executors_started() - before == 2
     told = json.loads(answer.stdout)
     assert told["prices"] == [0.0, 2.0, 4.0, 6.0]
     # The driver imports the user's own file, which is what errors should name.
