@@ -31,7 +31,7 @@ def with_measured_lateness(
     """
     if flow.stream is None or not (flow.stream.operators and flow.stream.watermarks):
         return None, None
-    counting = LatenessCounting.of(services.graph.flow_settings(flow))
+    counting = services.counts_lateness(flow)
     if reason := _not_wanted(flow, services, counting):
         return None, reason
     before = noted_definition(checkpoint)

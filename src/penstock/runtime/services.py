@@ -14,6 +14,7 @@ from penstock.config import RetrySettings, Trigger, TriggerKind, trigger_kind
 from penstock.errors import PenstockError
 from penstock.graph.elements import ChangeFlow, FlowFunction, OutputMode, SnapshotChangeFlow, Table, has_uniqueness
 from penstock.graph.identifier import Identifier
+from penstock.graph.lateness_counting import LatenessCounting
 from penstock.graph.quarantine import has_quarantine
 from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
@@ -222,6 +223,10 @@ class FlowServices(FlowQueries):
         if interval is None or kind is TriggerKind.AVAILABLE_NOW:
             return self.trigger if kind is self.trigger.kind else Trigger(kind)
         return Trigger(kind, interval)
+
+    def counts_lateness(self, flow: ResolvedFlow) -> LatenessCounting:
+        """Returns in which batches a flow counts how late its rows come."""
+        return LatenessCounting.of(self.graph.flow_settings(flow))
 
     def drops_late_rows(self, flow: ResolvedFlow) -> bool:
         """Whether a moved watermark changes what the flow's query keeps and writes, batch by batch.

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.config import Trigger
 from penstock.errors import ConfigError, PenstockError
 from penstock.graph.identifier import Identifier
+from penstock.graph.lateness_counting import LatenessCounting
 from penstock.graph.resolved import ResolvedFlow
 from penstock.plan.stages import (
     FlowStage,
@@ -45,6 +46,10 @@ class _Services(FlowServices):
     def trigger_of(self, flow: ResolvedFlow) -> Trigger:
         """A test says when a batch is due, whatever interval the flow declares."""
         return AT_ONCE
+
+    def counts_lateness(self, flow: ResolvedFlow) -> LatenessCounting:
+        """A test sees which rows are late, and not how late those are that are kept."""
+        return LatenessCounting.NEVER
 
     @classmethod
     def of(cls, services: FlowServices) -> _Services:

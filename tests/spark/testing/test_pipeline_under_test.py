@@ -259,6 +259,7 @@ def test_splits_and_a_crash_change_nothing(written: Written) -> None:
             testing.assert_table(shop, "counts", [{"start": 0, "count": 6}, {"start": 5, "count": 6}])
             testing.assert_table(shop, "distinct", {row["at"]: row for row in _SEEN}.values())
             assert shop.late_rows("distinct") == []
+            assert all(batch.lateness is None for batch in shop._events.all_batches()), "which takes time"
             if number == 0:
                 shop.advance_watermark("counts", to="2026-01-01T10:15:00Z")
                 windows = [(0, 6), (5, 6), (10, 2)]
