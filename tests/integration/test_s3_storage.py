@@ -19,9 +19,9 @@ from penstock.storage.s3 import use_s3_settings
 @pytest.fixture(scope="module")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     with S3Server(tmp_path_factory.mktemp("s3")) as server:
-        use_s3_settings(server.settings())
+        use_s3_settings(server.settings)
         yield server
-    use_s3_settings({})
+    use_s3_settings(dict)
 
 
 def test_files_are_listed_found_read_moved_and_deleted(s3: S3Server) -> None:
@@ -54,8 +54,8 @@ def test_a_refused_key_is_told(s3: S3Server) -> None:
     storage = Storage(s3.bucket("refused"))
     with s3.checking_credentials(), pytest.raises(ConfigError) as caught:
         storage.list("in")
-    assert caught.value.condition == "STORAGE_NOT_READABLE"
-    assert "INVALID_ACCESS_KEY_ID" in str(caught.value.facts["reason"])
+    assert caught.value.condition == "OBJECT_STORE_ACCESS_DENIED"
+    assert "INVALID_ACCESS_KEY_ID" in str(caught.value.facts["detail"])
 
 
 @pytest.mark.parametrize("mode", list(CleanMode))

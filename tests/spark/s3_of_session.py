@@ -18,13 +18,13 @@ def s3_of_session(spark: SparkSession, folder: Path) -> Iterator[S3Server]:
     """Runs an S3 inside the block, and has the session and Penstock's own reads use it."""
     with S3Server(folder) as server:
         settings = server.settings(**{"attempts.maximum": "1", "retry.limit": "1"})
-        use_s3_settings(settings)
+        use_s3_settings(lambda: settings)
         hadoop = spark._jsc.hadoopConfiguration()
         for key, value in settings.items():
             hadoop.set(key.removeprefix("spark.hadoop."), value)
         yield server
         for key in settings:
             hadoop.unset(key.removeprefix("spark.hadoop."))
-        use_s3_settings({})
+        use_s3_settings(dict)
         # Else a client of a server that is gone would serve a later one.
         jvm(spark).org.apache.hadoop.fs.FileSystem.closeAll()

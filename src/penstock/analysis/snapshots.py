@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StringType, TimestampType
 
@@ -16,6 +15,7 @@ from penstock.spark.changes.resolve import END_AT, START_AT
 from penstock.spark.changes.snapshots import version_type
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.read_hooks import handling_reads
+from penstock.storage.delta_table import is_delta_table
 
 
 def first_snapshot(
@@ -53,7 +53,7 @@ def _ask(following: NextSnapshot, evaluation: Evaluation) -> Any:
 
 
 def _stored(flow: SnapshotChangeFlow, evaluation: Evaluation, path: str) -> tuple[DataFrame, DataType]:
-    if not DeltaTable.is_deltatable(path):
+    if not is_delta_table(path):
         raise DefinitionError("SNAPSHOT_NOT_FOUND", flow=flow.name, target=flow.target)
     with handling_reads(None):
         table = evaluation.spark.read.format("delta").load(path)

@@ -24,16 +24,22 @@ def open_project(
 ) -> PipelineConfig:
     """Reads the pipeline file of `directory`; with `scripts` that may be a script's file as well.
 
+    From then on this process reaches object stores with its settings.
+
     Raises:
         ConfigError: the folder, the file or one of its entries is wrong.
     """
     from penstock.config import load_project, load_script
+    from penstock.storage.s3 import use_s3_settings
 
     if scripts and directory.suffix == ".py":
-        return load_script(directory, environment=environment, pipeline=pipeline, storage=storage)
-    return load_project(
-        directory, environment=environment, pipeline=pipeline, storage=storage, overrides=settings(set_)
-    )
+        config = load_script(directory, environment=environment, pipeline=pipeline, storage=storage)
+    else:
+        config = load_project(
+            directory, environment=environment, pipeline=pipeline, storage=storage, overrides=settings(set_)
+        )
+    use_s3_settings(config.resolve_spark_conf)
+    return config
 
 
 def enter(config: PipelineConfig, *, short_lived: bool = True, writes: bool = False, data: Path | None = None) -> None:

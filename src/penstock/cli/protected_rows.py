@@ -32,7 +32,7 @@ def read_as_reader(
         DefinitionError: there is no such version or column.
         StateError: TABLE_PROTECTION_FAILED.
     """
-    from penstock.observe.tables import TableRows
+    from penstock.observe.tables import TableRows, tables_elsewhere
 
     statement = [f"SELECT * FROM {quoted(table.schema)}.{quoted(table.name)}"]  # noqa: S608 - names are quoted
     if version is not None:
@@ -47,5 +47,5 @@ def read_as_reader(
 
     progress_lines()("Starting Spark, which applies the row filter and the masks of the table …")
     with only_results_on_stdout():
-        columns, rows = run_sql(config, " ".join(statement))
+        columns, rows = run_sql(config, " ".join(statement), elsewhere=lambda: tables_elsewhere(config.storage))
     return TableRows(tuple(columns), tuple(rows[:limit]), version, truncated=len(rows) > limit)

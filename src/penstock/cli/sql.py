@@ -33,6 +33,7 @@ def sql(
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     enter(config)
     from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
+    from penstock.observe.tables import tables_elsewhere
     from penstock.runtime.query import run_sql
 
     files = FileState(config)
@@ -43,6 +44,7 @@ def sql(
             statement,
             views={CLOUD_FILES_STATE: files.view()},
             functions={CLOUD_FILES_STATE: files.function()},
+            elsewhere=lambda: tables_elsewhere(config.storage),
         )
     print_rows(columns, rows, as_json=as_json)
     if not as_json:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from penstock.dashboard.access import TOKEN_VARIABLE
+from penstock.errors import PenstockError
+from penstock.storage.s3 import s3_settings
 
 _SECONDS: Final = 30
 _AT_ONCE: Final = 2
@@ -35,19 +37,24 @@ class StoredTables:
             known = self._answers.get(question)
             if known is not None and time.monotonic() - known[0] < _FRESH_SECONDS:
                 return known[1]
-            answer = _ask(question)
+            answer = _ask({**json.loads(question), "s3": _s3_settings()})
             while len(self._answers) >= _KEPT:
                 self._answers.pop(next(iter(self._answers)), None)
             self._answers[question] = time.monotonic(), answer
             return answer
 
 
-def _ask(question: str) -> Mapping[str, Any]:
+def _ask(question: Mapping[str, Any]) -> Mapping[str, Any]:
     # -P: a folder that happens to hold a `penstock.py` is not what runs
     command = [sys.executable, "-P", "-m", "penstock.dashboard.table_reader"]
     try:
         done = subprocess.run(
-            command, input=question.encode(), capture_output=True, timeout=_SECONDS, check=True, env=_environment()
+            command,
+            input=json.dumps(question).encode(),
+            capture_output=True,
+            timeout=_SECONDS,
+            check=True,
+            env=_environment(),
         )
         answer: Mapping[str, Any] = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
@@ -57,6 +64,14 @@ def _ask(question: str) -> Mapping[str, Any]:
     except (OSError, subprocess.CalledProcessError, ValueError):
         return _failed("The table could not be read.", "penstock show tells more.")
     return {**_NOTHING, **answer}
+
+
+def _s3_settings() -> Mapping[str, str]:
+    """None where a secret is missing: it is missed only by a table in an object store, whose reader says so."""
+    try:
+        return s3_settings()
+    except PenstockError:
+        return {}
 
 
 def _environment() -> dict[str, str]:

@@ -1,7 +1,8 @@
 """`python -m penstock.dashboard.table_reader`: one question as JSON on stdin, one answer as JSON on stdout.
 
-Questions are `{"kind": "table" | "quarantine" | "late" | "checks", "storage", "name", "path", "version"}`. An error of
-the catalogue is an answer: `{"error": {condition, message, fix, …}}`. Only reads.
+Questions are `{"kind": "table" | "quarantine" | "late" | "checks", "storage", "name", "path", "version", "s3"}`; `s3`
+are the settings of S3A, keys and all, which are nobody's to see in a list of processes. An error of the catalogue is an
+answer: `{"error": {condition, message, fix, …}}`. Only reads.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Any, Final
 from penstock.errors import PenstockError, StateError, first_line
 from penstock.graph.identifier import Identifier
 from penstock.observe.tables import StoredTable, TableRows, read_table
-from penstock.storage import Storage, StorageLayout
+from penstock.storage import StorageLayout
+from penstock.storage.delta_table import has_delta_log, open_delta_table
+from penstock.storage.s3 import use_s3_settings
 
 _ROWS: Final = 50
 _VERSIONS: Final = 30
@@ -30,6 +33,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
         "late": _late,
         "checks": _checks,
     }
+    use_s3_settings(lambda: question.get("s3") or {})
     try:
         return readers[question["kind"]](question)
     except PenstockError as error:
@@ -48,7 +52,7 @@ def _quarantine(question: Mapping[str, Any]) -> dict[str, Any]:
 
     place = _place(question, must_exist=False)
     table = StoredTable(quarantine_of(place.identifier), quarantine_path(place.uri))
-    if not Storage(table.uri).exists(f"{table.uri}/_delta_log"):
+    if not has_delta_log(table.uri):
         return {"none": True}
     found = summarize(table)
     return {**_rows(newest_rows(table, limit=_ROWS)), "total": found.rows, "by_rule": list(found.by_rule)}
@@ -60,7 +64,7 @@ def _late(question: Mapping[str, Any]) -> dict[str, Any]:
 
     place = _place(question, must_exist=False)
     table = StoredTable(late_rows_of(place.identifier), late_rows_path(place.uri))
-    if not Storage(table.uri).exists(f"{table.uri}/_delta_log"):
+    if not has_delta_log(table.uri):
         return {"none": True}
     found = summarize_late_rows(table)
     return {**_rows(newest_late_rows(table, limit=_ROWS)), "total": found.rows, "most_seconds": found.most_seconds}
@@ -88,11 +92,10 @@ def _place(question: Mapping[str, Any], *, must_exist: bool = True) -> StoredTab
     """The table's folder in the storage, else where its definition puts it; a copied storage names the old place."""
     schema, _, name = str(question["name"]).partition(".")
     identifier = Identifier(schema, name)
-    storage, layout = Storage(str(question["storage"])), StorageLayout(str(question["storage"]))
-    own = layout.table(identifier)
+    own = StorageLayout(str(question["storage"])).table(identifier)
     told = question.get("path")
-    uri = own if not told or storage.exists(f"{own}/_delta_log") else str(told)
-    if must_exist and not storage.exists(f"{uri}/_delta_log"):
+    uri = own if not told or has_delta_log(own) else str(told)
+    if must_exist and not has_delta_log(uri):
         raise StateError(
             "TABLE_NOT_READABLE", dataset=str(identifier), name=str(identifier), reason="it has no rows yet"
         )
@@ -109,11 +112,10 @@ def _rows(found: TableRows) -> dict[str, Any]:
 
 
 def _versions(table: StoredTable) -> list[dict[str, Any]]:
-    from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     try:
-        commits = list(DeltaTable(table.uri).history(_VERSIONS))
+        commits = list(open_delta_table(table.uri).history(_VERSIONS))
     except (DeltaError, OSError, ValueError) as error:
         name = str(table.identifier)
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error

@@ -9,6 +9,7 @@ from penstock.errors import ConfigError, StateError, first_line
 from penstock.events.types import Event
 from penstock.graph.quarantine import RULES, TIME, quarantine_of, quarantine_path
 from penstock.observe.tables import StoredTable, TableRows, find_beside, read_table
+from penstock.storage.delta_table import open_delta_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,11 @@ def summarize(quarantine: StoredTable) -> QuarantineSummary:
         StateError: TABLE_NOT_READABLE.
     """
     import pyarrow as pa
-    from deltalake import DeltaTable, QueryBuilder
+    from deltalake import QueryBuilder
     from deltalake.exceptions import DeltaError
 
     try:
-        query = QueryBuilder().register("rows", DeltaTable(quarantine.uri))
+        query = QueryBuilder().register("rows", open_delta_table(quarantine.uri))
         rules = pa.table(query.execute(f"SELECT {RULES} AS rules FROM rows").read_all()).column("rules")  # noqa: S608 - a constant
     except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
         name = str(quarantine.identifier)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from penstock.errors import ConfigError, StateError, did_you_mean, first_line
+from penstock.events.reader import read_events
 from penstock.events.types import Event, EventType
 from penstock.graph.identifier import Identifier, split_name
+from penstock.graph.late_rows import late_rows_of, late_rows_path
 from penstock.graph.protection import stored_protection
+from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.storage import Storage, StorageLayout
+from penstock.storage.delta_table import has_delta_log, open_delta_table
 from penstock.storage.layout import decode_part
 
 _STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
@@ -40,18 +45,21 @@ class TableRows:
 def list_tables(storage_uri: str, events: Iterable[Event] = ()) -> tuple[StoredTable, ...]:
     """Returns the tables of a storage by name: those in its folders, and those that `events` place elsewhere.
 
+    There are the quarantines and the late rows of both.
+
     A table that a pipeline no longer declares is still a table.
     """
     found: dict[Identifier, StoredTable] = {}
     storage = Storage(storage_uri)
     layout = StorageLayout(storage_uri)
+    is_there = cache(has_delta_log)  # each update tells of the same places, and an object store takes its time
     tables = f"{layout.uri}/tables"
     for schema in storage.list(tables):
         if not schema.is_directory:
             continue
         for table in storage.list(f"{tables}/{schema.name}"):
             identifier = Identifier(decode_part(schema.name), decode_part(table.name))
-            if table.is_directory and storage.exists(f"{layout.table(identifier)}/_delta_log"):
+            if table.is_directory and is_there(layout.table(identifier)):
                 found[identifier] = StoredTable(identifier, layout.table(identifier))
     for event in events:
         definition = event.details.get("dataset_definition") or {}
@@ -63,10 +71,28 @@ def list_tables(storage_uri: str, events: Iterable[Event] = ()) -> tuple[StoredT
         uri = str(definition.get("path") or own)
         if identifier in found and uri.endswith(own.removeprefix(layout.uri)):
             uri = own  # the log of a storage that was moved or copied names the place from before
-        if identifier in found or storage.exists(f"{uri}/_delta_log"):
+        if identifier in found or is_there(uri):
             found.pop(identifier, None)  # the declared spelling replaces the folder's
             found[identifier] = StoredTable(identifier, uri)
+    for stored in tuple(found.values()):
+        if stored.uri != layout.table(stored.identifier):  # else what stands beside it has a folder of its own above
+            for beside in _beside(stored):
+                if beside.identifier not in found and is_there(beside.uri):
+                    found[beside.identifier] = beside
     return tuple(sorted(found.values(), key=lambda table: table.identifier))
+
+
+def _beside(table: StoredTable) -> Iterator[StoredTable]:
+    yield StoredTable(quarantine_of(table.identifier), quarantine_path(table.uri))
+    yield StoredTable(late_rows_of(table.identifier), late_rows_path(table.uri))
+
+
+def tables_elsewhere(storage_uri: str) -> dict[Identifier, str]:
+    """Returns where the tables are that have a `path` elsewhere than in the storage, and what stands beside them."""
+    definitions = read_events(storage_uri, types=[EventType.DATASET_DEFINITION])
+    layout = StorageLayout(storage_uri)
+    tables = list_tables(storage_uri, definitions)
+    return {table.identifier: table.uri for table in tables if table.uri != layout.table(table.identifier)}
 
 
 def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iterable[Event] = ()) -> StoredTable:
@@ -115,11 +141,10 @@ def find_beside(
     """
     wanted = Identifier.parse(table, default_schema=default_schema)
     found: dict[Identifier, StoredTable] = {}
-    storage = Storage(storage_uri)
     for stored in list_tables(storage_uri, events):
         found[stored.identifier] = stored
         beside = StoredTable(name_of(stored.identifier), path_of(stored.uri))
-        if storage.exists(f"{beside.uri}/_delta_log"):
+        if has_delta_log(beside.uri):
             found.setdefault(beside.identifier, beside)
     if name_of(wanted) in found:
         return found[name_of(wanted)]
@@ -155,12 +180,12 @@ def read_table(
         StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE, TABLE_IS_PROTECTED by a row filter or masks.
     """
     import pyarrow as pa
-    from deltalake import DeltaTable, QueryBuilder
+    from deltalake import QueryBuilder
     from deltalake.exceptions import DeltaError
 
     name = str(table.identifier)
     try:
-        delta = DeltaTable(table.uri)
+        delta = open_delta_table(table.uri)
     except (DeltaError, OSError) as error:
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
     _check_open(table, delta.metadata().configuration)

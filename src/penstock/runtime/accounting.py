@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from penstock.config import TriggerKind
@@ -23,6 +22,7 @@ from penstock.spark.progress import CountedRows, counted_rows, deduplicated_rows
 from penstock.spark.row_keeping import RowKeeping, row_keeping
 from penstock.spark.writes import StreamWriter
 from penstock.storage.delta_commits import Commit, CommitOutOfReach, DeltaCommits
+from penstock.storage.delta_table import open_delta_table
 
 _BATCH_QUERY = "Spark does not tell how many rows a batch query reads"
 _NOTHING_TOLD = "Spark told no counts of the query"
@@ -226,7 +226,7 @@ def _with_deletion_vectors(progress: Mapping[str, Any]) -> str | None:
     for source in progress.get("sources") or []:
         path = delta_path(str(source.get("description")), "DeltaSource")
         try:
-            if path is not None and "deletionVectors" in (DeltaTable(path).protocol().writer_features or ()):
+            if path is not None and "deletionVectors" in (open_delta_table(path).protocol().writer_features or ()):
                 return path
         except _UNREADABLE:
             return path

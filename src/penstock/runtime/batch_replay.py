@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
@@ -40,6 +39,7 @@ from penstock.spark.translate import translate_failure
 from penstock.spark.writes import start_batch_in_flight
 from penstock.storage import Storage
 from penstock.storage.checkpoint import copy_before, state_partitions
+from penstock.storage.delta_table import open_delta_table
 from penstock.storage.scratch import scratch_folder
 
 
@@ -96,7 +96,7 @@ def replay_batch(
         progress(f"Running batch {batch.number} again")
         replay.run()
         progress("Comparing the rows")
-        hides = stored_protection(DeltaTable(batch.path).metadata().configuration) is not None
+        hides = stored_protection(open_delta_table(batch.path).metadata().configuration) is not None
         difference = replay.compare(0 if hides else limit)
     return ReplayedBatch(difference, f"{folder}/table" if keep else None, hides)
 

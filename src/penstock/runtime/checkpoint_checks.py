@@ -27,18 +27,20 @@ from penstock.runtime.unknown_queries import has_unknown_query
 from penstock.storage import StorageLayout
 from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, check_newest
 from penstock.storage.delta_log import log_damage
+from penstock.storage.delta_table import is_delta_table, open_delta_table
 
 _RECENT_BATCHES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """A streaming flow, the checkpoint with which it goes on, and its table, None for a sink."""
+    """A streaming flow, the checkpoint with which it goes on, and its table at `path`; None and no path for a sink."""
 
     flow: ResolvedFlow
     folder: CheckpointFolder
     generation: int
     table: DeltaTable | None
+    path: str
 
     @property
     def query_id(self) -> str | None:
@@ -56,13 +58,14 @@ class _Stream:
 class CheckpointChecks:
     """Judges the checkpoints of a pipeline's streaming flows.
 
-    `tables` are those that exist, `highest` the newest generation of checkpoints of each target.
+    `tables` are those that exist, `paths` where they are, `highest` the newest generation of checkpoints of a target.
     """
 
     pipeline: str
     graph: ResolvedGraph
     layout: StorageLayout
     tables: Mapping[Identifier, DeltaTable]
+    paths: Mapping[Identifier, str]
     highest: Mapping[Identifier, int]
     _owners: dict[str, str] = field(default_factory=dict, init=False)
 
@@ -92,7 +95,8 @@ class CheckpointChecks:
             if table is not None:
                 generation = int(table.metadata().configuration.get(GENERATION, "0"))
             place = self.layout.checkpoint(target, flow.flow.name, max(generation, 0))
-            yield _Stream(flow, CheckpointFolder.open_without_state(place), max(generation, 0), table)
+            folder = CheckpointFolder.open_without_state(place)
+            yield _Stream(flow, folder, max(generation, 0), table, self.paths.get(target, ""))
 
     def _lost(self, stream: _Stream) -> Iterator[StateError]:
         """A flow that has written would read everything again.
@@ -105,12 +109,12 @@ class CheckpointChecks:
         record = self._record(self._all_records, stream)
         lost, told = record.ran, any(each.ran for each in self._all_records if each.dataset == target)
         if table is not None and not (told or record.began_anew):
-            lost = has_unknown_query(self.layout, target, table.table_uri, table.version())
+            lost = has_unknown_query(self.layout, target, stream.path, table.version())
         if lost:
             yield stream.refusal("CHECKPOINT_LOST", path=stream.folder.uri)
 
     def _newest(self, stream: _Stream) -> CheckpointCheck:
-        newest_batch = None if stream.table is None else partial(self._newest_batch, stream, stream.table)
+        newest_batch = None if stream.table is None else partial(self._newest_batch, stream)
         found = check_newest(stream.folder, newest_batch=newest_batch)
         refusals = tuple(stream.refusal(each.condition, **each.facts) for each in found.findings)
         return CheckpointCheck(refusals, () if refusals else tuple(found.repairs))
@@ -161,19 +165,19 @@ class CheckpointChecks:
             record = self._record(self._all_records, stream)
         return any(record.written.get(batch, 0) > 0 for batch in batches)
 
-    def _newest_batch(self, stream: _Stream, table: DeltaTable) -> int | None:
+    def _newest_batch(self, stream: _Stream) -> int | None:
         """The newest batch of the query in its table, in the change log, or in the quarantine, each with its own id."""
         query_id, target = stream.query_id, stream.flow.flow.target
         aside = quarantine_of(target)
         noted = {
-            table.table_uri: query_id,
+            stream.path: query_id,
             self.layout.change_log(target, stream.generation): query_id,
-            quarantine_path(table.table_uri): f"{query_id}/{aside}",
+            quarantine_path(stream.path): f"{query_id}/{aside}",
         }
         batches = [
-            DeltaTable(path).transaction_version(app_id)
+            open_delta_table(path).transaction_version(app_id)
             for path, app_id in noted.items()
-            if app_id is not None and DeltaTable.is_deltatable(path)
+            if app_id is not None and is_delta_table(path)
         ]
         return max((batch for batch in batches if batch is not None), default=None)
 
@@ -191,7 +195,7 @@ class CheckpointChecks:
 
 def _damaged(stream: _Stream) -> Iterator[StateError]:
     """A table that lacks the rows of an older commit: its newest batch says nothing of them."""
-    damage = None if stream.table is None else log_damage(stream.table)
+    damage = None if stream.table is None else log_damage(stream.table, stream.path)
     # The files alone are `verify`'s to tell: a run must not be wrong about it.
     if damage is not None and damage.changed:
         yield stream.refusal("TABLE_LOG_DAMAGED", reason=damage.reason)

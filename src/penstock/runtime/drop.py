@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from deltalake import DeltaTable
-
 from penstock.config import PipelineConfig
 from penstock.errors import StateError
 from penstock.events import EventLog, EventType, builders, new_update_id
@@ -18,6 +16,7 @@ from penstock.plan.quarantine_stages import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
 from penstock.runtime.workspace import Workspace, load_files
 from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock
+from penstock.storage.delta_table import is_delta_table, open_delta_table
 
 
 def drop_dataset(
@@ -41,8 +40,9 @@ def drop_dataset(
         if uri is not None:
             folders = [*_beside(uri), uri, *folders]
         for folder in folders:
-            storage.delete(f"{folder}/_delta_log")
-            storage.delete(folder)
+            place = Storage(folder)  # which may be in another store than the pipeline's
+            place.delete("_delta_log")
+            place.delete("")
         with EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log:
             action = builders.user_action("DROP", arguments={"dataset": str(identifier), "at": str(datetime.now(UTC))})
             log.append(EventType.USER_ACTION, *action, dataset=str(identifier))
@@ -68,5 +68,5 @@ def _names(declared: Iterable[Identifier], with_quarantine: Iterable[Dataset]) -
 def _beside(uri: str) -> list[str]:
     """The quarantine and the late rows of the table at `uri`; a table that only has such a name is another dataset."""
     kinds = {quarantine_path(uri): QUARANTINE, late_rows_path(uri): LATE_ROWS}
-    tables = [path for path in kinds if DeltaTable.is_deltatable(path)]
-    return [path for path in tables if DeltaTable(path).metadata().configuration.get(DATASET_TYPE) == kinds[path]]
+    tables = [path for path in kinds if is_delta_table(path)]
+    return [path for path in tables if open_delta_table(path).metadata().configuration.get(DATASET_TYPE) == kinds[path]]

@@ -22,6 +22,7 @@ from penstock.events.codec import columns_of, json_text
 from penstock.events.flow_facts import details_of
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout
+from penstock.storage.delta_table import is_delta_table, open_delta_table
 
 _ORIGIN: Final[pa.DataType] = pa.struct(
     [
@@ -149,7 +150,7 @@ class EventTable:
 
     def _open(self, *, may_create: bool) -> DeltaTable | None:
         path = StorageLayout(self._storage).table(self._table)
-        if not DeltaTable.is_deltatable(path):
+        if not is_delta_table(path):
             if not may_create:
                 return None
             return DeltaTable.create(
@@ -159,7 +160,7 @@ class EventTable:
                 configuration={PUBLISHED: self._pipeline},
                 raise_if_key_not_exists=False,
             )
-        table = DeltaTable(path)
+        table = open_delta_table(path)
         if table.metadata().configuration.get(PUBLISHED) != self._pipeline:
             reason = "there is another table of that name"
             raise ExternalError("EVENT_LOG_NOT_PUBLISHED", table=str(self._table), reason=reason)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from delta.tables import DeltaTable
-from deltalake import DeltaTable as StoredTable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -38,6 +37,7 @@ from penstock.spark.read_hooks import handling_reads
 from penstock.spark.translate import reason_of, translate_failure
 from penstock.storage import LockOwner, StorageLock
 from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.delta_table import is_delta_table, open_delta_table
 
 _LIMITS: Final = frozenset({"maxfilespertrigger", "maxbytespertrigger"})
 """Options of a streaming read that say how much a batch reads, and not what is read in all."""
@@ -100,13 +100,13 @@ class _Reprocessing:
             hint = "The pipeline declares no such streaming table."
             raise ConfigError("LATE_ROWS_NOT_FOUND", name=name, hint=hint)
         path = workspace.paths(graph)[name]
-        if not all(map(StoredTable.is_deltatable, (path, late_rows_path(path)))):
+        if not all(map(is_delta_table, (path, late_rows_path(path)))):
             raise ConfigError("LATE_ROWS_NOT_FOUND", name=name, hint="No row of it was late.")
         [flow, *others] = graph.flows_to(name)
         if others:
             raise _refusal(name, "several flows fill it")
         _check_flow(graph, table, flow)
-        own = table_state(StoredTable(path), path)
+        own = table_state(open_delta_table(path), path)
         _check_tables(name, own, late_rows_path(path))
         return cls(workspace, graph, table, flow, path, own.generation)
 
@@ -198,7 +198,7 @@ def _check_tables(name: Identifier, own: TableState, late_path: str) -> None:
     Raises:
         ConfigError: LATE_ROWS_NOT_FOUND, LATE_ROWS_NOT_REPROCESSABLE.
     """
-    late = table_state(StoredTable(late_path), late_path)
+    late = table_state(open_delta_table(late_path), late_path)
     if late.dataset_type != names.LATE_ROWS:
         raise ConfigError("LATE_ROWS_NOT_FOUND", name=name, hint=f"{late_path} is another table.")
     if late.generation != own.generation:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from deltalake import DeltaTable
 from py4j.protocol import Py4JNetworkError
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
@@ -36,6 +35,7 @@ from penstock.spark.translate import translate_failure
 from penstock.spark.writes import start_batch_in_flight
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, copy_reads_of
+from penstock.storage.delta_table import is_delta_table, open_delta_table
 from penstock.storage.scratch import scratch_folder
 
 _ATTEMPTS: Final = 3
@@ -165,13 +165,13 @@ class KeptLateRows:
         table = names.late_rows_of(self._stage.dataset)
         graph = self._services.graph
         taken = table in graph.tables or table in graph.views
-        if not taken and DeltaTable.is_deltatable(path):
-            taken = DeltaTable(path).metadata().configuration.get(DATASET_TYPE) != names.LATE_ROWS
+        if not taken and is_delta_table(path):
+            taken = open_delta_table(path).metadata().configuration.get(DATASET_TYPE) != names.LATE_ROWS
         if taken:
             raise LateRowsUnknown(f"{table} is another table")
 
     def _create(self, path: str, rows: StructType) -> None:
-        if DeltaTable.is_deltatable(path):
+        if is_delta_table(path):
             return
         assert isinstance(self._stage, RunStreamingFlow)
         owner = self._services.graph.tables[self._stage.dataset]

@@ -26,6 +26,7 @@ from penstock.spark.maintenance import SMALL_FILE, MaintenanceSession
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint import former_checkpoints, pending_versions
 from penstock.storage.delta_commits import commit_time, read_commit
+from penstock.storage.delta_table import open_delta_table
 from penstock.storage.maintenance_records import read_maintenance, write_maintenance
 
 _FEW: Final = 20  # so many small files to spare are not worth a job
@@ -81,8 +82,8 @@ class Maintenance:
                 return
             error = maintenance_failed(stage.dataset, failure)
         try:
-            after = DeltaTable(stage.path).version()
-        except (DeltaError, OSError):
+            after = open_delta_table(stage.path).version()
+        except (DeltaError, OSError, PenstockError):
             after = stage.version
         record = next_record(record, before=stage.version, after=after, now=time.time())
         write_maintenance(self.layout, {**records, record_name(stage.dataset): record})
@@ -105,7 +106,7 @@ class Maintenance:
         if not self.may_rewrite(stage.dataset) or not (stage.optimize or thorough):
             return done
         arranged = bool(stage.z_order) or stage.clustered
-        if not (changed if arranged else thorough or spare_files(DeltaTable(stage.path)) >= _FEW):
+        if not (changed if arranged else thorough or spare_files(open_delta_table(stage.path)) >= _FEW):
             return done
         result = session.optimize(stage.path, stage.z_order)
         return replace(
@@ -136,7 +137,7 @@ class Maintenance:
         `pending` are the `pending_versions`. None when a flow lags behind so far that the log does not tell any more.
         """
         retention = max(stage.retention, self.least_retention)
-        table = DeltaTable(stage.path)
+        table = open_delta_table(stage.path)
         version = pending.get(str(table.metadata().id))
         if version is None or version > table.version():
             return retention

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from pyspark.errors import PySparkException
@@ -73,10 +74,12 @@ def run_sql(
     spark: SparkSession | None = None,
     views: Mapping[str, View] | None = None,
     functions: Mapping[str, Function] | None = None,
+    elsewhere: Callable[[], Mapping[Identifier, str]] = dict,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Runs one query and returns its column names and all of its rows.
 
-    Names resolve against the tables of the storage, then against Spark's catalog; `event_log` is the
+    Names resolve against the tables of the storage and those that lie `elsewhere`, by `path` of their
+    declaration, then against Spark's catalog; `event_log` is the
     pipeline's event log, and so is the function of that name, whose argument says on Databricks which
     one. Each of `views` that the statement names is made first; it may call `functions`. A table with a
     row filter or masks is read through its enforcing view.
@@ -92,7 +95,7 @@ def run_sql(
     events.createOrReplaceTempView(_EVENT_LOG)
     reads = Evaluation(
         workspace.spark,
-        ReaderCatalog(workspace.layout, config.schema, lambda: workspace.define_functions(say)),
+        ReaderCatalog(workspace.layout, config.schema, lambda: workspace.define_functions(say), cache(elsewhere)),
         workspace.settings(persist=False),
         lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
         dataset=None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from deltalake import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
@@ -18,11 +17,12 @@ from penstock.spark.protection import protect
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.translate import reason_of
 from penstock.storage import StorageLayout
+from penstock.storage.delta_table import open_delta_table
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderCatalog:
-    """Answers reads with the tables of the storage.
+    """Answers reads with the tables of the storage, and with those that lie `elsewhere`, asked for once.
 
     `define_functions` makes the functions known that filters and masks call; it is called before the
     first protected table is read.
@@ -31,16 +31,20 @@ class ReaderCatalog:
     layout: StorageLayout
     default_schema: str
     define_functions: Callable[[], None]
+    elsewhere: Callable[[], Mapping[Identifier, str]] = dict
 
     def find(self, name: str) -> Identifier | None:
         """Returns the protected table of that name; others are left to `stored`."""
         identifier = Identifier.parse(name, default_schema=self.default_schema)
-        path = stored_table(self.layout, identifier)
+        path = self._place(identifier)
         return identifier if path is not None and _protection(identifier, path) is not None else None
 
     def stored(self, name: str) -> str | None:
         """Returns the path of an open table."""
-        return stored_table(self.layout, Identifier.parse(name, default_schema=self.default_schema))
+        return self._place(Identifier.parse(name, default_schema=self.default_schema))
+
+    def _place(self, identifier: Identifier) -> str | None:
+        return self.elsewhere().get(identifier) or stored_table(self.layout, identifier)
 
     def open(
         self, identifier: Identifier, evaluation: Evaluation, *, streaming: bool, options: Mapping[str, str]
@@ -50,7 +54,8 @@ class ReaderCatalog:
         Raises:
             StateError: TABLE_PROTECTION_FAILED when it cannot be enforced.
         """
-        path = self.layout.table(identifier)
+        path = self._place(identifier)
+        assert path is not None, "find() says so"
         protection = _protection(identifier, path)
         assert protection is not None, "find() says so"
         self.define_functions()
@@ -67,6 +72,6 @@ class ReaderCatalog:
 
 def _protection(identifier: Identifier, path: str) -> Protection | None:
     try:
-        return stored_protection(DeltaTable(path).metadata().configuration)
+        return stored_protection(open_delta_table(path).metadata().configuration)
     except ValueError as error:
         raise StateError("TABLE_PROTECTION_FAILED", dataset=str(identifier), name=identifier, reason=error) from error

@@ -12,6 +12,7 @@ from deltalake.exceptions import DeltaError
 
 from penstock.plan.refresh import ABSENT
 from penstock.plan.state import RefreshRecord
+from penstock.storage.delta_table import is_delta_table, open_delta_table
 
 _KEY = "penstock.refresh"
 _LONGEST_LOOK_BACK = 50
@@ -67,9 +68,9 @@ def versions_of(inputs: Mapping[str, str]) -> dict[str, str]:
 
 
 def _version(path: str) -> str:
-    if not DeltaTable.is_deltatable(path):
+    if not is_delta_table(path):
         return ABSENT
-    table = DeltaTable(path)
+    table = open_delta_table(path)
     return f"{table.metadata().id}@{table.version()}"
 
 

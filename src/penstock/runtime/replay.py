@@ -26,6 +26,7 @@ from penstock.spark.replay_destination import AppendedRows, Destination
 from penstock.spark.replayed_events import ReplayedEvents
 from penstock.spark.translate import translate_failure
 from penstock.storage import LockOwner, StorageLock
+from penstock.storage.delta_table import is_delta_table, open_delta_table
 
 REPLAY_FLOW = "quarantine replay"
 """The name under which the event log counts replayed rows; no flow of a pipeline."""
@@ -69,7 +70,7 @@ def replay_quarantine(
         graph = workspace.resolve(progress, persist=False)
         table = _replayable(graph, Identifier.parse(name, default_schema=config.schema))
         path = workspace.paths(graph)[table.identifier]
-        if not all(map(DeltaTable.is_deltatable, (path, quarantine_path(path)))):
+        if not all(map(is_delta_table, (path, quarantine_path(path)))):
             raise ConfigError("QUARANTINE_NOT_FOUND", name=name, hint="Nothing has run since it was declared.")
         destinations = _destinations(workspace, graph, table, path)
         with EventLog.open(config.storage, pipeline_name=config.name, update_id=newest_update(config)) as log:
@@ -88,7 +89,7 @@ def replay_quarantine(
                 raise
             except Exception as error:
                 raise translate_failure(error, dataset=str(table.identifier), flow=REPLAY_FLOW) from error
-        aside = DeltaTable(quarantine_path(path))
+        aside = open_delta_table(quarantine_path(path))
         return ReplayOutcome(table.identifier, moved, aside.count(), tuple(_gone_flows(graph, table, aside)))
 
 
@@ -124,9 +125,9 @@ def _destinations(
         ConfigError: QUARANTINE_NOT_REPLAYABLE.
         StateError: CHANGE_CAPTURE_CHANGED.
     """
-    state = table_state(DeltaTable(path), path)
+    state = table_state(open_delta_table(path), path)
     aside = quarantine_path(path)
-    if table_state(DeltaTable(aside), aside).generation != state.generation:
+    if table_state(open_delta_table(aside), aside).generation != state.generation:
         reason = "a full refresh emptied the table, and did not come to its quarantine"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=table.identifier, reason=reason)
     check_changes(graph, table, state)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
 from penstock.errors import DataError
@@ -25,6 +24,7 @@ from penstock.spark.changes.snapshots import SnapshotWriter, version_type
 from penstock.spark.progress import refresh_progress
 from penstock.spark.translate import translate_failure
 from penstock.storage import Storage
+from penstock.storage.delta_table import open_delta_table
 
 
 class SnapshotFlow:
@@ -75,7 +75,7 @@ class SnapshotFlow:
 
     def _taken(self) -> int:
         """Returns the number of the newest snapshot that the table has; -1 for none."""
-        taken = DeltaTable(self._stage.path).transaction_version(self._app_id)
+        taken = open_delta_table(self._stage.path).transaction_version(self._app_id)
         return -1 if taken is None else taken
 
     def _next(self, following: NextSnapshot, latest: Any) -> tuple[DataFrame, Any] | None:

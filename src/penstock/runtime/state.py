@@ -9,7 +9,7 @@ from functools import cache
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from penstock.errors import StateError, first_line
+from penstock.errors import DefinitionError, PenstockError, StateError, first_line
 from penstock.events import read_events, tail_events
 from penstock.events.flow_records import FlowRecords
 from penstock.graph.elements import MaterializedView, StreamingTable
@@ -29,6 +29,7 @@ from penstock.runtime.stream_notes import is_started, known_definition
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint import numbers_in
+from penstock.storage.delta_table import is_delta_table, open_delta_table
 from penstock.storage.layout import decode_part
 
 
@@ -36,9 +37,19 @@ def table_paths(graph: ResolvedGraph, layout: StorageLayout, settings: Evaluatio
     """Returns where each table of the pipeline lies: its own `path`, else its place in the storage.
 
     Raises:
-        DefinitionError: PATH_NOT_MAPPED.
+        DefinitionError: DUPLICATE_TABLE_PATH, of paths that are spelt differently; as for `table_path`.
     """
-    return {identifier: table_path(table, layout, settings) for identifier, table in graph.tables.items()}
+    paths: dict[Identifier, str] = {}
+    owners: dict[str, Identifier] = {}
+    for identifier, table in graph.tables.items():
+        paths[identifier] = path = table_path(table, layout, settings)
+        first = owners.setdefault(path.rstrip("/"), identifier)
+        if first is not identifier:
+            name = str(identifier)
+            raise DefinitionError(
+                "DUPLICATE_TABLE_PATH", location=table.location, dataset=name, first=first, second=name, path=path
+            )
+    return paths
 
 
 def snapshot(
@@ -86,7 +97,7 @@ def snapshot(
         refreshed,
         versions_of(read),
         dict(_streams(graph, layout, tables, highest)),
-        dict(CheckpointChecks(pipeline, graph, layout, opened, highest).found()),
+        dict(CheckpointChecks(pipeline, graph, layout, opened, paths, highest).found()),
         _rows_read(layout),
         _state_size(layout),
     )
@@ -124,8 +135,13 @@ def _stored(graph: ResolvedGraph, paths: Mapping[Identifier, str]) -> Iterator[t
         if isinstance(graph.tables[identifier], StreamingTable) and late[0] not in graph.tables:
             aside.append(late)
         for name, place in [*aside, (identifier, path)]:
-            if DeltaTable.is_deltatable(place):
-                yield name, place, open_table(name, place)
+            try:
+                found = open_table(name, place) if is_delta_table(place) else None
+            except PenstockError as error:
+                error.dataset = error.dataset or str(name)
+                raise
+            if found is not None:
+                yield name, place, found
 
 
 def _streams(
@@ -155,10 +171,10 @@ def _undeclared(
         for folder in storage.list(f"{layout.uri}/tables/{schema.name}") if schema.is_directory else ():
             identifier = Identifier(decode_part(schema.name), decode_part(folder.name))
             path = layout.table(identifier)
-            if path in declared or identifier in paths or not DeltaTable.is_deltatable(path):
+            if path in declared or identifier in paths or not is_delta_table(path):
                 continue
             with suppress(DeltaError):  # what nobody writes any more keeps nobody from running
-                if DeltaTable(path).metadata().configuration.get(PIPELINE) == pipeline:
+                if open_delta_table(path).metadata().configuration.get(PIPELINE) == pipeline:
                     yield identifier
 
 
@@ -167,7 +183,7 @@ def is_private(path: str) -> bool:
 
     One with a row filter or masks is: other pipelines would store what they keep from readers.
     """
-    properties = DeltaTable(path).metadata().configuration
+    properties = open_delta_table(path).metadata().configuration
     return properties.get(PRIVATE) == "true" or bool(properties.get(ROW_FILTER) or properties.get(MASKS))
 
 
@@ -183,7 +199,7 @@ def open_table(identifier: Identifier, path: str) -> DeltaTable:
         StateError: TABLE_NOT_READABLE.
     """
     try:
-        return DeltaTable(path)
+        return open_delta_table(path)
     except (DeltaError, OSError, ValueError) as error:
         name = str(identifier)
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error

@@ -34,6 +34,7 @@ from penstock.spark.sources.whole_read import delta_options, read_whole
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction
 from penstock.spark.sql.statement import run_statement
 from penstock.storage import StorageLayout
+from penstock.storage.s3 import is_s3, s3a_uri, unsupported_for_table
 
 
 class DatasetCatalog(Protocol):
@@ -332,7 +333,7 @@ def table_path(table: Table, layout: StorageLayout, settings: EvaluationSettings
     """Returns where a table that the pipeline declares lies: its own `path`, else its place in the storage.
 
     Raises:
-        DefinitionError: PATH_NOT_MAPPED, TABLE_ON_OBJECT_STORE, at the table's place.
+        DefinitionError: PATH_NOT_MAPPED, TABLE_ON_OBJECT_STORE, TABLE_PATH_UNSUPPORTED, at the table's place.
     """
     if table.path is None:
         return layout.table(table.identifier)
@@ -341,7 +342,13 @@ def table_path(table: Table, layout: StorageLayout, settings: EvaluationSettings
     except DefinitionError as error:
         error.location, error.dataset = table.location, str(table.identifier)
         raise
-    if "://" in path and not path.startswith("file:"):
-        name = str(table.identifier)
+    name = str(table.identifier)
+    if is_s3(path):
+        path = s3a_uri(path)
+        if (reason := unsupported_for_table(path)) is not None:
+            raise DefinitionError(
+                "TABLE_PATH_UNSUPPORTED", location=table.location, dataset=name, name=name, path=path, reason=reason
+            )
+    elif "://" in path and not path.startswith("file:"):
         raise DefinitionError("TABLE_ON_OBJECT_STORE", location=table.location, dataset=name, name=name, path=path)
     return path

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 import pyarrow as pa
-from deltalake import DeltaTable as StoredTable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
@@ -21,6 +20,7 @@ from penstock.graph.sql_names import quoted
 from penstock.spark.expectations import broken_rules, is_judgement
 from penstock.spark.quick_append import append, can_append, few_rows
 from penstock.spark.row_origin import ORIGIN_TYPE, row_origin
+from penstock.storage.delta_table import open_delta_table
 
 
 def with_source(frame: DataFrame) -> DataFrame:
@@ -60,7 +60,7 @@ def append_few(rows: DataFrame, path: str, transaction: tuple[str, int], *, flow
     Returns False, with nothing written, where the rows are too many, too long, or the table is not plain. The batch's
     number is the version of the `transaction` (app id, version), under which a second call adds nothing.
     """
-    table = StoredTable(path)
+    table = open_delta_table(path)
     schema = quarantine.quarantine_schema([Schema(StructType(_data_fields(rows)).json())])
     if not can_append(table, StructType.fromJson(json.loads(schema.json))):
         return False

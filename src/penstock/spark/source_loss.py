@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from penstock.errors import PenstockError, StateError
@@ -31,6 +30,7 @@ from penstock.storage.checkpoint import (
     planned_files,
 )
 from penstock.storage.delta_commits import commit_version
+from penstock.storage.delta_table import open_delta_table
 
 KAFKA: Final = "KAFKA_DATA_LOSS"
 KINESIS: Final = DATA_LOSS
@@ -237,7 +237,7 @@ def holds_newest_batch(table: str, checkpoint: str) -> bool:
     """Whether the Delta table has the newest batch that a checkpoint has planned; False also when it cannot be read."""
     try:
         query_id = parse_query_id(Storage(checkpoint).read_bytes("metadata"))
-        written = DeltaTable(table).transaction_version(query_id)
+        written = open_delta_table(table).transaction_version(query_id)
     except (DamagedFile, DeltaError, OSError, PenstockError):
         return False
     newest = newest_batch(checkpoint)
@@ -246,6 +246,6 @@ def holds_newest_batch(table: str, checkpoint: str) -> bool:
 
 def _table_id(path: str) -> str | None:
     try:
-        return str(DeltaTable(path).metadata().id)
+        return str(open_delta_table(path).metadata().id)
     except (DeltaError, OSError, ValueError, PenstockError):
         return None

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deltalake import DeltaTable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
@@ -18,6 +17,7 @@ from penstock.spark.comparable import as_comparable
 from penstock.spark.expectations import REPEATS, is_judgement, meets
 from penstock.storage import Storage
 from penstock.storage.checkpoint.backup import COMPARED_WITH
+from penstock.storage.delta_table import open_delta_table
 
 _KEEPING_OUT = {OnViolation.DROP, OnViolation.QUARANTINE}
 _BROADCAST_ROWS = 200_000
@@ -42,7 +42,7 @@ class PinnedVersion:
         Raises:
             StateError: CHECKPOINT_FILE_DAMAGED; the table has the batch, and what it was compared with is lost.
         """
-        storage, table = Storage(self.checkpoints), DeltaTable(self.path)
+        storage, table = Storage(self.checkpoints), open_delta_table(self.path)
         if storage.exists(COMPARED_WITH):
             try:
                 pinned = json.loads(storage.read_text(COMPARED_WITH))

@@ -57,15 +57,15 @@ class _VersionChecksum:
         return self.names == (before.names - removed) | added
 
 
-def log_damage(table: DeltaTable) -> LogDamage | None:
-    """Returns what a table's log has lost; None when nothing is known to be wrong.
+def log_damage(table: DeltaTable, uri: str) -> LogDamage | None:
+    """Returns what the log of the table at `uri` has lost; None when nothing is known to be wrong.
 
     A commit whose file is empty, as after a power loss, that ends after one of its lines, or in whose place there is
     another one, reads like any other. Spark notes beside each commit which files the table has then (`N.crc`), and
     this compares them. A table that something else than Spark has written last, or of more than 10,000 files, is not
     judged.
     """
-    storage, version = Storage(table.table_uri), table.version()
+    storage, version = Storage(uri), table.version()
     noted = _noted(storage, version)
     if noted is None or noted.files > _MOST_FILES:
         return None

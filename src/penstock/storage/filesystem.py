@@ -15,7 +15,8 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
 
 from penstock.errors import ConfigError, ExternalError, PenstockError
-from penstock.storage.s3 import S3_SCHEMES, s3_filesystem
+from penstock.storage.object_store_errors import object_store_error
+from penstock.storage.s3 import S3_SCHEMES, is_s3, s3_filesystem
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -363,4 +364,6 @@ def _writing(uri: str, *, passing: type[OSError] | None = None) -> Iterator[None
 def _failure(condition: str, uri: str, error: OSError) -> PenstockError:
     if error.errno in _BROKEN:
         return ExternalError("STORAGE_FAILED", detail=f"{uri}: {error.strerror}")
+    if is_s3(uri) and (refused := object_store_error(uri, error)) is not None:
+        return refused
     return ConfigError(condition, path=uri, reason=error.strerror or error)

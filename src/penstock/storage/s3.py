@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
+
+from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -13,24 +17,55 @@ S3A_SETTING: Final = "spark.hadoop.fs.s3a."
 """How the settings of S3A begin among those of a session."""
 
 _ANONYMOUS: Final = "AnonymousAWSCredentialsProvider"
-_ARGUMENTS: Final = {
+_CREDENTIALS: Final = {
     "access_key": "access.key",
     "secret_key": "secret.key",
     "session_token": "session.token",
-    "region": "endpoint.region",
 }
-_settings: dict[str, str] = {}
+_ENCRYPTIONS: Final = {"": None, "AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:dsse"}
+"""What S3A calls an encryption by the store, and what S3 calls it."""
+
+_AWS_REGION: Final = re.compile(r"(?:^|\.)s3[.-](?:dualstack\.)?([a-z]{2,}(?:-[a-z]+)+-\d)\.amazonaws\.com")
+
+_NOT_IN_PATHS: Final = re.compile(r"[%?#]")
+_settings: Callable[[], Mapping[str, str]] = dict
 
 
-def use_s3_settings(spark_conf: Mapping[str, str]) -> None:
-    """Takes over what a session's settings say of S3A, secrets resolved; called when a session starts.
+def is_s3(uri: str) -> bool:
+    """Whether a URI is one of S3, `s3://` or `s3a://`."""
+    return uri.partition("://")[0].lower() in S3_SCHEMES and "://" in uri
 
-    Settings of an earlier session are forgotten.
+
+def s3a_uri(uri: str) -> str:
+    """Returns the one spelling of a place in S3: `s3a://`, and no slash at its end."""
+    return f"s3a://{uri.partition('://')[2].rstrip('/')}"
+
+
+def unsupported_for_table(uri: str) -> str | None:
+    """Returns why a Delta table cannot be at a place in S3, as "it …"; None where it can."""
+    if "/" not in uri.partition("://")[2]:
+        return "is a whole bucket, and beside the table lie its quarantine and its late rows"
+    if found := _NOT_IN_PATHS.search(uri):
+        return f"has a '{found[0]}', and is another place for delta-rs than for Spark"
+    return None
+
+
+def use_s3_settings(spark_conf: Callable[[], Mapping[str, str]]) -> None:
+    """Takes over where the settings of a session come from, secrets resolved; those of before are forgotten.
+
+    `spark_conf` is asked when a store is first reached: a command that reads none needs no secret.
     """
-    _settings.clear()
-    _settings.update(
-        {key.removeprefix(S3A_SETTING): value for key, value in spark_conf.items() if key.startswith(S3A_SETTING)}
-    )
+    global _settings  # noqa: PLW0603 - one set of settings a process, as Spark has
+    _settings = cache(lambda: {key: value for key, value in spark_conf().items() if key.startswith(S3A_SETTING)})
+
+
+def s3_settings() -> Mapping[str, str]:
+    """Returns the settings of S3A that are in use, as in `spark_conf`, for a process that reads for this one.
+
+    Raises:
+        ConfigError: SECRET_NOT_FOUND.
+    """
+    return _settings()
 
 
 def s3_arguments(bucket: str) -> dict[str, Any]:
@@ -38,21 +73,94 @@ def s3_arguments(bucket: str) -> dict[str, Any]:
 
     `fs.s3a.bucket.NAME.…` goes before `fs.s3a.…`, as in S3A.
     """
-
-    def setting(name: str) -> str:
-        return (_settings.get(f"bucket.{bucket}.{name}") or _settings.get(name) or "").strip()
-
-    arguments: dict[str, Any] = {name: value for name, key in _ARGUMENTS.items() if (value := setting(key))}
-    if endpoint := setting("endpoint"):
-        scheme, found, host = endpoint.rpartition("://")
-        plain = setting("connection.ssl.enabled").casefold() == "false"
-        arguments["scheme"] = scheme if found else "http" if plain else "https"
-        arguments["endpoint_override"] = host.rstrip("/")
+    settings = _BucketSettings(bucket)
+    arguments: dict[str, Any] = settings.credentials()
+    if region := settings.region():
+        arguments["region"] = region
+    if endpoint := settings.endpoint():
+        arguments["scheme"], _, arguments["endpoint_override"] = endpoint.partition("://")
         # S3A puts the bucket's name before the host's unless it is told not to; pyarrow the other way round.
-        arguments["force_virtual_addressing"] = setting("path.style.access").casefold() != "true"
-    if setting("aws.credentials.provider").rpartition(".")[2] == _ANONYMOUS:
+        arguments["force_virtual_addressing"] = not settings.path_style()
+    if settings.anonymous():
         arguments["anonymous"] = True
     return arguments
+
+
+def delta_options(uri: str) -> dict[str, str] | None:
+    """Returns the storage options with which delta-rs reaches a table; None for one that needs none.
+
+    A commit is a PUT that the store refuses where the name is taken, as `ConditionalLogStore` of Spark does it.
+
+    Raises:
+        ConfigError: OBJECT_STORE_ENCRYPTION_UNSUPPORTED, SECRET_NOT_FOUND.
+    """
+    if not is_s3(uri):
+        return None
+    bucket = uri.partition("://")[2].partition("/")[0]
+    settings = _BucketSettings(bucket)
+    options = {"AWS_CONDITIONAL_PUT": "etag", **settings.encryption(uri)}
+    credentials = settings.credentials()
+    for name, key in (("access_key", "ACCESS_KEY_ID"), ("secret_key", "SECRET_ACCESS_KEY")):
+        if name in credentials:
+            options[f"AWS_{key}"] = credentials[name]
+    if "session_token" in credentials:
+        options["AWS_SESSION_TOKEN"] = credentials["session_token"]
+    if region := settings.region():
+        options["AWS_REGION"] = region
+    if endpoint := settings.endpoint():
+        scheme, _, host = endpoint.partition("://")
+        virtual = not settings.path_style()
+        options["AWS_ENDPOINT_URL"] = f"{scheme}://{bucket}.{host}" if virtual else endpoint
+        options["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"] = str(virtual).lower()
+        options["AWS_ALLOW_HTTP"] = str(scheme == "http").lower()
+    if settings.anonymous():
+        options["AWS_SKIP_SIGNATURE"] = "true"
+    elif not credentials:
+        options["AWS_FORCE_CREDENTIAL_LOAD"] = "true"  # the SDK's whole chain, with profiles, at any endpoint
+    return options
+
+
+class _BucketSettings:
+    """What S3A's settings say of one bucket."""
+
+    def __init__(self, bucket: str) -> None:
+        self._bucket = bucket
+        self._settings = s3_settings()
+
+    def _get(self, name: str) -> str:
+        own, common = (f"{S3A_SETTING}{key}" for key in (f"bucket.{self._bucket}.{name}", name))
+        return (self._settings.get(own) or self._settings.get(common) or "").strip()
+
+    def credentials(self) -> dict[str, str]:
+        return {name: value for name, key in _CREDENTIALS.items() if (value := self._get(key))}
+
+    def region(self) -> str:
+        """As it is set; else the one in the name of an endpoint of AWS, as for S3A."""
+        told = _AWS_REGION.search(self._get("endpoint"))
+        return self._get("endpoint.region") or (told[1] if told else "")
+
+    def endpoint(self) -> str:
+        """A URL, empty for AWS's own."""
+        scheme, found, host = self._get("endpoint").rpartition("://")
+        plain = self._get("connection.ssl.enabled").casefold() == "false"
+        return f"{scheme if found else 'http' if plain else 'https'}://{host.rstrip('/')}" if host else ""
+
+    def path_style(self) -> bool:
+        return self._get("path.style.access").casefold() == "true"
+
+    def anonymous(self) -> bool:
+        return self._get("aws.credentials.provider").rpartition(".")[2] == _ANONYMOUS
+
+    def encryption(self, uri: str) -> dict[str, str]:
+        algorithm = self._get("encryption.algorithm") or self._get("server-side-encryption-algorithm")
+        if algorithm.upper() not in _ENCRYPTIONS:
+            raise ConfigError("OBJECT_STORE_ENCRYPTION_UNSUPPORTED", uri=uri, algorithm=algorithm)
+        kind = _ENCRYPTIONS[algorithm.upper()]
+        if kind is None:
+            return {}
+        key = self._get("encryption.key") or self._get("server-side-encryption.key")
+        of_key = {"AWS_SSE_KMS_KEY_ID": key} if key and kind != "AES256" else {}
+        return {"AWS_SERVER_SIDE_ENCRYPTION": kind, **of_key}
 
 
 def s3_filesystem(uri: str) -> AbstractFileSystem:

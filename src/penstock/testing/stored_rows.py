@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import QueryBuilder
 from pyspark.sql import SparkSession
 
 from penstock.storage import Storage
+from penstock.storage.delta_table import open_delta_table
 from penstock.testing.row_values import with_zones
 
 
@@ -23,7 +24,7 @@ def read_rows(path: str) -> list[dict[str, Any]]:
     """Returns the rows of a table, without Spark; none when it does not exist. Moments are in UTC."""
     if not Storage(path).exists("_delta_log"):
         return []
-    table = DeltaTable(path)
+    table = open_delta_table(path)
     if "deletionVectors" in (table.protocol().reader_features or ()):  # which the plain reader does not know
         stored = pa.table(QueryBuilder().register("rows", table).execute("SELECT * FROM rows").read_all())
     else:

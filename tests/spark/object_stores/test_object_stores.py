@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from tests.integration.s3_server import S3Server
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.errors import PipelineInvalid
+from penstock.errors import PenstockError
 from penstock.spark._jvm import java_session, jvm
 from penstock.spark.setup.own_classes import OBJECT_LOG_STORE
 
@@ -49,18 +49,33 @@ def test_what_is_wrong_is_named(project: PipelineProject, s3: S3Server) -> None:
     assert errors["unknown"].condition == "OBJECT_STORE_BUCKET_NOT_FOUND"
 
 
-def test_a_table_of_the_pipeline_is_refused_there(project: PipelineProject) -> None:
-    project.settings["paths"] = "{/mnt/lake: s3a://lake}"
-    project.write("""
-        @dlt.table(path="/mnt/lake/orders")
+@pytest.mark.parametrize(
+    ("path", "condition"),
+    [
+        ("/mnt/azure/orders", "TABLE_ON_OBJECT_STORE"),
+        ("/mnt/lake/", "TABLE_PATH_UNSUPPORTED"),
+        ("s3://lake/a%20b", "TABLE_PATH_UNSUPPORTED"),
+        ("s3://lake/paid/", "DUPLICATE_TABLE_PATH"),
+    ],
+)
+def test_a_path_that_no_table_can_have_is_refused(project: PipelineProject, path: str, condition: str) -> None:
+    project.settings["paths"] = "{/mnt/lake: s3a://lake, /mnt/azure: 'abfss://lake@shop.dfs.core.windows.net'}"
+    project.write(f"""
+        @dlt.table(path="/mnt/lake/paid")
+        def paid():
+            return spark.range(3)
+
+        @dlt.table(path="{path}")
         def orders():
             return spark.range(3)
         """)
-    with pytest.raises(PipelineInvalid) as caught:
+    with pytest.raises(PenstockError) as caught:
         project.run()
-    [error] = caught.value.errors
-    assert (error.condition, error.dataset) == ("TABLE_ON_OBJECT_STORE", "shop.orders")
-    assert error.facts["path"] == "s3a://lake/orders"
+    [error] = getattr(caught.value, "errors", [caught.value])
+    assert error.condition == condition
+    assert error.dataset in {"shop.orders", "shop.paid"}
+    assert error.location is not None
+    assert error.location.line
 
 
 def test_a_file_that_an_interrupted_batch_still_needs_stops_the_flow_when_it_is_gone(

@@ -212,7 +212,7 @@ def test_show_of_a_missing_version_is_a_state_error(filled: Path) -> None:
 def test_show_of_a_protected_table_asks_spark(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def answered(config: object, statement: str) -> tuple[list[str], list[tuple[object, ...]]]:
+    def answered(config: object, statement: str, *, elsewhere: object) -> tuple[list[str], list[tuple[object, ...]]]:
         asked.append(statement)
         return ["id", "na`me"], [(1, "#"), (2, "#"), (3, "#")]
 

@@ -61,6 +61,18 @@ def test_a_table_with_a_path_of_its_own_is_found_through_the_log(tmp_path: Path)
     assert (str(table.identifier), table.uri) == ("shop.Orders", uri)
 
 
+def test_what_stands_beside_a_table_with_a_path_of_its_own_is_found_with_it(tmp_path: Path) -> None:
+    uri = write(tmp_path, "orders", path=str(tmp_path / "elsewhere"))
+    for ending in ("__quarantine", "__late"):
+        write(tmp_path, "orders", path=f"{uri}{ending}")
+    found = list_tables(str(tmp_path / "storage"), [definition("shop.orders", uri)])
+    assert [(str(table.identifier), table.uri.removeprefix(uri)) for table in found] == [
+        ("shop.orders", ""),
+        ("shop.orders__late", "__late"),
+        ("shop.orders__quarantine", "__quarantine"),
+    ]
+
+
 def test_a_view_and_a_table_never_written_are_no_tables(tmp_path: Path) -> None:
     events = [definition("shop.v", None, "VIEW"), definition("shop.t", None)]
     assert list_tables(str(tmp_path), events) == ()

@@ -67,8 +67,9 @@ def look(layout: StorageLayout, pipeline: Pipeline | None = None) -> dict[str, C
     graph = (pipeline or declared()).graph
     stored = [each for each in graph.tables if DeltaTable.is_deltatable(layout.table(each))]
     tables = {each: DeltaTable(layout.table(each)) for each in stored}
+    paths = {each: layout.table(each) for each in graph.tables}
     highest = dict.fromkeys([*graph.tables, *graph.sinks], 0)
-    found = CheckpointChecks("shop", graph, layout, tables, highest).found()
+    found = CheckpointChecks("shop", graph, layout, tables, paths, highest).found()
     return {target.name: check for (target, _), check in found}
 
 

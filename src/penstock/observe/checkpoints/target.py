@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from penstock.errors import StateError, first_line
 from penstock.plan.state import GENERATION
 from penstock.storage import Storage
 from penstock.storage.delta_commits import read_commit, transactions_of
 from penstock.storage.delta_log import damaged_files, log_damage
+from penstock.storage.delta_table import is_delta_table, open_delta_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -34,13 +36,12 @@ class Target:
         Raises:
             StateError: TABLE_NOT_READABLE.
         """
-        from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
         try:
-            if not DeltaTable.is_deltatable(uri):
+            if not is_delta_table(uri):
                 return None
-            table = DeltaTable(uri)
+            table = open_delta_table(uri)
             generation = int(table.metadata().configuration.get(GENERATION, "0"))
             return cls(name, uri, table.version(), generation, table)
         except (DeltaError, OSError, ValueError) as error:
@@ -65,7 +66,7 @@ class Target:
         from deltalake.exceptions import DeltaError
 
         try:
-            lost = log_damage(self._table)
+            lost = log_damage(self._table, self.uri)
             files = tuple(f"{reason}: {file}" for file, reason in damaged_files(self.uri))
         except (DeltaError, OSError) as error:
             reason = first_line(error)
@@ -74,15 +75,15 @@ class Target:
 
     def has_files_of(self, version: int) -> bool:
         """Whether all files of an older version are still there; one that cannot be read has not."""
-        from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
         try:
             storage, now = Storage(self.uri), set(self._table.file_uris())
-            gone = set(DeltaTable(self.uri, version=version).file_uris()) - now
+            gone = set(open_delta_table(self.uri, version=version).file_uris()) - now
         except (DeltaError, OSError):
             return False
-        return all(storage.exists(file) for file in gone)
+        # Of an object store delta-rs returns URIs, which are encoded; a key is not.
+        return all(storage.exists(unquote(file) if "://" in file else file) for file in gone)
 
     def restore(self, version: int) -> None:
         """Gives the table the rows of an older version, in a new commit; again is harmless.

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 from delta.tables import DeltaTable
-from deltalake import DeltaTable as StoredTable
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType, TimestampType
@@ -18,6 +17,7 @@ from penstock.spark.changes.events import TRUNCATE, UPSERT
 from penstock.spark.changes.order import Order
 from penstock.spark.quick_append import append, can_append
 from penstock.spark.writes import append_to_table
+from penstock.storage.delta_table import is_delta_table, open_delta_table
 
 _MOST_FILES = 64
 _ARRIVED = "arrived"
@@ -59,7 +59,7 @@ class ChangeLog:
         `few` events pass through the driver, so that neither their commit nor the look at what was before takes a job.
         """
         kept = events if self.keeps_rows else events.drop("row")
-        log = StoredTable(self.path) if StoredTable.is_deltatable(self.path) else None
+        log = open_delta_table(self.path) if is_delta_table(self.path) else None
         before = None if log is None else log.version()
         if log is not None and few and order.told_by_files and can_append(log, _logged(kept.schema)):
             rows = kept.toArrow()
@@ -80,19 +80,19 @@ class ChangeLog:
     def events(self, spark: SparkSession, version: int | None = None) -> DataFrame:
         """Returns the events that are remembered now, whatever is appended later, or those of a version of the log."""
         if version is None:
-            version = StoredTable(self.path).version()
+            version = open_delta_table(self.path).version()
         return spark.read.format("delta").option("versionAsOf", version).load(self.path)
 
     def tidy(self, spark: SparkSession) -> None:
         """Rewrites the log when it has become many files; forgets what no later event can depend on."""
-        if not StoredTable.is_deltatable(self.path) or len(StoredTable(self.path).file_uris()) <= _MOST_FILES:
+        if not is_delta_table(self.path) or len(open_delta_table(self.path).file_uris()) <= _MOST_FILES:
             return
         table = DeltaTable.forPath(spark, self.path)
         if self.keeps_rows:
             table.optimize().executeCompaction()
         else:
             self._fold(table)
-        StoredTable(self.path).vacuum(dry_run=False)  # what Spark needs half a minute for
+        open_delta_table(self.path).vacuum(dry_run=False)  # what Spark needs half a minute for
 
     def _fold(self, table: DeltaTable) -> None:
         """Keeps the newest event of each key, and the newest truncate; forgets deletes that are old enough."""
@@ -112,7 +112,7 @@ class ChangeLog:
     def _now_of_the_oldest(self, spark: SparkSession) -> Column:
         """Returns when the oldest event came that can still be applied: one that waits in quarantine, or now."""
         now = sf.current_timestamp()
-        if not StoredTable.is_deltatable(self.quarantine):
+        if not is_delta_table(self.quarantine):
             return now
         waiting = spark.read.format("delta").load(self.quarantine)
         oldest = waiting.agg(sf.unix_micros(sf.min(TIME))).collect()[0][0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from delta.tables import DeltaMergeBuilder, DeltaTable
-from deltalake import DeltaTable as StoredTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
@@ -15,6 +14,7 @@ from penstock.spark.changes.resolve import END_AT, START_AT
 from penstock.spark.comparable import comparable
 from penstock.spark.query_settings import query_settings
 from penstock.spark.writes import append_to_table
+from penstock.storage.delta_table import open_delta_table
 
 _APP_ID, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
 
@@ -80,7 +80,7 @@ def insert_rows(
     if history:
         columns += [sf.col("start").alias(START_AT), sf.col("end").alias(END_AT)]
     append_to_table(computed.where(~sf.col("remove")).select(*columns), path, transaction)
-    [commit] = StoredTable(path).history(1)
+    [commit] = open_delta_table(path).history(1)
     return MergedRows(inserted=int(commit.get("operationMetrics", {}).get("numOutputRows", 0)))
 
 

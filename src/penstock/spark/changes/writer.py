@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from deltalake import DeltaTable as StoredTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -24,6 +23,7 @@ from penstock.spark.changes.resolve import ResolvedChanges, resolve_changes
 from penstock.spark.few_rows import FEW_ROWS, settings_of_few
 from penstock.spark.query_settings import query_settings
 from penstock.spark.tables import add_missing_columns
+from penstock.storage.delta_table import open_delta_table
 
 _BATCHES_PER_TIDYING = 50
 
@@ -89,7 +89,7 @@ class ChangeWriter:
     def _takes_as_it_is(self, rows: DataFrame, changes: ResolvedChanges) -> bool:
         """Whether the target has no rows, and the types of those that are computed."""
         target = rows.sparkSession.read.format("delta").load(self.path)
-        return not StoredTable(self.path).file_uris() and has_types(target.schema, changes.row)
+        return not open_delta_table(self.path).file_uris() and has_types(target.schema, changes.row)
 
     @contextmanager
     def _known(

@@ -1,0 +1,65 @@
+"""Delta tables without Spark, by their location: how each store is reached is known here, and to no caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from penstock.storage.filesystem import Storage
+from penstock.storage.object_store_errors import object_store_error
+from penstock.storage.s3 import delta_options, is_s3
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
+    """Returns the Delta table at a path or an `s3a://` URI, as of its newest version or the one asked for.
+
+    Raises:
+        DeltaError, OSError, ValueError: there is no table, or it cannot be read.
+        ConfigError: OBJECT_STORE_ACCESS_DENIED, OBJECT_STORE_BUCKET_NOT_FOUND, OBJECT_STORE_CREDENTIALS_MISSING,
+            OBJECT_STORE_ENCRYPTION_UNSUPPORTED, SECRET_NOT_FOUND.
+        ExternalError: STORAGE_FAILED, the object store does not answer.
+    """
+    from deltalake import DeltaTable
+
+    with _reaching(uri):
+        return DeltaTable(uri, version=version, storage_options=delta_options(uri))
+
+
+def is_delta_table(uri: str) -> bool:
+    """Whether there is a Delta table at a path or an `s3a://` URI.
+
+    Raises:
+        ConfigError, ExternalError: as for `open_delta_table`.
+    """
+    from deltalake import DeltaTable
+
+    with _reaching(uri):
+        return DeltaTable.is_deltatable(uri, delta_options(uri))
+
+
+def has_delta_log(uri: str) -> bool:
+    """Whether there is a folder `_delta_log`; takes no time to import, for who only lists tables.
+
+    Raises:
+        ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED; ConfigError, ExternalError: as `is_delta_table`.
+    """
+    return Storage(uri).exists("_delta_log")
+
+
+@contextmanager
+def _reaching(uri: str) -> Iterator[None]:
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        yield
+    except TableNotFoundError:
+        raise
+    except (DeltaError, OSError) as error:
+        refused = object_store_error(uri, error) if is_s3(uri) else None
+        if refused is None:
+            raise
+        raise refused from error

@@ -1,0 +1,97 @@
+"""A proxy before an S3 that keeps a request from its server, or an answer from its client, until a test lets go."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal
+
+_OF_ONE_HOP = {"connection", "transfer-encoding", "keep-alive", "content-length"}
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Nothing: clients are killed in the middle of a request."""
+
+
+class HeldRequests:
+    """Passes all requests on, but for PUTs of keys that match a pattern; a context manager."""
+
+    def __init__(self, port: int) -> None:
+        """`port` is that of the server behind."""
+        self._behind = port
+        self._hold: tuple[re.Pattern[str], str] | None = None
+        self.held = threading.Event()
+        self._let_go = threading.Event()
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _pass_on(self) -> None:
+                proxy._pass_on(self)
+
+            do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _pass_on  # noqa: N815 - http.server's names
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = _Server(("127.0.0.1", 0), Handler)
+        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> HeldRequests:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._let_go.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    @contextmanager
+    def holding(self, key: str, what: Literal["request", "answer"]) -> Iterator[None]:
+        """Until the end of the block, PUTs of keys that match are held; `held` is set once there is one."""
+        self.held.clear()
+        self._let_go.clear()
+        self._hold = re.compile(key), what
+        try:
+            yield
+        finally:
+            self._hold = None
+            self._let_go.set()
+
+    def _pass_on(self, request: BaseHTTPRequestHandler) -> None:
+        content = request.rfile.read(int(request.headers.get("Content-Length") or 0))
+        hold = self._hold
+        what = hold[1] if hold and request.command == "PUT" and hold[0].search(request.path) else None
+        if what == "request":
+            self._wait()
+            request.close_connection = True  # who has sent it is dead
+            return
+        behind = HTTPConnection("127.0.0.1", self._behind, timeout=60)
+        try:
+            behind.request(request.command, request.path, content, dict(request.headers.items()))
+            answer = behind.getresponse()
+            body = answer.read()
+        finally:
+            behind.close()
+        if what == "answer":
+            self._wait()
+            request.close_connection = True
+            return
+        request.send_response_only(answer.status)
+        for name, value in answer.getheaders():
+            if name.casefold() not in _OF_ONE_HOP:
+                request.send_header(name, value)
+        length = answer.getheader("Content-Length") if request.command == "HEAD" else str(len(body))
+        request.send_header("Content-Length", length or "0")
+        request.end_headers()
+        request.wfile.write(body)
+
+    def _wait(self) -> None:
+        self.held.set()
+        self._let_go.wait()

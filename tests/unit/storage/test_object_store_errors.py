@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.storage.object_store_errors import object_store_error
+
+PLACE = "s3a://lake/orders"
+NO_BUCKET = """Generic S3 error
+  \x1b[31m↳\x1b[0m GET http://127.0.0.1:9000/lake?list-type=2 in 43ms - Server returned non-2xx status code
+    \x1b[31m↳\x1b[0m 404 Not Found
+     \x1b[31m↳\x1b[0m <?xml version="1.0"?>
+<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>"""
+DENIED = """Kernel error -> The operation lacked the necessary privileges to complete for path orders/_delta_log
+  ↳ Error performing GET http://127.0.0.1:9000/lake/orders in 3ms - Server returned non-2xx status code
+   ↳ 403 Forbidden
+    ↳ <Error><Code>InvalidAccessKeyId</Code><Message>The AWS Access Key Id does not exist.</Message></Error>"""
+NO_KEYS = """Generic S3 error
+  ↳ Error performing PUT http://169.254.169.254/latest/api/token in 2ms - Server returned non-2xx status code
+   ↳ 403 Forbidden"""
+GONE = """Generic S3 error
+  ↳ Error performing GET http://127.0.0.1:1/lake in 108ms, after 1 retries - HTTP error
+    ↳ error sending request
+     ↳ Connection refused (os error 111)"""
+
+
+@pytest.mark.parametrize(
+    ("text", "condition", "detail"),
+    [
+        (NO_BUCKET, "OBJECT_STORE_BUCKET_NOT_FOUND", "The specified bucket does not exist (NoSuchBucket)"),
+        (
+            "Received redirect without LOCATION, this normally indicates an incorrectly configured region",
+            "OBJECT_STORE_BUCKET_NOT_FOUND",
+            "Received redirect without LOCATION, this normally indicates an incorrectly configured region",
+        ),
+        (DENIED, "OBJECT_STORE_ACCESS_DENIED", "The AWS Access Key Id does not exist. (InvalidAccessKeyId)"),
+        (
+            "When listing objects: AWS Error ACCESS_DENIED during ListObjectsV2 operation: No response body.",
+            "OBJECT_STORE_ACCESS_DENIED",
+            "When listing objects: AWS Error ACCESS_DENIED during ListObjectsV2 operation: No response body.",
+        ),
+        (NO_KEYS, "OBJECT_STORE_CREDENTIALS_MISSING", "403 Forbidden"),
+        (GONE, "STORAGE_FAILED", "Connection refused (os error 111)"),
+    ],
+)
+def test_what_the_store_says_has_a_condition(text: str, condition: str, detail: str) -> None:
+    error = object_store_error(PLACE, OSError(text))
+    assert error is not None
+    assert (error.condition, error.facts["detail"]) == (condition, f"{PLACE}: {detail}")
+
+
+def test_what_is_wrong_with_a_table_is_not_the_stores_fault() -> None:
+    assert object_store_error(PLACE, ValueError("Invalid JSON in log record, version 3")) is None
