@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from penstock import sources
+from penstock import connectors, sources
 from penstock.declare import SPELLINGS
 from penstock.declare.parameters import REFUSALS
 from penstock.testing import PipelineUnderTest, assert_parity, assert_table, batch_splits, pipeline
+from penstock.testing import connectors as testing
 
 TARGET = Path(__file__).resolve().parent.parent / "docs/reference/python-api.md"
 HEAD = """\
@@ -53,6 +54,15 @@ pytest is the `PipelineUnderTest` of the project in which a test stands.
 | name | what it does |
 |---|---|
 """
+CONNECTORS = """
+## Connectors
+
+`penstock.connectors`, and the tests of `penstock.testing.connectors`; how they are used stands in
+[Write a connector](../how-to/write-a-connector.md).
+
+| name | what it is |
+|---|---|
+"""
 _CHECKED_ONLY = {
     "apply_changes",
     "apply_changes_from_snapshot",
@@ -71,7 +81,19 @@ def render_page() -> str:
         f"| `{name}` | {refusal.reason}. {refusal.alternative}. |\n" for name, refusal in sorted(REFUSALS.items())
     )
     reasons = "\n| parameter* | why, and what to write |\n|---|---|\n" + refused
-    return HEAD + overview + PARAMETERS + details + reasons + SOURCES + _sources() + TESTING + _test_kit()
+    return (
+        HEAD
+        + overview
+        + PARAMETERS
+        + details
+        + reasons
+        + SOURCES
+        + _sources()
+        + TESTING
+        + _test_kit()
+        + CONNECTORS
+        + _connectors()
+    )
 
 
 def _sources() -> str:
@@ -85,6 +107,14 @@ def _test_kit() -> str:
     return "".join(
         f"| `{name}({_names(one)})` | {_summary(one)} |\n" for name, one in [*functions, *methods] if callable(one)
     )
+
+
+def _connectors() -> str:
+    rows = [(name, _summary(getattr(connectors, name))) for name in connectors.__all__]
+    for kit in (testing.SourceConformance, testing.RateLimitConformance, testing.SinkConformance):
+        rows.append((kit.__name__, _summary(kit)))
+        rows += [(f"{kit.__name__}.{name}", _summary(one)) for name, one in vars(kit).items() if name[:5] == "test_"]
+    return "".join(f"| `{name}` | {what} |\n" for name, what in rows)
 
 
 def _names(function: Callable[..., Any]) -> str:

@@ -23,14 +23,15 @@ from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
 from penstock.errors import SourceLocation
 from penstock.graph.jdbc_target import JdbcTarget, TableName
-from penstock.spark.jdbc import JdbcWriter, SinkPlace, prepare, with_defaults
+from penstock.spark.jdbc import JdbcBatches, SinkPlace, prepare, with_defaults
 from penstock.spark.launch import SessionConfig
 from penstock.spark.session import start_session, stop_session
+from penstock.spark.sinks.sink import SinkBatch
 from penstock.storage.checkpoint import CheckpointFolder
 
 _GOAL_ROWS_PER_SECOND = 20_000
 _UPSERT, _APPEND, _PLAIN = "upsert sink", "append sink", "df.write.jdbc"
-Way = Callable[[DataFrame, int], None]
+Way = Callable[[DataFrame, int], object]
 
 
 def main() -> int:
@@ -62,8 +63,8 @@ def _sink(server: PostgresServer, empty: DataFrame, mode: str) -> Way:
     place = SinkPlace(f"bench.{mode}", mode, SourceLocation(__file__, 1))
     options = with_defaults(server.options)
     new = CheckpointFolder.open("no checkpoint")
-    writer = JdbcWriter(prepare(empty, target, options, flow=mode, checkpoint=new, place=place), "append")
-    return lambda batch, number: writer.write(batch, "bench", number)
+    sink = JdbcBatches(prepare(empty, target, options, flow=mode, checkpoint=new, place=place))
+    return lambda batch, number: sink.write(batch, SinkBatch("bench", number))
 
 
 def _plain(server: PostgresServer) -> Way:

@@ -19,7 +19,7 @@ from penstock.spark.jdbc import writer
 if os.environ.get("DIES_IN") == "transaction":
     writer.bring_in = dying(writer.bring_in)
 else:
-    writer.JdbcWriter.write = dying(writer.JdbcWriter.write)
+    writer.JdbcBatches.write = dying(writer.JdbcBatches.write)
 
 PLACE = {options}
 ps.create_sink("log", "jdbc", {{**PLACE, "dbtable": "log"}})

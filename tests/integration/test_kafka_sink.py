@@ -82,7 +82,7 @@ def test_from_a_topic_to_a_topic(tmp_path: Path, kafka: KafkaBroker) -> None:
     assert sorted(copies) == sorted([*range(50, 102), 101]), "the last batch once more, and nothing else"
 
 
-@pytest.mark.slow  # which options a batch reads a topic with, tests/unit/spark/test_whole_read.py tells
+@pytest.mark.slow  # which options a batch reads a topic with, tests/unit/spark/test_batch_read.py tells
 @pytest.mark.timeout(300)
 def test_topics_as_one_batch(tmp_path: Path, kafka: KafkaBroker) -> None:
     for topic in ("whole_in", "whole_copies", "whole_live"):

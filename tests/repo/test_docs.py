@@ -128,3 +128,14 @@ def test_the_table_of_guide_snippets_names_tests_that_exist() -> None:
         name for row in page.splitlines() if "](" not in row for name in re.findall(r"\btest_[a-z_]+\b(?!\.py)", row)
     }
     assert named == set(re.findall(r"def (test_[a-z_]+)", tests))
+
+
+def test_the_page_on_connectors_shows_the_code_that_is_tested() -> None:
+    sources = [ROOT / "examples/penstock_sqlite/penstock_sqlite.py", ROOT / "tests/spark/connectors/test_sqlite.py"]
+    tested = "".join(file.read_text(encoding="utf-8") for file in sources)
+    page = ROOT / "docs/how-to/write-a-connector.md"
+    shown = [block for block in blocks(page) if block.kind == "python" and "pipeline" not in block.marks]
+    lines = {line.strip() for line in tested.splitlines()}
+    for block in shown:
+        assert [line for line in block.text.splitlines() if line.strip() not in lines] == [], block
+    assert len(shown) == 5

@@ -35,7 +35,7 @@ from penstock.spark.plans import (
     watermark,
 )
 from penstock.spark.query_settings import spark_settings
-from penstock.spark.sources.whole_read import not_possible
+from penstock.spark.sources.source import not_possible
 from penstock.spark.stream_definition import stream_definition
 from penstock.spark.translate import reason_of, translate_analysis
 from penstock.spark.unbounded_state import kept_state

@@ -14,7 +14,7 @@ from penstock.analysis.protection import check_protection
 from penstock.analysis.query import AnalysedQuery, QueryAnalyser
 from penstock.analysis.rules import check
 from penstock.analysis.view_quarantine import view_behind
-from penstock.errors import DefinitionError, ExternalError, PenstockError, PipelineInvalid
+from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError, PipelineInvalid
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import (
     AnySink,
@@ -39,9 +39,9 @@ from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
 from penstock.spark.column_definitions import parse_columns
+from penstock.spark.connectors import check_sink, promise_of
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.spark.query_settings import query_settings, spark_settings
-from penstock.spark.sinks import check_sink_format
 from penstock.spark.translate import reason_of, translate_analysis
 from penstock.storage import StorageLayout
 
@@ -68,6 +68,7 @@ class Resolver:
     _views: dict[Identifier, ResolvedView] = field(default_factory=dict)
     _flows: list[ResolvedFlow] = field(default_factory=list)
     _failed: dict[Identifier, list[FailedFlow]] = field(default_factory=dict)
+    _promises: dict[Identifier, str | None] = field(default_factory=dict)
 
     def resolve(self) -> ResolvedGraph:
         """Returns the resolved graph.
@@ -96,6 +97,7 @@ class Resolver:
             tuple(self._known),
             schemas,
             sinks=self.graph.sinks,
+            promises={sink: promise for sink, promise in self._promises.items() if promise is not None},
             event_hooks=self.graph.event_hooks,
         )
         broken, warnings = check(resolved)
@@ -179,8 +181,11 @@ class Resolver:
                 self._flows.append(_resolved_flow(flow, query))
         try:
             if isinstance(sink, FormatSink):
-                check_sink_format(self.spark, sink)
-        except DefinitionError as error:
+                wrong = check_sink(self.spark, sink, self.graph.flows_to(sink.identifier))
+                failed[:0] = [_failed_target(sink, error) for error in wrong]
+                self._promises[sink.identifier] = promise_of(sink)
+        except (ConfigError, DefinitionError) as error:
+            error.location = error.location or sink.location
             failed.insert(0, _failed_target(sink, error))
         if failed:
             self._failed[sink.identifier] = failed

@@ -55,6 +55,7 @@ class Input:
     `("delta", "other.table")`. `name` is the source's name in the checkpoint, None for a batch read.
     With `aside` it is not the rows of `dataset`, a table, that are read, but those of its quarantine: its
     flows write both, so whatever holds for a reader of the table holds for a reader of the quarantine.
+    A source that is not `replayable` cannot give a batch again.
     """
 
     format: str
@@ -63,6 +64,7 @@ class Input:
     dataset: Identifier | None = None
     name: str | None = None
     aside: bool = False
+    replayable: bool = True
 
     @property
     def source(self) -> str:
@@ -195,8 +197,8 @@ class ResolvedGraph:
 
     `order` lists every dataset after all that it reads; `sinks`, which nothing reads, are not part of
     it. `stored_schemas` holds what a reader of each dataset sees: a table's declared schema, else the
-    columns of all its flows. `warnings` are conditions that do not stop a run (e.g. a streaming
-    aggregation without a watermark).
+    columns of all its flows. `promises` says of a sink what becomes of a row in a crash. `warnings` are
+    conditions that do not stop a run (e.g. a streaming aggregation without a watermark).
     """
 
     tables: Mapping[Identifier, StreamingTable | MaterializedView]
@@ -206,6 +208,7 @@ class ResolvedGraph:
     stored_schemas: Mapping[Identifier, Schema]
     warnings: tuple[PenstockError, ...] = field(default=())
     sinks: Mapping[Identifier, AnySink] = field(default_factory=dict)
+    promises: Mapping[Identifier, str] = field(default_factory=dict)
     event_hooks: tuple[EventHook, ...] = ()
 
     @property

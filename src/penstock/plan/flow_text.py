@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.graph.elements import FormatSink
-from penstock.graph.jdbc_target import JdbcTarget
 from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
 
 
@@ -38,12 +36,14 @@ def explain_flow(graph: ResolvedGraph, flow: ResolvedFlow) -> str:
 
 
 def _more(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
-    if isinstance(sink := graph.sinks.get(flow.flow.target), FormatSink) and sink.kind == "jdbc":
-        yield JdbcTarget.of(sink).promise
+    if (promise := graph.promises.get(flow.flow.target)) is not None:
+        yield promise
     beside = [read for read in graph.stored_inputs(flow.inputs) if flow.streaming and not read.streaming]
     # Of other reads nobody knows here: Spark lists files when the flow starts, and asks a database in each batch.
     if tables := dict.fromkeys(read.source for read in beside if read.format == "delta"):
         yield f"each batch reads {', '.join(tables)} as it is then"
+    if lost := [read.source for read in graph.stored_inputs(flow.inputs) if not read.replayable]:
+        yield f"a crash loses rows of {', '.join(dict.fromkeys(lost))}, which cannot be read again"
     if flow.stateful:
         yield f"keeps state: {', '.join(flow.stateful)}"
     if flow.endless:

@@ -17,9 +17,9 @@ from penstock.graph.resolved import ResolvedFlow
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow, RunSinkFlow, RunStreamingFlow
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.spark.checking_writer import Counters
-from penstock.spark.jdbc import JdbcWriter
 from penstock.spark.progress import CountedRows, counted_rows, deduplicated_rows, delta_path
 from penstock.spark.row_keeping import RowKeeping, row_keeping
+from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.writes import StreamWriter
 from penstock.storage.delta_commits import Commit, CommitOutOfReach, DeltaCommits
 from penstock.storage.delta_table import open_delta_table
@@ -133,7 +133,7 @@ class StreamAccounts:
         if path is not None:
             return _with_written(accounts, self._written(path, query_id, accounts.batch_id))
         told = int(sink.get("numOutputRows", -1))
-        if isinstance(self._writer, JdbcWriter):
+        if isinstance(self._writer, BatchWriter):
             written = self._writer.rows_written(accounts.batch_id)
             told = -1 if written is None else written
         if self._real_time or told < 0:

@@ -1,9 +1,10 @@
-"""What it means that the function of a sink failed, and whether to hand it the batch again."""
+"""What it means that a function or connector of others did not take a batch, and whether to hand it the batch again."""
 
 from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -11,6 +12,8 @@ from pyspark.errors import PySparkException
 from penstock.declare import failure_location, one_line
 from penstock.errors import ExternalError, PenstockError
 from penstock.graph.resolved import ResolvedFlow
+from penstock.spark.sinks.function_batches import FUNCTION
+from penstock.spark.source_failures import ConnectorError, SourceFailure
 from penstock.spark.translate import translate_failure
 from penstock.spark.writes import BatchFailure
 
@@ -31,11 +34,11 @@ _PROGRAMMING_ERRORS = (
 _NO_ANSWER = (ConnectionError, TimeoutError, socket.gaierror)
 
 
-def sink_failure(failure: BatchFailure, flow: ResolvedFlow, root: Path) -> PenstockError:
-    """Returns the error of a batch that a sink's function did not take, at the user's line."""
+def sink_failure(failure: BatchFailure, flow: ResolvedFlow, root: Path, code: str) -> PenstockError:
+    """Returns the error of a batch that `code`, a sink's function or connector, did not take, at the user's line."""
     cause, name = failure.cause, str(flow.flow.target)
     location = failure_location(cause.__traceback__, root)
-    if isinstance(cause, PenstockError | PySparkException | Py4JError):
+    if isinstance(cause, PenstockError | PySparkException | Py4JError | SourceFailure):
         known = translate_failure(cause, dataset=name, flow=flow.flow.name)
         known.location = known.location or location
         return known
@@ -48,6 +51,11 @@ def sink_failure(failure: BatchFailure, flow: ResolvedFlow, root: Path) -> Penst
             detail=f"{type(cause).__name__}: {one_line(cause)}",
         )
     programming = isinstance(cause, (*_PROGRAMMING_ERRORS, SystemExit))
+    if code != FUNCTION:
+        detail = f"batch {failure.batch_id}: {type(cause).__name__}: {one_line(cause)}"
+        told = ConnectorError(detail, code=code, retry=not programming)
+        facts: dict[str, Any] = dict(told.facts)
+        return ExternalError(told.condition, dataset=name, **facts)
     return ExternalError(
         "SINK_FUNCTION_FAILED" if programming else "SINK_FUNCTION_INTERRUPTED",
         location=location,

@@ -34,12 +34,11 @@ from penstock.runtime.unnamed_failure import damaged_checkpoint
 from penstock.runtime.watermark_recovery import WatermarkRecovery, batch_to_compute
 from penstock.spark.batch_again import BatchAgain
 from penstock.spark.checking_writer import CheckingWriter
-from penstock.spark.function_sink import FunctionWriter
-from penstock.spark.jdbc import JdbcWriter
 from penstock.spark.known_transactions import remember_transactions
 from penstock.spark.lateness import MeasuredLateness
 from penstock.spark.plans import wakes_by_the_clock
 from penstock.spark.progress import batch_progress
+from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.source_loss import FILES, check_planned_files, go_on_elsewhere, source_loss
 from penstock.spark.sources.auto_loader import describe_failure
 from penstock.spark.translate import is_upstream_schema_change, translate_failure
@@ -153,12 +152,12 @@ class StreamingFlow:
         except Exception as error:
             if self._has_run_again(writer):
                 raise _Restart from error
-            failure = writer.failure if isinstance(writer, FunctionWriter | CheckingWriter | JdbcWriter) else None
+            failure = writer.failure if isinstance(writer, BatchWriter | CheckingWriter) else None
             cause = error if failure is None else failure.cause
             if built is not None and self._evolves(built, cause):
                 raise _Restart from error
-            if failure is not None and isinstance(writer, FunctionWriter):
-                raise sink_failure(failure, self._flow, services.settings.directory) from error
+            if failure is not None and isinstance(writer, BatchWriter) and writer.code is not None:
+                raise sink_failure(failure, self._flow, services.settings.directory, code=writer.code) from error
             raise self._translated(cause) from error
         finally:
             if query is not None:

@@ -18,7 +18,7 @@ from penstock.errors import PenstockError
 from penstock.graph.resolved import ResolvedFlow
 from penstock.graph.rules.file_sink_shared import FILE_FORMATS
 from penstock.runtime.services import FlowServices
-from penstock.spark.sinks import SinkWriter
+from penstock.spark.sinks.format_writer import SinkWriter
 from penstock.spark.source_loss import holds_newest_batch, lost_planned_files
 from penstock.spark.writes import DeltaWriter, StreamWriter
 from penstock.storage import Storage

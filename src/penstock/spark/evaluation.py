@@ -19,18 +19,17 @@ from penstock.graph.identifier import Identifier, split_name
 from penstock.graph.resolved import Input
 from penstock.graph.sql_query import SqlQuery
 from penstock.spark import _jvm
+from penstock.spark.connectors import source_of
 from penstock.spark.expectations import ObservedExpectations, observe_expectations
 from penstock.spark.outside import Outside, SourcePlace
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.source_names import named_apart
-from penstock.spark.sources.auto_loader import AutoLoaderSource, load_auto_loader, with_destination
-from penstock.spark.sources.event_hubs import event_columns, kafka_load, kafka_read
-from penstock.spark.sources.files import file_options
-from penstock.spark.sources.kafka import KafkaEndpoint, check_access, check_options, plain_options
-from penstock.spark.sources.kinesis.load import check_streams, checked_options, register
+from penstock.spark.sources.auto_loader import AutoLoaderSource
+from penstock.spark.sources.delta import delta_options
+from penstock.spark.sources.option import places
 from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
+from penstock.spark.sources.source import ChecksAccess, Source, SourceRead, checked, read_batch
 from penstock.spark.sources.stream_read import Load, StreamRead
-from penstock.spark.sources.whole_read import delta_options, read_whole
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction
 from penstock.spark.sql.statement import run_statement
 from penstock.storage import StorageLayout
@@ -228,51 +227,42 @@ class Evaluation:
             return spark.readStream.format("delta").options(**options).name(source).load(stored)
 
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
-        """Answers a streaming read of something outside the pipeline."""
-        description = shown_path(describe_source(read), self.settings.directory)
-        asked = read.format
+        """Answers a streaming read of something outside the pipeline, through the connector of its format."""
+        asked, source = read.format, source_of(read.format)
+        description = shown_path(describe_source(read, source), self.settings.directory)
         name = self.source_name(read.name or f"{asked}_{description.rstrip('/').rpartition('/')[2]}")
-        if asked.casefold() == "kinesis":
-            register(spark)
         with handling_reads(None):
             if self.settings.outside is not None:
                 place = SourcePlace(self.dataset or name, name, self.schemas(name))
-                read, load = self.settings.outside.source(spark, read, load, place)
-            source = Input(asked, description, streaming=not self.settings.batch, name=name)
-            self.note(source if source.streaming else replace(source, name=None))
-            resolved = secret_options(read.options, self.settings.secret)
-            read = replace(read, options={**read.options, **resolved})
-            if read.format.casefold() == "eventhubs":
-                read = kafka_read(read)
-                return event_columns(self._load(spark, read, kafka_load(spark, read), source, resolved))
-            return self._load(spark, read, load, source, resolved)
+                declared = self._source_read(spark, read, load, name, description)
+                read, load = self.settings.outside.source(spark, read, lambda *_: source.stream(declared), place)
+                source = source_of(read.format)
+            streaming = not self.settings.batch
+            again = source.replayable
+            self.note(Input(asked, description, streaming, name=name if streaming else None, replayable=again))
+            read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
+            opening = checked(source, self._source_read(spark, read, load, name, description))
+            opening = replace(opening, persist=self.settings.persist, opened=self.auto_loader_sources.append)
+            if isinstance(source, ChecksAccess):
+                self.checks.append(partial(source.check, opening))
+            return source.stream(opening) if streaming else read_batch(source, opening)
 
-    def _load(
-        self, spark: SparkSession, read: StreamRead, load: Load, source: Input, resolved: Mapping[str, str]
-    ) -> DataFrame:
-        """Loads what is read as `source`; `resolved` are the options that are not as their author wrote them."""
-        if read.format.casefold() == "kafka":
-            check_options(read.options)
-            resolved = plain_options(read.options)
-            read = replace(read, options=resolved)
-            self.checks.append(partial(check_access, spark, KafkaEndpoint.of(resolved)))
-        if read.format.casefold() == "kinesis":
-            self.checks.append(partial(check_streams, checked_options(read)))
-        if self.settings.batch:
-            return read_whole(spark, read, source.description)
-        more = self.more_options(read.format)
-        if read.format.casefold() == "cloudfiles":
-            read = with_destination(read, lambda path: map_path(path, self.settings))
-            frame, auto_loader = load_auto_loader(
-                spark,
-                replace(read, options={**read.options, **more}),
-                schema_location=self.schemas(str(source.name)),
-                source_name=str(source.name),
-                persist=self.settings.persist,
-            )
-            self.auto_loader_sources.append(auto_loader)
-            return frame
-        return load(source.name, {**resolved, **file_options(read), **more})
+    def _source_read(
+        self, spark: SparkSession, read: StreamRead, load: Load, name: str, description: str
+    ) -> SourceRead:
+        return SourceRead(
+            format=read.format,
+            options=read.options,
+            schema=read.schema,
+            path=read.path,
+            name=name,
+            spark=spark,
+            load=load,
+            more_options=self.more_options,
+            description=description,
+            schemas=self.schemas(name),
+            place=lambda path: map_path(path, self.settings),
+        )
 
     def path(self, path: str, *, batch: bool) -> str:
         """Maps a path of another platform to a local one and a relative one to the pipeline's folder."""
@@ -302,14 +292,10 @@ class Evaluation:
         return qualified if self.catalog.find(qualified) or self.catalog.stored(qualified) else name
 
 
-def describe_source(read: StreamRead) -> str:
-    """Returns what a person calls the source: its path, its topics; never a credential."""
-    if read.path:
-        return read.path
-    for key in ("path", "subscribe", "subscribePattern", "assign", "streamName", "eventhubs.name"):
-        if value := read.option(key):
-            return value
-    return read.format
+def describe_source(read: StreamRead, source: Source) -> str:
+    """Returns what a person calls the source: its topics, its path; never a credential."""
+    named = (read.option(name) for name in places(source.options or ()))
+    return next(filter(None, (*named, read.path, read.option("path"))), read.format)
 
 
 def shown_path(path: str, directory: Path) -> str:

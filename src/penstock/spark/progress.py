@@ -58,8 +58,8 @@ def batch_progress(
         late_rows=sum(int(state["numRowsDroppedByWatermark"]) for state in states) if states else None,
         backlog_bytes=_backlog(sources, "numBytesOutstanding"),
         backlog_files=_backlog(sources, "numFilesOutstanding"),
-        backlog_records=None if behind is None else sum(sum(each.values()) for each in behind.values()),
-        backlog_ms=_kinesis_backlog(sources),
+        backlog_records=_records_behind(sources, behind),
+        backlog_ms=max(_told(sources, "millisBehindLatest"), default=None),
         backlog_partitions=behind or {},
         expectations=expectations,
         event_time_max=(progress.get("eventTime") or {}).get("max"),
@@ -174,11 +174,17 @@ def _kafka_backlog(sources: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, 
     return behind
 
 
-def _kinesis_backlog(sources: Sequence[Mapping[str, Any]]) -> int | None:
-    """The most that a source is behind its newest record; it tells a time, and no offsets."""
+def _records_behind(sources: Sequence[Mapping[str, Any]], kafka: dict[str, dict[str, int]] | None) -> int | None:
+    told = _told(sources, "recordsBehindLatest")
+    if kafka is not None:
+        told.append(sum(sum(each.values()) for each in kafka.values()))
+    return sum(told) if told else None
+
+
+def _told(sources: Sequence[Mapping[str, Any]], key: str) -> list[int]:
+    """What sources that are written in Python report of their newest offset: how far they are behind it."""
     latest = [source.get("latestOffset") for source in sources]
-    told = [each["millisBehindLatest"] for each in latest if isinstance(each, dict) and "millisBehindLatest" in each]
-    return max(map(int, told), default=None)
+    return [int(each[key]) for each in latest if isinstance(each, dict) and key in each]
 
 
 def _number(value: Any) -> float | None:

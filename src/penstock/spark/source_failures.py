@@ -9,9 +9,11 @@ from typing import Any, Final
 from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError, StateError
 
 _MARK: Final = "penstock source failure "
+_FIX: Final = "Tell the authors of the connector; 'penstock run' goes on with the same batch"
 DATA_LOSS: Final = "KINESIS_DATA_LOSS"
 _KINDS: Final[dict[str, type[PenstockError]]] = {
     DATA_LOSS: StateError,
+    "CONNECTOR_FAILED": DefinitionError,
     "KINESIS_NOT_INSTALLED": ConfigError,
     "KINESIS_INVALID_OPTION": DefinitionError,
     "KINESIS_MISSING_OPTION": DefinitionError,
@@ -36,6 +38,21 @@ class SourceFailure(Exception):
         if self.condition == DATA_LOSS:
             facts |= {"flow": flow or "", "name": dataset or ""}
         return kind(self.condition, dataset=dataset, **facts)
+
+
+class ConnectorError(SourceFailure):
+    """What a connector raises when it knows what is wrong, on the driver or in a process of Spark's: no stack trace.
+
+    Args:
+        detail: What is wrong, in a sentence without secrets; a person reads it.
+        fix: What to do about it, without a full stop; default: tell the authors.
+        retry: Whether it may pass by itself: the batch is tried again, later and later. Default: yes.
+        code: Whose connector it is, with which the message begins.
+    """
+
+    def __init__(self, detail: str, *, fix: str = _FIX, retry: bool = True, code: str = "A connector") -> None:
+        condition = "CONNECTOR_INTERRUPTED" if retry else "CONNECTOR_FAILED"
+        super().__init__(condition, code=f"{code[:1].upper()}{code[1:]}", detail=detail, way_out=fix)
 
 
 def _again(condition: str, facts: dict[str, str]) -> SourceFailure:

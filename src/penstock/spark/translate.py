@@ -29,7 +29,7 @@ from penstock.spark._jvm import is_spark_error
 from penstock.spark.expectations import FAILURE_MARK
 from penstock.spark.kafka_failures import is_away, kafka_failure
 from penstock.spark.object_store_failures import object_store_failure
-from penstock.spark.source_failures import told_failure
+from penstock.spark.source_failures import SourceFailure, told_failure
 from penstock.spark.statement_places import statement_position
 from penstock.storage import local_path
 
@@ -113,6 +113,11 @@ def _translate_analysis(
         error.dataset = error.dataset or dataset
         return error
     causes = tuple(causes_of(error))
+    told = error if isinstance(error, SourceFailure) else told_failure(cause.message for cause in causes)
+    if told is not None:
+        known_failure = told.error(dataset=dataset)
+        known_failure.location = location
+        return known_failure
     if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
         store.location, store.dataset = location, dataset
         return store
@@ -161,6 +166,8 @@ def _translate_analysis(
 
 def translate_failure(error: BaseException, *, dataset: str, flow: str) -> PenstockError:
     """Returns what the failure of a running flow means to its operator, and whether to try again."""
+    if isinstance(error, SourceFailure):
+        return error.error(dataset=dataset, flow=flow)
     if isinstance(error, PenstockError):
         error.dataset = error.dataset or dataset
         return error

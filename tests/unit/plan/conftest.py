@@ -64,6 +64,7 @@ class Pipeline:
     done_once: set[tuple[Identifier, str]] = field(default_factory=set)
     checkpoints: dict[Identifier, int] = field(default_factory=dict)
     sinks: dict[Identifier, FormatSink] = field(default_factory=dict)
+    promises: dict[Identifier, str] = field(default_factory=dict)
     last: dict[Identifier, RefreshRecord] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     undeclared: tuple[Identifier, ...] = ()
@@ -216,7 +217,8 @@ class Pipeline:
         """The resolved graph, in the order of declaration."""
         order = tuple(dict.fromkeys([*self.views, *self.tables]))
         schemas = dict.fromkeys(order, _SCHEMA) | self.schemas
-        return ResolvedGraph(self.tables, self.views, tuple(self.flows), order, schemas, sinks=self.sinks)
+        flows = tuple(self.flows)
+        return ResolvedGraph(self.tables, self.views, flows, order, schemas, sinks=self.sinks, promises=self.promises)
 
     def plan(
         self,

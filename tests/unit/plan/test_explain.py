@@ -50,6 +50,17 @@ def test_a_flow_says_what_it_reads_anew_and_what_it_never_frees(pipeline: Pipeli
     assert "then" not in stages["shops"], "a materialized view reads all anew, and says when"
 
 
+def test_a_plan_says_what_a_crash_does_to_a_row(pipeline: Pipeline) -> None:
+    pipeline.stream("live", "socket:localhost").sink("out", "live*", "live*")
+    pipeline.promises[Identifier("shop", "out")] = "exactly once"
+    [read] = pipeline.flows[0].inputs
+    pipeline.flows[0] = replace(pipeline.flows[0], inputs=(replace(read, replayable=False),))
+    stages = {stage.dataset.name: stage.explanation for stage in pipeline.existing().plan().stages}
+    assert stages["live"].endswith("; a crash loses rows of socket localhost, which cannot be read again")
+    assert stages["out"].endswith("; exactly once")
+    assert "crash" not in stages["out"], "it reads a table"
+
+
 def test_json_of_a_plan(pipeline: Pipeline) -> None:
     plan = pipeline.stream("bronze").existing().plan()
     assert plan.to_json() == {

@@ -10,9 +10,10 @@ import pytest
 from penstock.errors import DefinitionError
 from penstock.spark.sources.event_hubs import kafka_read
 from penstock.spark.sources.event_hubs.connection_string import ConnectionString
-from penstock.spark.sources.event_hubs.options import OPTIONS, REFUSED, SHARED, WITHOUT_EFFECT
+from penstock.spark.sources.event_hubs.options import DECLARED, OPTIONS, REFUSED, SHARED, WITHOUT_EFFECT
 from penstock.spark.sources.event_hubs.positions import starting_options
-from penstock.spark.sources.kafka import check_options
+from penstock.spark.sources.kafka.options import DECLARED as DECLARED_BY_KAFKA
+from penstock.spark.sources.option import check_options
 from penstock.spark.sources.stream_read import StreamRead
 
 _KEY = "canary-key="
@@ -22,7 +23,9 @@ _POSITION = "eventhubs.startingPosition"
 
 def read(*, connection: str = f"{_NAMESPACE};EntityPath=orders", **options: str) -> StreamRead:
     given = {key.replace("__", "."): value for key, value in options.items()}
-    return kafka_read(StreamRead("eventhubs", {"eventhubs.connectionString": connection, **given}))
+    options = {"eventhubs.connectionString": connection, **given}
+    check_options("eventhubs", DECLARED, options)
+    return kafka_read(StreamRead("eventhubs", options))
 
 
 def position(**told: Any) -> str:
@@ -40,7 +43,7 @@ def test_one_connection_string_is_all_that_kafka_asks_for() -> None:
         f'username="$ConnectionString" password="{_NAMESPACE};EntityPath=orders";'
     )
     assert (found.options["subscribe"], found.options["startingOffsets"]) == ("orders", "latest")
-    check_options(found.options)  # Kafka's own check takes all of them
+    check_options("kafka", DECLARED_BY_KAFKA, found.options)  # Kafka's own check takes all of them
 
 
 def test_the_hub_of_the_option_comes_before_that_of_the_string() -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from penstock.errors import DefinitionError, conditions
 from penstock.spark.kafka_failures import is_away, kafka_failure
-from penstock.spark.sources.kafka import KafkaEndpoint, check_options, plain_options
-from penstock.spark.sources.kafka.options import OPTIONS, REFUSED
+from penstock.spark.sources.kafka import KafkaEndpoint, plain_options
+from penstock.spark.sources.kafka.options import DECLARED, OPTIONS, REFUSED
+from penstock.spark.sources.option import check_options
 from penstock.spark.sources.secret_options import no_secret, secret_options
 
 _ERRORS = "org.apache.kafka.common.errors."
@@ -39,14 +40,15 @@ def test_what_a_sink_connects_to() -> None:
 
 
 def test_every_option_is_taken_refused_or_unknown() -> None:
-    check_options([*OPTIONS, *(option.upper() for option in OPTIONS), "kafka.ssl.truststore.location", "KAFKA.x"])
+    names = [*OPTIONS, *(option.upper() for option in OPTIONS), "kafka.ssl.truststore.location", "KAFKA.x"]
+    check_options("kafka", DECLARED, dict.fromkeys(names, "1"))
     for option in REFUSED:
         with pytest.raises(DefinitionError) as refused:
-            check_options(["subscribe", option.upper()])
+            check_options("kafka", DECLARED, {"subscribe": "t", option.upper(): "1"})
         assert refused.value.condition == "SOURCE_OPTION_REFUSED"
-        assert refused.value.facts["option"] == option.upper()
+        assert refused.value.facts["option"] == option
     with pytest.raises(DefinitionError) as unknown:
-        check_options(["startingOffset"])
+        check_options("kafka", DECLARED, {"startingOffset": "1"})
     assert unknown.value.condition == "SOURCE_OPTION_UNKNOWN"
     assert "'startingOffsets'" in unknown.value.message
 

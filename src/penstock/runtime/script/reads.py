@@ -11,16 +11,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
+from penstock.spark.connectors import source_of
 from penstock.spark.read_hooks import handling_reads
-from penstock.spark.sources.auto_loader import CLEAN_SOURCE, AutoLoaderSource, load_auto_loader
-from penstock.spark.sources.event_hubs import event_columns, kafka_load, kafka_read
-from penstock.spark.sources.files import file_options
-from penstock.spark.sources.kafka import KafkaEndpoint, check_access, plain_options
-from penstock.spark.sources.kinesis.load import check_streams, checked_options, register
+from penstock.spark.sources.auto_loader import CLEAN_SOURCE, AutoLoaderSource
 from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
+from penstock.spark.sources.source import ChecksAccess, SourceRead, checked
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.storage import StorageLayout
 
+_AUTO_LOADER = "cloudfiles"
 _SCHEMAS = "_penstock_schemas"  # in a schemaLocation, which often is the checkpoint too
 _SEVERAL_QUERIES = "several queries of a script may read the same files; a table of a pipeline can clean its source"
 
@@ -50,29 +49,30 @@ class ScriptReads:
         return None
 
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
-        """Serves `cloudFiles`, `eventhubs` and `kinesis`; everything else is Spark's.
+        """Answers through the connector of the format: Spark's own, Penstock's, or one of another package.
 
         Raises:
-            DefinitionError: those of Auto Loader and of Kinesis.
-            PenstockError: what `check_access` says of a Kafka cluster, and `check_streams` of Kinesis.
+            PenstockError: what the connector refuses, or finds out about what it connects to.
         """
-        kind = read.format.casefold()
+        source = source_of(read.format)
         with handling_reads(None):
-            resolved = secret_options(read.options, self.secret)
-            read = replace(read, options={**read.options, **resolved})
-            if kind == "cloudfiles":
-                return self._auto_loader(spark, read)
-            if kind == "eventhubs":
-                kafka = kafka_read(read)
-                check_access(spark, KafkaEndpoint.of(kafka.options))
-                return event_columns(kafka_load(spark, kafka)(read.name, {}))
-            if kind == "kafka":
-                resolved = plain_options(read.options)
-                check_access(spark, KafkaEndpoint.of(resolved))
-            if kind == "kinesis":
-                register(spark)
-                check_streams(checked_options(read))
-            return load(read.name, {**resolved, **file_options(read)})
+            opening = SourceRead(
+                format=read.format,
+                options={**read.options, **secret_options(read.options, self.secret)},
+                schema=read.schema,
+                path=read.path,
+                name=read.name,
+                spark=spark,
+                load=load,
+                persist=True,
+                opened=self.auto_loader_sources.append,
+            )
+            if read.format.casefold() == _AUTO_LOADER:
+                opening = self._auto_loader(opening)
+            opening = checked(source, opening)
+            if isinstance(source, ChecksAccess):
+                source.check(opening)
+            return source.stream(opening)
 
     def path(self, path: str, *, batch: bool) -> str:
         """Leaves paths to Spark: a script is run in the folder in which it was called."""
@@ -85,7 +85,8 @@ class ScriptReads:
     def action(self, method: str) -> None:
         """A script may do anything."""
 
-    def _auto_loader(self, spark: SparkSession, read: StreamRead) -> DataFrame:
+    def _auto_loader(self, read: SourceRead) -> SourceRead:
+        """Gives the source a name and a place for its schemas: a script has no dataset that would."""
         cleaning = read.option(CLEAN_SOURCE) or "OFF"
         if cleaning.strip().upper() != "OFF":
             raise DefinitionError(
@@ -98,6 +99,4 @@ class ScriptReads:
         place = (
             f"{given}/{_SCHEMAS}/{name}" if given else self.layout.schemas(Identifier(self.script, "script"), "", name)
         )
-        frame, source = load_auto_loader(spark, read, schema_location=place, source_name=name, persist=True)
-        self.auto_loader_sources.append(source)
-        return frame
+        return replace(read, name=name, schemas=place)

@@ -7,15 +7,19 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.graph.elements import FunctionSink, OutputMode, StreamingTable
+from penstock.graph.elements import FormatSink, OutputMode, StreamingTable
 from penstock.runtime.script.reads import ScriptReads
-from penstock.runtime.script.stream_write import StreamWrite
+from penstock.runtime.script.stream_write import CHECKPOINT, StreamWrite
 from penstock.runtime.script.writer_hooks import penstocks_own
 from penstock.spark.checking_writer import CheckingWriter
+from penstock.spark.connectors import code_of, connector_writer
 from penstock.spark.expectations import ObservedExpectations, count_output
-from penstock.spark.function_sink import FunctionWriter
-from penstock.spark.sinks import sink_options
+from penstock.spark.sinks.batch_writer import BatchWriter
+from penstock.spark.sinks.format_writer import sink_options
+from penstock.spark.sinks.function_batches import function_writer
+from penstock.spark.sinks.sink import SinkTarget
 from penstock.spark.update_writer import UpdateWriter
+from penstock.spark.writes import StreamWriter
 
 _UNCOUNTED = frozenset({"continuous", "realTime"})
 """Triggers whose batches are not over when their rows are written, so that none can be counted."""
@@ -28,7 +32,7 @@ class Prepared:
     write: StreamWrite
     frame: DataFrame
     observed: tuple[ObservedExpectations, ...]
-    writer: FunctionWriter | CheckingWriter | None
+    writer: StreamWriter | None
 
     @property
     def checking(self) -> CheckingWriter | None:
@@ -38,7 +42,7 @@ class Prepared:
     @property
     def failure(self) -> BaseException | None:
         """What a batch that is written by Python failed with: Spark only keeps its text."""
-        failed = None if self.writer is None else self.writer.failure
+        failed = self.writer.failure if isinstance(self.writer, BatchWriter | CheckingWriter) else None
         return None if failed is None else failed.cause
 
     def start(self) -> StreamingQuery:
@@ -80,9 +84,24 @@ def prepared(write: StreamWrite, reads: ScriptReads) -> Prepared:
         frame, counted = count_output(frame, write.dataset)
         observed = (counted,)
     if write.function is None:
-        return Prepared(write, frame, observed, None)
-    sink = FunctionSink(identifier=write.dataset, location=write.location, function=write.function)
-    return Prepared(write, frame, observed, FunctionWriter(sink, write.mode, lambda _spark: reads))
+        foreign = write.per_row is None and write.table is None and code_of(write.format.casefold()) is not None
+        return Prepared(write, frame, observed, connector_writer(_target(write, frame)) if foreign else None)
+    return Prepared(write, frame, observed, function_writer(write.function, write.mode, lambda _spark: reads))
+
+
+def _target(write: StreamWrite, frame: DataFrame) -> SinkTarget:
+    options = {key: value for key, value in write.options.items() if key.casefold() != CHECKPOINT.casefold()}
+    return SinkTarget(
+        declared=FormatSink(
+            identifier=write.dataset, location=write.location, format=write.format, options=write.options
+        ),
+        options=options if write.path is None else {**options, "path": write.path},
+        rows=frame,
+        mode="update" if write.mode == "update" else "append",
+        flow=f"{write.dataset}/{write.name}",
+        flow_name=write.name,
+        checkpoint=write.checkpoint or "",
+    )
 
 
 def _merging(write: StreamWrite) -> CheckingWriter:

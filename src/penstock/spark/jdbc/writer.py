@@ -10,8 +10,6 @@ from __future__ import annotations
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.errors import DataError, StateError
 from penstock.graph.sql_names import quoted
@@ -19,68 +17,57 @@ from penstock.spark.jdbc import statements
 from penstock.spark.jdbc.connection import Connection, connected
 from penstock.spark.jdbc.failures import database_failure
 from penstock.spark.jdbc.prepare import LedgerEntry, PreparedTarget
+from penstock.spark.sinks.sink import SinkBatch
 from penstock.spark.translate import causes_of
-from penstock.spark.writes import BatchFailure, sink_transaction_of
 
 _KEY_REPEATED = "21000"
 
 
-class JdbcWriter:
-    """The writer of one start of a query. `failure` is why the query ended: Spark only keeps the text of it."""
+class JdbcBatches:
+    """Takes the batches of one start of a query."""
 
-    def __init__(self, prepared: PreparedTarget, mode: str) -> None:
+    def __init__(self, prepared: PreparedTarget) -> None:
         self._to = prepared
-        self._mode = mode
         self._known = prepared.known
-        self._written: dict[int, int] = {}
-        self.failure: BatchFailure | None = None
 
-    def start(self, writer: DataStreamWriter) -> StreamingQuery:
-        """Starts the query."""
-        return writer.outputMode(self._mode).foreachBatch(self._write).start()
-
-    def rows_written(self, batch_id: int) -> int | None:
-        """Returns how many rows of a batch the table has taken.
-
-        None where the others are not missing: for a batch that it had already, and where one row of a key gets there.
-        """
-        to = self._to
-        one_of_a_key = to.target.sequence_by is not None or len(to.target.keys) == len(to.columns)
-        return None if one_of_a_key else self._written.get(batch_id)
-
-    def _write(self, rows: DataFrame, batch_id: int) -> None:
-        try:
-            self.write(rows, sink_transaction_of(rows), batch_id)
-        except Exception as error:
-            cause = database_failure(error, self._to.place, self._to.target) or error
-            self.failure = BatchFailure(batch_id, cause)
-            raise RuntimeError(f"the database did not take batch {batch_id}") from error
-
-    def write(self, rows: DataFrame, query_id: str, batch_id: int) -> None:
+    def write(self, rows: DataFrame, batch: SinkBatch) -> int | None:
         """Writes a batch of a query, unless the database has it.
 
+        Returns how many rows the table has taken; None where the others are not missing: for a batch that it had
+        already, and where one row of a key gets there.
+
         Raises:
-            DataError: JDBC_KEY_REPEATED.
-            StateError: JDBC_WRITTEN_BY_ANOTHER.
-            Exception: what else the database, or the query of the rows, raises.
+            PenstockError: what the database refuses, JDBC_KEY_REPEATED and JDBC_WRITTEN_BY_ANOTHER among it.
+            Exception: what the query of the rows raises.
         """
+        try:
+            written = self._write(rows, batch)
+        except Exception as error:
+            if (known := database_failure(error, self._to.place, self._to.target)) is not None:
+                raise known from error
+            raise
+        one_of_a_key = self._to.target.sequence_by is not None or len(self._to.target.keys) == len(self._to.columns)
+        return None if one_of_a_key else written
+
+    def _write(self, rows: DataFrame, batch: SinkBatch) -> int | None:
         known, to = self._known, self._to
-        if known is not None and known.query_id == query_id and batch_id <= known.batch_id:
-            # The state of the query and its watermark go on all the same.
-            rows.write.format("noop").mode("overwrite").save()
-            return
+        if known is not None and known.query_id == batch.query and batch.number <= known.batch_id:
+            batch.skip(rows)
+            return None
+        entry = LedgerEntry(batch.query, batch.number)
         with connected(rows.sparkSession, to.options) as database:
             try:
                 # Open while Spark writes: a server that crashes meanwhile, or another that takes its place, has lost
                 # staged rows, and this transaction.
                 with database.transaction(to.target.lock_seconds):
                     stage(rows, to)
-                    self._written[batch_id] = bring_in(to, database, LedgerEntry(query_id, batch_id), known)
+                    written = bring_in(to, database, entry, known)
             except Py4JError as error:
-                if (repeated := _repeated_keys(error, to, database, batch_id)) is not None:
+                if (repeated := _repeated_keys(error, to, database, batch.number)) is not None:
                     raise repeated from error
                 raise
-        self._known = LedgerEntry(query_id, batch_id)
+        self._known = entry
+        return written
 
 
 def stage(rows: DataFrame, to: PreparedTarget) -> None:

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
-
 from penstock.errors import DefinitionError
 from penstock.spark.sources.event_hubs.connection_string import ConnectionString
 from penstock.spark.sources.event_hubs.positions import starting_options
-from penstock.spark.sources.kafka.options import check_options, plain_options, unknown_option
-from penstock.spark.sources.native import native_load
-from penstock.spark.sources.stream_read import Load, StreamRead
+from penstock.spark.sources.kafka.options import CLIENT, plain_options
+from penstock.spark.sources.kafka.options import REFUSED as REFUSED_BY_KAFKA
+from penstock.spark.sources.option import Option, refused, taken
+from penstock.spark.sources.stream_read import StreamRead
 
 _CONNECTION: Final = "eventhubs.connectionString"
 _HUB: Final = "eventhubs.name"
@@ -67,6 +66,14 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 )
 """What is refused: the reason, and what to write."""
 
+DECLARED: Final = (
+    Option(_HUB, place=True),
+    Option(_CONNECTION, secret=True),
+    *taken(*(name for name in OPTIONS if name not in {_HUB, _CONNECTION}), *SHARED, *WITHOUT_EFFECT, CLIENT),
+    *refused({**REFUSED, **{name: why for name, why in REFUSED_BY_KAFKA.items() if name.startswith("kafka.")}}),
+)
+"""Every option, as a connector declares it."""
+
 _DEFAULTS: Final = {
     # As Microsoft recommends for Kafka clients: the service closes connections that are idle for four minutes.
     "kafka.request.timeout.ms": "60000",
@@ -81,10 +88,9 @@ def kafka_read(read: StreamRead) -> StreamRead:
     """Returns the read of Kafka that a read of `eventhubs` means; its options hold the connection string.
 
     Raises:
-        DefinitionError: SOURCE_OPTION_REFUSED, SOURCE_OPTION_UNKNOWN, EVENT_HUBS_CONNECTION_STRING_INVALID,
-            EVENT_HUBS_HUB_MISSING, EVENT_HUBS_POSITION_INVALID.
+        DefinitionError: EVENT_HUBS_CONNECTION_STRING_INVALID, EVENT_HUBS_HUB_MISSING, EVENT_HUBS_POSITION_INVALID,
+            SOURCE_OPTION_REFUSED for a position at which Kafka cannot begin.
     """
-    _check(read)
     connection = ConnectionString.parse(read.option(_CONNECTION) or "")
     hub = read.option(_HUB) or connection.hub
     if hub is None:
@@ -99,16 +105,6 @@ def kafka_read(read: StreamRead) -> StreamRead:
     return StreamRead("kafka", {**options, **plain_options(given)}, name=read.name)
 
 
-def kafka_load(spark: SparkSession, read: StreamRead) -> Load:
-    """Returns how the stream of a `kafka_read` is loaded: the author's own reader is one of another format."""
-
-    def load(name: str | None, options: Mapping[str, str]) -> DataFrame:
-        given = {**read.options, **options}
-        return native_load(spark, read.format, given, None, None, source_name=name or read.options["subscribe"])
-
-    return load
-
-
 def _login(connection: ConnectionString) -> dict[str, str]:
     password = connection.text.replace("\\", "\\\\").replace('"', '\\"')
     return {
@@ -121,19 +117,3 @@ def _login(connection: ConnectionString) -> dict[str, str]:
 
 def _goes_on(option: str) -> bool:
     return option.casefold().startswith("kafka.") or option.casefold() in {each.casefold() for each in SHARED}
-
-
-def _check(read: StreamRead) -> None:
-    known = {option.casefold() for option in (*OPTIONS, *WITHOUT_EFFECT)}
-    refused = {option.casefold(): reason for option, reason in REFUSED.items()}
-    for option in read.options:
-        folded = option.casefold()
-        if folded in refused:
-            reason, instead = refused[folded]
-            raise DefinitionError(
-                "SOURCE_OPTION_REFUSED", format="eventhubs", option=option, reason=reason, instead=instead
-            )
-        if _goes_on(option):
-            check_options([option])
-        elif folded not in known:
-            raise unknown_option("eventhubs", option, (*OPTIONS, *SHARED))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from penstock.errors import DefinitionError, did_you_mean
+from penstock.spark.sources.option import Option, refused, taken
 
 TOPICS: Final = ("subscribe", "subscribePattern", "assign")
 """Exactly one of them says what is read."""
@@ -55,6 +55,16 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 )
 """What a stream does not take: the reason, and what to write."""
 
+CLIENT: Final = "kafka.*"
+"""The settings of Kafka's client."""
+
+DECLARED: Final = (
+    *(Option(name, place=True) for name in TOPICS),
+    *taken(*(name for name in OPTIONS if name not in TOPICS), "kafka.bootstrap.servers", CLIENT),
+    *refused(REFUSED),
+)
+"""Every option of a stream, as a connector declares it."""
+
 _SHADED: Final = "kafkashaded."
 
 
@@ -64,29 +74,3 @@ def plain_options(options: Mapping[str, str]) -> dict[str, str]:
         key: value.replace(_SHADED, "") if key.casefold().startswith("kafka.") else value
         for key, value in options.items()
     }
-
-
-def check_options(options: Iterable[str]) -> None:
-    """Refuses options that a streaming read of Kafka does not have: Spark passes over a misspelt one without a word.
-
-    Raises:
-        DefinitionError: SOURCE_OPTION_REFUSED, SOURCE_OPTION_UNKNOWN.
-    """
-    known = {option.casefold() for option in OPTIONS}
-    refused = {option.casefold(): reason for option, reason in REFUSED.items()}
-    for option in options:
-        folded = option.casefold()
-        if folded in refused:
-            reason, instead = refused[folded]
-            raise DefinitionError(
-                "SOURCE_OPTION_REFUSED", format="kafka", option=option, reason=reason, instead=instead
-            )
-        if folded not in known and not folded.startswith("kafka."):
-            raise unknown_option("kafka", option, (*OPTIONS, "kafka.bootstrap.servers"))
-
-
-def unknown_option(source_format: str, option: str, known: Iterable[str]) -> DefinitionError:
-    """Returns SOURCE_OPTION_UNKNOWN, with the nearest name that there is."""
-    return DefinitionError(
-        "SOURCE_OPTION_UNKNOWN", format=source_format, option=option, suggestion=did_you_mean(option, list(known))
-    )

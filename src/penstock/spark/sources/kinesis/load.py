@@ -5,23 +5,32 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import replace
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame
 
 from penstock.errors import ConfigError, DefinitionError
 from penstock.spark.source_failures import SourceFailure
 from penstock.spark.sources.kinesis.client import KinesisClient
-from penstock.spark.sources.kinesis.options import KinesisOptions, parse_options
+from penstock.spark.sources.kinesis.options import DECLARED, KinesisOptions, parse_options
 from penstock.spark.sources.kinesis.stream_reader import KinesisDataSource
+from penstock.spark.sources.source import SourceRead
 from penstock.spark.sources.stream_read import StreamRead
 
-_REGISTERED = "_penstock_kinesis"
 
+class KinesisSource:
+    """A data source in Python on boto3."""
 
-def register(spark: SparkSession) -> None:
-    """Makes the source known to a session, once: Spark warns of a second time."""
-    if not hasattr(spark, _REGISTERED):
-        spark.dataSource.register(KinesisDataSource)
-        setattr(spark, _REGISTERED, True)
+    options = DECLARED
+    replayable = True
+
+    def stream(self, read: SourceRead) -> DataFrame:
+        """Returns the records as they come."""
+        checked_options(read)
+        read.register(KinesisDataSource)
+        return read.load(read.name, {**read.options, **read.more_options(read.format)})
+
+    def check(self, read: SourceRead) -> None:
+        """Asks for the shards; see `check_streams`."""
+        check_streams(checked_options(read))
 
 
 def checked_options(read: StreamRead) -> KinesisOptions:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from penstock.errors import DefinitionError, did_you_mean
+from penstock.errors import DefinitionError
 from penstock.spark.sources.kinesis import option_names as names
 from penstock.spark.sources.kinesis.offsets import TRIM_HORIZON
 from penstock.spark.sources.kinesis.written_time import read_time
+from penstock.spark.sources.option import Option, check_options, taken
 
 LATEST: Final = "latest"
 _MOST_RECORDS: Final = 10_000
@@ -24,6 +25,16 @@ _URL = re.compile(r"https?://[^/\s]+/?")
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)", re.IGNORECASE)
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+DECLARED: Final = (
+    *(Option(name, place=name == "streamName", secret=name.casefold() in names.SECRETS) for name in names.SUPPORTED),
+    *taken(*names.WITHOUT_EFFECT),
+    *(
+        Option(name, refused=reason, instead=instead, harmless=harmless)
+        for name, (harmless, reason, instead) in names.REFUSED.items()
+    ),
+)
+"""Every option, as a connector declares it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,7 @@ def parse_options(given: Mapping[str, str]) -> KinesisOptions:
         DefinitionError: SOURCE_OPTION_UNKNOWN, SOURCE_OPTION_REFUSED, KINESIS_MISSING_OPTION,
             KINESIS_INVALID_OPTION.
     """
-    _refuse(given)
+    check_options("kinesis", DECLARED, given)
     read = _Reader({name.casefold(): value.strip() for name, value in given.items()})
     streams, region = _streams(read)
     return KinesisOptions(
@@ -87,23 +98,6 @@ def parse_options(given: Mapping[str, str]) -> KinesisOptions:
         fail_on_data_loss=read.flag("failOnDataLoss", default=True),
         credentials=_credentials(read),
     )
-
-
-def _refuse(given: Mapping[str, str]) -> None:
-    works = (*names.SUPPORTED, *names.WITHOUT_EFFECT)
-    known = {name.casefold() for name in works}
-    refused = {name.casefold(): (name, *rest) for name, rest in names.REFUSED.items()}
-    for option, value in given.items():
-        if option.casefold() in refused:
-            name, harmless, reason, instead = refused[option.casefold()]
-            if value.strip().casefold() != harmless:
-                raise DefinitionError(
-                    "SOURCE_OPTION_REFUSED", format="kinesis", option=name, reason=reason, instead=instead
-                )
-        elif option.casefold() not in known:
-            raise DefinitionError(
-                "SOURCE_OPTION_UNKNOWN", format="kinesis", option=option, suggestion=did_you_mean(option, works)
-            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from penstock.errors import DefinitionError
-from penstock.spark.sources.stream_read import StreamRead
-from penstock.spark.sources.whole_read import delta_options, read_whole
+from penstock.spark.connectors import source_of
+from penstock.spark.sources.delta import delta_options
+from penstock.spark.sources.source import SourceRead, read_batch
 
 
 class _Reader:
@@ -38,7 +39,11 @@ class _Session:
 
 
 def _read(source_format: str, path: str | None = None, **options: str) -> Any:
-    return read_whole(_Session(), StreamRead(source_format, options, path=path), "it")  # type: ignore[arg-type]
+    session: Any = _Session()
+    read = SourceRead(
+        format=source_format, options=options, path=path, spark=session, load=lambda *_: session, description="it"
+    )
+    return read_batch(source_of(source_format), read)
 
 
 @pytest.mark.parametrize("given", [{}, {"startingOffsets": "latest"}, {"STARTINGOFFSETS": " Latest"}])

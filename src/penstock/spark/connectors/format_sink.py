@@ -1,0 +1,109 @@
+"""A sink of a format: what is wrong with it before a flow starts, what it promises, and what writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from penstock.errors import DefinitionError, PenstockError, did_you_mean
+from penstock.graph.elements import AnySink, FormatSink, UnresolvedFlow
+from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, JdbcTarget
+from penstock.spark import _jvm
+from penstock.spark.connectors.formats import SINKS, code_of, sink_of
+from penstock.spark.connectors.installed import installed
+from penstock.spark.jdbc import unknown_options
+from penstock.spark.sinks.batch_writer import BatchWriter
+from penstock.spark.sinks.sink import BatchSink, Sink, SinkTarget
+from penstock.spark.sources.option import problems, with_defaults
+from penstock.spark.writes import StreamWriter
+
+
+def check_sink(spark: SparkSession, sink: FormatSink, flows: Iterable[UnresolvedFlow]) -> Iterator[PenstockError]:
+    """Yields what is wrong with a sink: its format, its options, and flows that it cannot take.
+
+    The rules of the graph have judged Penstock's own formats already, but for what the driver of a database knows.
+
+    Raises:
+        ConfigError: CONNECTOR_UNUSABLE.
+    """
+    found = None if sink.kind in SINKS else installed(sink.kind)
+    if found is not None and found.connector.sink is not None:
+        yield from _of_connector(sink, found.connector.sink, flows)
+    elif sink.kind != "memory" and not _jvm.has_format(spark, sink.format):  # the rules refuse that one
+        name = sink.identifier
+        yield DefinitionError(
+            "SINK_FORMAT_UNKNOWN", location=sink.location, dataset=str(name), name=name, format=sink.format
+        )
+    elif sink.kind == "jdbc":
+        yield from _unknown_to_the_driver(spark, sink)
+
+
+def promise_of(sink: AnySink) -> str | None:
+    """Returns what becomes of a row in a crash, in words; None where nobody knows."""
+    if not isinstance(sink, FormatSink):
+        return None
+    if sink.kind == "jdbc":
+        return JdbcTarget.of(sink).promise
+    promise = sink_of(sink.kind).promise
+    return None if promise is None else promise.value
+
+
+def connector_writer(target: SinkTarget) -> StreamWriter:
+    """Returns the writer of one start of a flow into a format.
+
+    Raises:
+        PenstockError: why the sink cannot take the rows.
+    """
+    kind = target.declared.kind
+    sink = sink_of(kind)
+    if sink.options is not None:
+        target = replace(target, options=with_defaults(sink.options, target.options))
+    opened = sink.open(target)
+    return BatchWriter(opened, target.mode, code=code_of(kind)) if isinstance(opened, BatchSink) else opened
+
+
+def _of_connector(sink: FormatSink, connector: Sink, flows: Iterable[UnresolvedFlow]) -> Iterator[PenstockError]:
+    dataset = str(sink.identifier)
+    for problem in problems(connector.options or (), sink.options):
+        if problem.kind == "unknown":
+            way_out = problem.instead.removesuffix(".") or "Correct or remove it"
+        else:
+            way_out = problem.instead
+        refused = problem.kind == "refused"
+        reason = f"it does not take the option '{problem.option}': {problem.reason}" if refused else problem.reason
+        yield DefinitionError(
+            "SINK_OPTIONS_INVALID",
+            location=sink.location,
+            dataset=dataset,
+            name=sink.identifier,
+            reason=reason,
+            way_out=way_out,
+        )
+    for flow in flows:
+        if flow.updates and not connector.takes_updates:
+            yield DefinitionError(
+                "FLOW_TARGET_UNSUITABLE",
+                location=flow.location,
+                dataset=dataset,
+                flow=flow.name,
+                target=sink.identifier,
+                reason=f"is a {sink.kind} sink, to which rows can only be added",
+                way_out="Write to a streaming table, which merges them, or use append_flow",
+            )
+
+
+def _unknown_to_the_driver(spark: SparkSession, sink: FormatSink) -> Iterator[PenstockError]:
+    """Every option that is not Spark's or Penstock's goes to the driver, which says nothing of one that it ignores."""
+    known = {name.casefold() for name in (*SPARK_OPTIONS, *OWN_OPTIONS)}
+    if unknown := unknown_options(spark, [name for name in sink.options if name.casefold() not in known]):
+        near = did_you_mean(unknown[0], (*SPARK_OPTIONS, *OWN_OPTIONS))
+        yield DefinitionError(
+            "SINK_OPTIONS_INVALID",
+            location=sink.location,
+            dataset=str(sink.identifier),
+            name=sink.identifier,
+            reason=f"neither Spark nor the driver of PostgreSQL has an option '{unknown[0]}'{near and f' ({near})'}",
+            way_out="Correct or remove it",
+        )

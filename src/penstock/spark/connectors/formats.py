@@ -1,0 +1,109 @@
+"""From the name of a format to its connector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from penstock.errors import DefinitionError, did_you_mean
+from penstock.graph.rules.file_sink_shared import FILE_FORMATS as WRITTEN_FILES
+from penstock.spark.connectors.installed import installed, installed_formats
+from penstock.spark.connectors.own_sinks import DeltaSink, FileSink, JdbcSink, KafkaSink, SparkSink
+from penstock.spark.sinks.sink import Sink
+from penstock.spark.sources.auto_loader import AutoLoader
+from penstock.spark.sources.delta import TableSource
+from penstock.spark.sources.event_hubs import EventHubsSource
+from penstock.spark.sources.files import FILE_FORMATS
+from penstock.spark.sources.kafka import KafkaSource
+from penstock.spark.sources.kinesis.load import KinesisSource
+from penstock.spark.sources.source import Source, SourceRead
+from penstock.spark.sources.sparks import FileSource, SparkSource
+from penstock.spark.translate import causes_of
+
+
+class _LeftToSpark(SparkSource):
+    """A format that its session may know."""
+
+    def stream(self, read: SourceRead) -> DataFrame:
+        """Returns the stream, if there is such a format.
+
+        Raises:
+            DefinitionError: SOURCE_FORMAT_UNKNOWN.
+        """
+        try:
+            return super().stream(read)
+        except (PySparkException, Py4JJavaError) as error:
+            if all(cause.condition != "DATA_SOURCE_NOT_FOUND" for cause in causes_of(error)):
+                raise
+            suggestion = did_you_mean(read.format, known_formats())
+            raise DefinitionError("SOURCE_FORMAT_UNKNOWN", format=read.format, suggestion=suggestion) from error
+
+
+_OF_SPARK: Final = _LeftToSpark()
+_TO_SPARK: Final = SparkSink()
+
+SOURCES: Final[Mapping[str, Source]] = {
+    "cloudfiles": AutoLoader(),
+    "delta": TableSource(),
+    "eventhubs": EventHubsSource(),
+    "kafka": KafkaSource(),
+    "kinesis": KinesisSource(),
+    "rate": _OF_SPARK,
+    "rate-micro-batch": _OF_SPARK,
+    "socket": SparkSource(replayable=False),
+    "statestore": _OF_SPARK,
+    "table": TableSource(),
+    **dict.fromkeys(FILE_FORMATS, FileSource()),
+}
+"""Formats that are never looked for in other packages."""
+
+SINKS: Final[Mapping[str, Sink]] = {
+    "console": _TO_SPARK,
+    "delta": DeltaSink(),
+    "jdbc": JdbcSink(),
+    "kafka": KafkaSink(),
+    "memory": _TO_SPARK,
+    "noop": _TO_SPARK,
+    **dict.fromkeys(WRITTEN_FILES, FileSink()),
+}
+"""As `SOURCES`."""
+
+
+def source_of(source_format: str) -> Source:
+    """Returns how a format is read; one that nobody knows is left to Spark, whose session may know it.
+
+    Raises:
+        ConfigError: CONNECTOR_UNUSABLE.
+    """
+    kind = source_format.strip().casefold()
+    if kind in SOURCES:
+        return SOURCES[kind]
+    found = installed(kind)
+    return _OF_SPARK if found is None or found.connector.source is None else found.connector.source
+
+
+def sink_of(kind: str) -> Sink:
+    """Returns how a format, in lower case, is written; see `source_of`.
+
+    Raises:
+        ConfigError: CONNECTOR_UNUSABLE.
+    """
+    if kind in SINKS:
+        return SINKS[kind]
+    found = installed(kind)
+    return _TO_SPARK if found is None or found.connector.sink is None else found.connector.sink
+
+
+def code_of(kind: str) -> str | None:
+    """Returns whose code the connector of a format is, to a person; None for Penstock's own."""
+    found = None if kind in SINKS else installed(kind)
+    return None if found is None else found.code
+
+
+def known_formats() -> tuple[str, ...]:
+    """Returns the formats that can be read, as far as Penstock knows."""
+    return (*sorted({*SOURCES} - {"table", "cloudfiles"}), "cloudFiles", *installed_formats())

@@ -1,0 +1,1 @@
+"""Writers to the outside world."""

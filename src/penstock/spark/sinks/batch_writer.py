@@ -1,0 +1,41 @@
+"""Hands the batches of a query to what takes them in Python."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from penstock.spark.sinks.sink import BatchSink, SinkBatch
+from penstock.spark.writes import BatchFailure, sink_transaction_of
+
+
+class BatchWriter:
+    """The writer of one start of a query.
+
+    `code` names to a person whose code takes the batches; None: Penstock's own. `failure` is why the query ended: Spark
+    itself only keeps the text of a Python exception.
+    """
+
+    def __init__(self, batches: BatchSink, mode: str, *, code: str | None = None) -> None:
+        self.failure: BatchFailure | None = None
+        self.code = code
+        self._batches = batches
+        self._mode = mode
+        self._written: dict[int, int | None] = {}
+
+    def start(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Starts the query."""
+        return writer.outputMode(self._mode).foreachBatch(self._write).start()
+
+    def rows_written(self, batch_id: int) -> int | None:
+        """Returns how many rows of a batch the sink has taken; None when it did not say."""
+        return self._written.get(batch_id)
+
+    def _write(self, rows: DataFrame, batch_id: int) -> None:
+        try:
+            self._written[batch_id] = self._batches.write(rows, SinkBatch(sink_transaction_of(rows), batch_id))
+        except BaseException as error:
+            self.failure = BatchFailure(batch_id, error)
+            # A SystemExit would end the thread that Spark waits for, and Spark would wait for ever.
+            raise RuntimeError(f"the sink did not take batch {batch_id}") from error

@@ -1,0 +1,44 @@
+"""Writes a stream to one of Spark's formats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from penstock.spark.sources.kafka import plain_options
+from penstock.spark.sources.secret_options import Secret, secret_options
+
+
+@dataclass(frozen=True, slots=True)
+class SinkWriter:
+    """Writes to a format with the user's options, or to the `table` of Spark's catalog, by `partition_columns`.
+
+    What is guaranteed is the format's matter: Delta and files take each batch once, Kafka at least once.
+    """
+
+    format: str
+    options: Mapping[str, str] = field(repr=False)
+    mode: str
+    table: str | None = None
+    partition_columns: tuple[str, ...] = ()
+
+    def start(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Starts the query."""
+        writer = writer.format(self.format).options(**self.options).outputMode(self.mode)
+        if self.partition_columns:
+            writer = writer.partitionBy(*self.partition_columns)
+        return writer.start() if self.table is None else writer.toTable(self.table)
+
+
+def sink_options(sink_format: str, options: Mapping[str, str], secret: Secret) -> dict[str, str]:
+    """Returns a sink's options as Spark is to get them, secrets filled in: never show or log the result.
+
+    Raises:
+        DefinitionError: SECRET_NOT_DECLARED.
+        ConfigError: SECRET_NOT_FOUND.
+    """
+    filled = {**options, **secret_options(options, secret)}
+    return plain_options(filled) if sink_format.strip().casefold() == "kafka" else filled

@@ -1,0 +1,118 @@
+"""The worked example: what docs/how-to/write-a-connector.md promises of it, and the tests of every connector."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark.pipeline_project import PipelineProject
+
+from penstock.plan.explain import render_plan
+from penstock.plan.selection import RefreshSelection
+from penstock.runtime import plan_update
+from penstock.testing.connectors import RateLimitConformance, SinkConformance
+
+pytestmark = pytest.mark.usefixtures("sqlite_connector", "spark")
+
+
+def _write(path: Path, ids: Iterable[int]) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, amount REAL, note TEXT)")
+        database.executemany("INSERT INTO orders VALUES (?, ?, 'n')", [(each, each * 1.5) for each in ids])
+
+
+def _read(path: Path, query: str) -> list[tuple[object, ...]]:
+    if not path.exists():
+        return []
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute(query).fetchall()
+
+
+class TestSource(RateLimitConformance):
+    format = "sqlite"
+
+    @pytest.fixture(autouse=True)
+    def database(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "shop.db"
+        _write(self.path, [])
+
+    def options(self) -> Mapping[str, str]:
+        return {"path": str(self.path), "table": "orders"}
+
+    def put(self, ids: Iterable[int]) -> None:
+        _write(self.path, ids)
+
+    def two_rows(self) -> Mapping[str, str]:
+        return {"maxRowsPerTrigger": "2"}
+
+
+class TestSink(SinkConformance):
+    format = "sqlite"
+
+    @pytest.fixture(autouse=True)
+    def database(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "out.db"
+
+    def options(self) -> Mapping[str, str]:
+        return {"path": str(self.path), "table": "orders", "keys": "id"}
+
+    def stored(self) -> list[int]:
+        return [int(str(row[0])) for row in _read(self.path, "SELECT id FROM orders")]
+
+
+_PIPELINE = """
+    ps.create_sink("totals_db", "sqlite", {"path": "out.db", "table": "totals", "keys": "note"})
+
+    @ps.table
+    def orders():
+        return spark.readStream.format("sqlite").option("table", "orders").load("shop.db")
+
+    @ps.append_flow(target="totals_db")
+    def out():
+        return spark.readStream.table("orders").selectExpr("concat('order ', id) AS note", "amount")
+"""
+
+
+def test_a_pipeline_reads_and_writes_it(project: PipelineProject) -> None:
+    _write(project.directory / "shop.db", [0, 1])
+    out = project.directory / "out.db"
+    project.write(_PIPELINE)
+    assert project.run().errors == ()
+    _write(project.directory / "shop.db", [3])
+    assert project.run().errors == ()
+    assert _read(out, "SELECT note, amount FROM totals ORDER BY 1") == [
+        ("order 0", 0),
+        ("order 1", 1.5),
+        ("order 3", 4.5),
+    ]
+    text = render_plan(plan_update(project.config, RefreshSelection(), spark=project.spark).plan)
+    assert "reads sqlite orders" in text
+    assert "exactly once" in text
+    accounts = [each.details["accounting"] for each in project.events() if "accounting" in each.details]
+    assert {each["verdict"] for each in accounts} == {"BALANCED"}
+    assert sum(each["written"] for each in accounts) == 6, "three rows in the table, three in the database"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "condition", "words"),
+    [
+        ('"table", "orders"', '"tabel", "orders"', "SOURCE_OPTION_UNKNOWN", "'tabel'"),
+        ('.option("table", "orders")', "", "SOURCE_OPTION_INVALID", "'table'"),
+        ('"table", "orders"', '"table", "no_table"', "CONNECTOR_FAILED", "has no table no_table"),
+        ('"keys": "note"', '"key": "note"', "SINK_OPTIONS_INVALID", "'keys' is missing"),
+        ('format("sqlite")', 'format("sqlitee")', "SOURCE_FORMAT_UNKNOWN", "'sqlite'"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_runs(
+    spark: SparkSession, project: PipelineProject, old: str, new: str, condition: str, words: str
+) -> None:
+    _write(project.directory / "shop.db", [1])
+    project.write(_PIPELINE.replace(old, new))
+    found = {error.condition: error for error in project.validate().errors}
+    assert condition in found
+    assert words in found[condition].message
+    assert found[condition].location is not None

@@ -1,0 +1,27 @@
+"""The jdbc sink passes the tests that Penstock gives to other connectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from tests.postgres_server import PASSWORD, PostgresServer
+
+from penstock.testing.connectors import SinkConformance
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+class TestAppend(SinkConformance):
+    format = "jdbc"
+    secret = PASSWORD
+
+    @pytest.fixture(autouse=True)
+    def database(self, postgres: PostgresServer, schema: str) -> None:
+        self.postgres, self.schema = postgres, schema
+
+    def options(self) -> Mapping[str, str]:
+        return {**self.postgres.options, "dbtable": f"{self.schema}.rows"}
+
+    def stored(self) -> list[int]:
+        return [int(row[0]) for row in self.postgres.rows(f"SELECT id FROM {self.schema}.rows")]
