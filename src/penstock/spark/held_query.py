@@ -48,14 +48,15 @@ class HeldQuery:
             self._query.processAllAvailable()  # waits on a condition of the lock, which so is free meanwhile
 
     def _run_an_idle_batch(self) -> None:
-        """Lets batches run until one has found nothing to read: for Spark, such a query is never done.
+        """Lets batches run until one has found nothing to read: for Spark, such a query is never done once it has run.
 
         That batch also wakes the timers that are due. The one that has begun already may not have seen the newest rows.
         """
         begun = int(self._execution.getLatestExecutionContext().batchId())
+        getattr(self._execution, "noNewData_$eq")(False)  # as `processAllAvailable` does
         self._lock.unlock()
         try:
-            while self.is_active and not self._was_idle_after(begun):
+            while self.is_active and not (self._was_idle_after(begun) or self._execution.noNewData()):
                 time.sleep(_POLL_SECONDS)
         finally:
             self._lock.lock()

@@ -254,7 +254,10 @@ class FedSources:
     def _first_read(
         self, spark: SparkSession, read: StreamRead, source: FedSource, wanted: StructType | None
     ) -> StreamRead:
-        """Has Auto Loader find the first schema: in the rows that were fed, else in the files that are declared."""
+        """Has Auto Loader find the first schema: in the rows that were fed, else in the files that are declared.
+
+        Rows of earlier steps are in the folder, when all of them are read as one batch.
+        """
         place, live = source.place, replace(read, path=str(source.folder))
         log = SchemaLog(place.schemas)
         if log.latest() is not None:
@@ -264,7 +267,9 @@ class FedSources:
             return live
         key = place.dataset.casefold()
         rows = [*self._pending.get((key, None), ()), *self._pending.get((key, place.name), ())]
-        if rows:
+        if any(source.folder.iterdir()):
+            read = live
+        elif rows:
             folder = self._folder_of(replace(place, name=f".first/{place.name}"))
             source.write(folder / f"rows.{source.format}", rows)
             read = replace(read, path=str(folder))

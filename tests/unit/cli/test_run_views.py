@@ -20,7 +20,17 @@ from penstock.cli.status_view import error_lines, quality_table, status_table, u
 from penstock.cli.stopping import StopNow
 from penstock.cli.summary import print_summary
 from penstock.errors import DataError
-from penstock.events import Event, EventType, LateRows, Level, MaintenanceProgress, UpdateState, builders, read_events
+from penstock.events import (
+    Event,
+    EventType,
+    FlowStatus,
+    LateRows,
+    Level,
+    MaintenanceProgress,
+    UpdateState,
+    builders,
+    read_events,
+)
 from penstock.events.alerts import Alert, alert
 from penstock.observe.status import project_status
 
@@ -93,6 +103,20 @@ def test_a_line_names_its_dataset_once(recorded: list[Event]) -> None:
     )
     words = "shop.pages batch 4 dropped 2 late rows, kept in shop.pages__late: penstock late show shop.pages"
     assert str(event_line(told)).split(" ", 1)[1] == words
+
+
+def test_a_line_says_once_that_a_flow_failed(recorded: list[Event]) -> None:
+    message, details = builders.flow_status("orders", FlowStatus.FAILED, reason="the disk is full")
+    origin = replace(recorded[0].origin, dataset_name="shop.orders", flow_name="orders")
+    told = replace(
+        recorded[0],
+        event_type=EventType.FLOW_PROGRESS,
+        level=Level.ERROR,
+        message=message,
+        details=details,
+        origin=origin,
+    )
+    assert str(event_line(told)).split(" ", 1)[1] == "shop.orders failed: the disk is full"
 
 
 def test_a_flow_that_waits_for_its_next_try_says_why_and_until_when() -> None:

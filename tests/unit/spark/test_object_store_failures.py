@@ -38,6 +38,17 @@ DENIED = "java.nio.file.AccessDeniedException"
             {"detail": "No AWS Credentials provided"},
         ),
         (
+            [
+                (DENIED, "lake: none"),
+                (
+                    f"{S3A}auth.NoAuthWithAWSException",
+                    "Unable to load credentials from any of the providers in the chain A",
+                ),
+            ],
+            "OBJECT_STORE_CREDENTIALS_MISSING",
+            {"detail": "Unable to load credentials from any of the providers"},
+        ),
+        (
             [(DENIED, "s3a://lake/x: software.amazon.awssdk.services.s3.model.S3Exception: (Status Code: 403)")],
             "OBJECT_STORE_ACCESS_DENIED",
             {"detail": "s3a://lake/x: software.amazon.awssdk.services.s3.model.S3Exception: (Status Code: 403)"},
