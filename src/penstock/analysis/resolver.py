@@ -183,7 +183,7 @@ class Resolver:
             if isinstance(sink, FormatSink):
                 wrong = check_sink(self.spark, sink, self.graph.flows_to(sink.identifier))
                 failed[:0] = [_failed_target(sink, error) for error in wrong]
-                self._promises[sink.identifier] = promise_of(sink)
+                self._promises[sink.identifier] = promise_of(sink, self.graph.sinks)
         except (ConfigError, DefinitionError) as error:
             error.location = error.location or sink.location
             failed.insert(0, _failed_target(sink, error))

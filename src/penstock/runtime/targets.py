@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, assert_never
 
 from pyspark.sql import SparkSession
@@ -9,14 +10,17 @@ from pyspark.sql import SparkSession
 from penstock.graph.elements import ChangeFlow, FormatSink, FunctionSink
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import FlowType, ResolvedFlow, UpdateKeys
+from penstock.graph.sink_group import members, selected
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.catalog import stored_table
 from penstock.runtime.change_target import applying_changes
 from penstock.runtime.services import FlowQueries, FlowQuery
 from penstock.runtime.update_target import merging_updates
-from penstock.spark.connectors import connector_writer
+from penstock.spark.connectors import connector_writer, member_of_several
 from penstock.spark.evaluation import Evaluation, map_path
-from penstock.spark.sinks.function_batches import function_writer
+from penstock.spark.sinks.batch_writer import BatchWriter
+from penstock.spark.sinks.function_batches import FUNCTION, FunctionBatches, function_writer
+from penstock.spark.sinks.several import Member, SeveralSinks, WrittenSinks, columns_of
 from penstock.spark.sinks.sink import SinkTarget
 from penstock.spark.sources.secret_options import secret_options
 from penstock.spark.writes import DeltaWriter, StreamWriter
@@ -47,10 +51,23 @@ def _sink_writer(stage: RunSinkFlow, services: FlowQueries, query: FlowQuery) ->
     match stage.sink:
         case FunctionSink() as sink:
             return function_writer(sink.function, _mode(stage), lambda spark: _reads(stage, services, spark))
+        case FormatSink(kind="sinks") as group:
+            checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.flow.name, stage.generation)
+            into = tuple(_member(stage, group, each, services, query) for each in members(group))
+            return BatchWriter(SeveralSinks(into, WrittenSinks.of(checkpoint)), _mode(stage))
         case FormatSink() as sink:
             return connector_writer(_target(stage, sink, services, query))
         case _:
             assert_never(stage.sink)
+
+
+def _member(stage: RunSinkFlow, group: FormatSink, name: Identifier, services: FlowQueries, query: FlowQuery) -> Member:
+    sink, select = services.graph.sinks[name], selected(group, name)
+    if isinstance(sink, FunctionSink):
+        taking = FunctionBatches(sink.function, lambda spark: _reads(stage, services, spark))
+        return Member(name.name, taking, select, FUNCTION)
+    target = _target(stage, sink, services, query)
+    return member_of_several(replace(target, rows=columns_of(query.frame, select)), select)
 
 
 def _target(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries, query: FlowQuery) -> SinkTarget:

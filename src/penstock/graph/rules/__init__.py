@@ -28,6 +28,7 @@ from penstock.graph.rules.lateness_setting import lateness_setting
 from penstock.graph.rules.once_flow_trigger import once_flow_trigger
 from penstock.graph.rules.output_mode_fits import output_mode_fits
 from penstock.graph.rules.quarantine_name_taken import quarantine_name_taken
+from penstock.graph.rules.sink_groups import sink_groups
 from penstock.graph.rules.sink_options import sink_options
 from penstock.graph.rules.uniqueness_on_view import uniqueness_on_view
 
@@ -51,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     event_time_on_view,
     cluster_by_with_partitions,
     sink_options,
+    sink_groups,
     jdbc_options,
     file_sink_shared,
     empty_pipeline,

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
+from penstock.graph.elements import FormatSink
+from penstock.graph.sink_group import GROUP, members
 
 
 def dataset_without_flow(graph: DataflowGraph) -> Iterator[PenstockError]:
     """Reports each table and sink that no flow writes to, as a `create_streaming_table` without an `append_flow`."""
-    filled = {flow.target for flow in graph.flows}
+    groups = [sink for sink in graph.sinks.values() if isinstance(sink, FormatSink) and sink.kind == GROUP]
+    filled = {flow.target for flow in graph.flows} | {member for group in groups for member in members(group)}
     kinds = [
         *((table, "streaming table") for table in graph.tables),
         *((sink, "sink") for sink in graph.sinks.values()),

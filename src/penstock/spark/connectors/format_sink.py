@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.elements import AnySink, FormatSink, UnresolvedFlow
+from penstock.graph.identifier import Identifier
 from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, JdbcTarget
+from penstock.graph.sink_group import GROUP, members
 from penstock.spark import _jvm
 from penstock.spark.connectors.formats import SINKS, code_of, sink_of
 from penstock.spark.connectors.installed import installed
 from penstock.spark.jdbc import unknown_options
 from penstock.spark.sinks.batch_writer import BatchWriter
+from penstock.spark.sinks.format_writer import SinkWriter
+from penstock.spark.sinks.several import FormatBatches, Member
 from penstock.spark.sinks.sink import BatchSink, Sink, SinkTarget
 from penstock.spark.sources.option import problems, with_defaults
 from penstock.spark.writes import StreamWriter
@@ -28,10 +32,10 @@ def check_sink(spark: SparkSession, sink: FormatSink, flows: Iterable[Unresolved
     Raises:
         ConfigError: CONNECTOR_UNUSABLE.
     """
-    found = None if sink.kind in SINKS else installed(sink.kind)
+    found = None if sink.kind in {*SINKS, GROUP} else installed(sink.kind)
     if found is not None and found.connector.sink is not None:
         yield from _of_connector(sink, found.connector.sink, flows)
-    elif sink.kind != "memory" and not _jvm.has_format(spark, sink.format):  # the rules refuse that one
+    elif sink.kind not in {"memory", GROUP} and not _jvm.has_format(spark, sink.format):  # the rules refuse that one
         name = sink.identifier
         yield DefinitionError(
             "SINK_FORMAT_UNKNOWN", location=sink.location, dataset=str(name), name=name, format=sink.format
@@ -40,10 +44,13 @@ def check_sink(spark: SparkSession, sink: FormatSink, flows: Iterable[Unresolved
         yield from _unknown_to_the_driver(spark, sink)
 
 
-def promise_of(sink: AnySink) -> str | None:
-    """Returns what becomes of a row in a crash, in words; None where nobody knows."""
+def promise_of(sink: AnySink, sinks: Mapping[Identifier, AnySink]) -> str | None:
+    """Returns what becomes of a row in a crash, in words; None where nobody knows. `sinks` are all of the pipeline."""
     if not isinstance(sink, FormatSink):
         return None
+    if sink.kind == GROUP:
+        told = {each.name: promise_of(sinks[each], sinks) or "as its function does" for each in members(sink)}
+        return ", ".join(f"{name} {promise}" for name, promise in told.items())
     if sink.kind == "jdbc":
         return JdbcTarget.of(sink).promise
     promise = sink_of(sink.kind).promise
@@ -56,12 +63,35 @@ def connector_writer(target: SinkTarget) -> StreamWriter:
     Raises:
         PenstockError: why the sink cannot take the rows.
     """
-    kind = target.declared.kind
-    sink = sink_of(kind)
+    opened = _opened(target)
+    if isinstance(opened, BatchSink):
+        return BatchWriter(opened, target.mode, code=code_of(target.declared.kind))
+    return opened
+
+
+def member_of_several(target: SinkTarget, select: str | None) -> Member:
+    """Returns one of several sinks that a flow writes to, for one start of it; raises as `connector_writer`."""
+    opened, name = _opened(target), target.declared.identifier.name
+    if isinstance(opened, BatchSink):
+        return Member(name, opened, select, code_of(target.declared.kind))
+    if isinstance(opened, SinkWriter):
+        return Member(name, FormatBatches(name, opened), select)
+    kind, place = target.declared.kind, target.declared
+    raise DefinitionError(
+        "SINK_OPTIONS_INVALID",
+        location=place.location,
+        dataset=str(place.identifier),
+        name=place.identifier,
+        reason=f"a {kind} sink cannot be one of several, because its connector starts the query itself",
+        way_out="Give it a flow of its own",
+    )
+
+
+def _opened(target: SinkTarget) -> StreamWriter | BatchSink:
+    sink = sink_of(target.declared.kind)
     if sink.options is not None:
         target = replace(target, options=with_defaults(sink.options, target.options))
-    opened = sink.open(target)
-    return BatchWriter(opened, target.mode, code=code_of(kind)) if isinstance(opened, BatchSink) else opened
+    return sink.open(target)
 
 
 def _of_connector(sink: FormatSink, connector: Sink, flows: Iterable[UnresolvedFlow]) -> Iterator[PenstockError]:

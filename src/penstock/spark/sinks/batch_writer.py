@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from penstock.spark.sinks.several import SeveralSinks
 from penstock.spark.sinks.sink import BatchSink, SinkBatch
 from penstock.spark.writes import BatchFailure, sink_transaction_of
 
@@ -19,10 +20,15 @@ class BatchWriter:
 
     def __init__(self, batches: BatchSink, mode: str, *, code: str | None = None) -> None:
         self.failure: BatchFailure | None = None
-        self.code = code
+        self._code = code
         self._batches = batches
         self._mode = mode
         self._written: dict[int, int | None] = {}
+
+    @property
+    def code(self) -> str | None:
+        """Whose code takes the batches; of several sinks that of the one that is being written."""
+        return self._batches.code if isinstance(self._batches, SeveralSinks) else self._code
 
     def start(self, writer: DataStreamWriter) -> StreamingQuery:
         """Starts the query."""

@@ -1,0 +1,37 @@
+"""A sink of the format `sinks`: one flow into several sinks, whose sources are read once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.errors import DefinitionError
+from penstock.graph.elements import FormatSink
+from penstock.graph.identifier import Identifier
+
+GROUP: Final = "sinks"
+"""The format, and the option that names the sinks."""
+
+SELECT: Final = "select."
+"""How the options begin that choose the columns of one of the sinks."""
+
+
+def member_names(group: FormatSink) -> tuple[str, ...]:
+    """Returns the names of a group's sinks, as its author wrote them."""
+    return tuple(name for name in (part.strip() for part in (group.option(GROUP) or "").split(",")) if name)
+
+
+def members(group: FormatSink) -> tuple[Identifier, ...]:
+    """Returns the sinks of a group; what is no name at all is no sink of the pipeline either."""
+    return tuple(_identifier(name, group.identifier.schema) for name in member_names(group))
+
+
+def selected(group: FormatSink, member: Identifier) -> str | None:
+    """Returns the columns that one of a group's sinks gets, as SQL; None for all."""
+    return group.option(f"{SELECT}{member.name}")
+
+
+def _identifier(name: str, schema: str) -> Identifier:
+    try:
+        return Identifier.parse(name, default_schema=schema)
+    except DefinitionError:
+        return Identifier(schema, name)
