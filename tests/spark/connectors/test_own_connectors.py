@@ -32,7 +32,7 @@ class Files(RateLimitConformance):
         hidden.rename(self.path / f"{number:03}.json")
 
 
-@pytest.mark.slow  # as Auto Loader, which reads with the same source
+@pytest.mark.slow  # the connector of the example takes the same way in less time
 class TestFiles(Files):
     format = "json"
     unknown = None
@@ -47,6 +47,7 @@ class TestFiles(Files):
         return {"maxFilesPerTrigger": "1"}
 
 
+@pytest.mark.slow  # as TestFiles
 class TestAutoLoader(Files):
     format = "cloudFiles"
     unknown = "cloudFiles.noSuchOption"
