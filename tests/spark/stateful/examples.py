@@ -18,10 +18,10 @@ Fed = tuple[str, Row]
 """A source, and a row for it."""
 
 
-def pipeline_of(*tables: str) -> str:
+def pipeline_of(*tables: str, pages: tuple[str, ...] = PAGES) -> str:
     """Returns the code of the pages, of whose tables only these are left."""
-    pages = [ROOT / f"docs/how-to/{page}.md" for page in PAGES]
-    text = "\n".join(block.text for page in pages for block in blocks(page) if block.marks)
+    files = [ROOT / f"docs/how-to/{page}.md" for page in pages]
+    text = "\n".join(block.text for file in files for block in blocks(file) if block.marks)
     kept = [node for node in ast.parse(text).body if not _is_table(node) or getattr(node, "name", "") in tables]
     found = {node.name for node in kept if isinstance(node, ast.FunctionDef)}
     assert found >= set(tables), set(tables) - found
