@@ -68,7 +68,8 @@ class KafkaBroker:
         told = ",".join(f"{name}://{address}" for name, address in listeners.items())
         text = _PROPERTIES.format(listeners=told, controller=self._controller, data=self._folder / "data")
         properties.write_text(text + (self._security.properties() if self._security else ""))
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # Not any id: one that begins with "-" would be read as an option.
+        cluster = urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
         subprocess.run(
             [*self._java(), "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)],
             check=True,

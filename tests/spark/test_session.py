@@ -14,6 +14,7 @@ from tests.spark.session_settings import CHOSEN
 from penstock.errors import StateError
 from penstock.spark import _jvm
 from penstock.spark.defaults import DEFAULTS, Machine, session_conf
+from penstock.spark.hadoop_settings import lighten_hadoop_settings
 from penstock.spark.launch import SessionConfig
 from penstock.spark.session import driver_log, jvm_exit_code, start_session
 
@@ -66,6 +67,7 @@ def test_the_checksum_of_a_commit_has_its_transactions_and_not_its_files(spark: 
 def test_hadoop_has_its_settings_without_those_of_yarn_and_notes_of_their_files(
     spark: SparkSession, tmp_path: Path
 ) -> None:
+    assert lighten_hadoop_settings(spark, local=True)  # again: what tests before have loaded may have read the files
     spark.range(1).write.format("delta").save(str(tmp_path / "table"))  # with which Hadoop loads what it has
     settings = _jvm.java_session(spark).sessionState().newHadoopConf()
     assert settings.get("io.file.buffer.size") == "65536"

@@ -17,7 +17,9 @@ from pyspark.sql import SparkSession
 from penstock.spark._jvm import jvm
 
 _SETTINGS = "org.apache.hadoop.conf.Configuration"
-_READS_FILES = "org.apache.hadoop.mapred.JobConf"  # Hadoop would read all files again, and note them, when it is loaded
+_READ_FILES = ("org.apache.hadoop.mapred.JobConf", "org.apache.hadoop.fs.s3a.S3AFileSystem")
+"""Hadoop would read all files again, and note them, when one of these is first used; the second is there for S3 only."""
+
 _OF_YARN = r"yarn\..*"
 
 
@@ -29,7 +31,9 @@ def lighten_hadoop_settings(spark: SparkSession, *, local: bool) -> bool:
     """
     with suppress(Py4JError):
         java = jvm(spark)
-        java.java.lang.Class.forName(_READS_FILES)
+        for name in _READ_FILES:
+            with suppress(Py4JError):
+                java.java.lang.Class.forName(name)
         settings = spark.sparkContext._jsc.hadoopConfiguration()
         settings.size()  # reads them, if nobody has asked for one yet
         _private(java, settings, "updatingResource").clear()
