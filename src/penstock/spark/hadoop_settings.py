@@ -18,7 +18,7 @@ from penstock.spark._jvm import jvm
 
 _SETTINGS = "org.apache.hadoop.conf.Configuration"
 _READ_FILES = ("org.apache.hadoop.mapred.JobConf", "org.apache.hadoop.fs.s3a.S3AFileSystem")
-"""Hadoop would read all files again, and note them, when one of these is first used; the second is there for S3 only."""
+"""Hadoop would read all files again, and note them, when one of these is first used. The second is S3's."""
 
 _OF_YARN = r"yarn\..*"
 
