@@ -14,6 +14,7 @@ from penstock.cli.console import note
 from penstock.errors import ConfigError
 
 _PLUGIN = "penstock.testing.plugin"
+_LOADED = "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"
 _NO_TESTS = 5  # pytest's own exit code
 _FAILED = 1
 
@@ -47,6 +48,8 @@ def run_tests(
     words = [
         "-p",
         _PLUGIN,
+        "-W",
+        _LOADED,
         "-v" if verbose else "-q",
         *(["-k", keyword] if keyword else []),
         *(["-x"] if first else []),

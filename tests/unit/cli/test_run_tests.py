@@ -21,6 +21,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert "1 failed, 1 passed" in penstock("test", cwd=tmp_path).expect(1).stdout
     chosen = penstock("test", "tests/test_it.py::test_good", "-k", "good", cwd=tmp_path).expect(0)
     assert "1 passed" in chosen.stdout
+    assert "warning" not in chosen.stdout
     (tmp_path / "tests/test_it.py").write_text("def test_broken(:\n")
     assert "SyntaxError" in penstock("test", cwd=tmp_path).expect(2).stdout
 
