@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from penstock.errors import DefinitionError
-from penstock.graph.elements import FormatSink
+from penstock.graph.elements import AnySink, FormatSink
 from penstock.graph.identifier import Identifier
 
 GROUP: Final = "sinks"
@@ -13,6 +14,11 @@ GROUP: Final = "sinks"
 
 SELECT: Final = "select."
 """How the options begin that choose the columns of one of the sinks."""
+
+
+def groups(sinks: Iterable[AnySink]) -> Iterator[FormatSink]:
+    """Yields those that are several sinks."""
+    return (sink for sink in sinks if isinstance(sink, FormatSink) and sink.kind == GROUP)
 
 
 def member_names(group: FormatSink) -> tuple[str, ...]:

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.elements import FormatSink
-from penstock.graph.sink_group import GROUP, members
+from penstock.graph.sink_group import groups, members
 
 
 def dataset_without_flow(graph: DataflowGraph) -> Iterator[PenstockError]:
     """Reports each table and sink that no flow writes to, as a `create_streaming_table` without an `append_flow`."""
-    groups = [sink for sink in graph.sinks.values() if isinstance(sink, FormatSink) and sink.kind == GROUP]
-    filled = {flow.target for flow in graph.flows} | {member for group in groups for member in members(group)}
+    filled = {flow.target for flow in graph.flows}
+    filled |= {member for group in groups(graph.sinks.values()) for member in members(group)}
     kinds = [
         *((table, "streaming table") for table in graph.tables),
         *((sink, "sink") for sink in graph.sinks.values()),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.errors import DefinitionError, PenstockError
+from penstock.errors import PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import ChangeFlow, FormatSink, SnapshotChangeFlow
+from penstock.graph.sink_refusals import flow_refused
 
 # Delta and the file formats only ever add rows.
 _APPEND_ONLY = frozenset({"avro", "csv", "delta", "json", "orc", "parquet", "text", "xml"})
@@ -33,12 +34,4 @@ def flow_into_sink(graph: DataflowGraph) -> Iterator[PenstockError]:
             way_out = "Apply them to a streaming table, or MERGE them in a foreach_batch_sink"
         else:
             continue
-        yield DefinitionError(
-            "FLOW_TARGET_UNSUITABLE",
-            location=flow.location,
-            dataset=str(flow.target),
-            flow=flow.name,
-            target=flow.target,
-            reason=reason,
-            way_out=way_out,
-        )
+        yield flow_refused(flow, reason, way_out)

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from penstock.errors import DefinitionError, PenstockError
+from penstock.errors import PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import FormatSink
 from penstock.graph.jdbc_target import POSTGRESQL, TableName, columns_of
+from penstock.graph.sink_refusals import options_refused
 
 _BY_HAND = "Write to it in a foreach_batch_sink"
 _REMOVE_READING: Final = ("it is for reading", "Remove it")
@@ -43,14 +44,7 @@ def jdbc_options(graph: DataflowGraph) -> Iterator[PenstockError]:
         if not isinstance(sink, FormatSink) or sink.kind != "jdbc":
             continue
         for reason, way_out in (*_of_the_place(sink), *_of_the_mode(sink), *_refused(sink)):
-            yield DefinitionError(
-                "SINK_OPTIONS_INVALID",
-                location=sink.location,
-                dataset=str(sink.identifier),
-                name=sink.identifier,
-                reason=reason,
-                way_out=way_out,
-            )
+            yield options_refused(sink, reason, way_out)
 
 
 def _of_the_place(sink: FormatSink) -> Iterator[tuple[str, str]]:

@@ -4,40 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.errors import DefinitionError, PenstockError, did_you_mean
+from penstock.errors import PenstockError, did_you_mean
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import FormatSink
 from penstock.graph.rules.file_sink_shared import FILE_FORMATS
-from penstock.graph.sink_group import GROUP, SELECT, member_names, members
+from penstock.graph.sink_group import GROUP, SELECT, groups, member_names, members
+from penstock.graph.sink_refusals import flow_refused, options_refused
 
 _ONLY_STREAMED = FILE_FORMATS | {"console", "memory", "noop"}
 
 
 def sink_groups(graph: DataflowGraph) -> Iterator[PenstockError]:
     """Reports options of such a sink that name nothing, and update flows into sinks that only add rows."""
-    for group in graph.sinks.values():
-        if not isinstance(group, FormatSink) or group.kind != GROUP:
-            continue
+    for group in groups(graph.sinks.values()):
         for reason, way_out in _problems(graph, group):
-            yield DefinitionError(
-                "SINK_OPTIONS_INVALID",
-                location=group.location,
-                dataset=str(group.identifier),
-                name=group.identifier,
-                reason=reason,
-                way_out=way_out,
-            )
+            yield options_refused(group, reason, way_out)
         for flow in graph.flows:
             if flow.target == group.identifier and flow.updates and (only_adds := _adding(graph, group)):
-                yield DefinitionError(
-                    "FLOW_TARGET_UNSUITABLE",
-                    location=flow.location,
-                    dataset=str(flow.target),
-                    flow=flow.name,
-                    target=flow.target,
-                    reason=f"has the sink {only_adds}, to which rows can only be added",
-                    way_out="Use append_flow, or leave that sink out of the group",
-                )
+                reason = f"has the sink {only_adds}, to which rows can only be added"
+                yield flow_refused(flow, reason, "Use append_flow, or leave that sink out of the group")
 
 
 def _problems(graph: DataflowGraph, group: FormatSink) -> Iterator[tuple[str, str]]:

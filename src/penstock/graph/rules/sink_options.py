@@ -9,6 +9,7 @@ from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import Dataset, FormatSink
 from penstock.graph.identifier import Identifier
 from penstock.graph.rules.file_sink_shared import FILE_FORMATS
+from penstock.graph.sink_refusals import options_refused
 
 
 def sink_options(graph: DataflowGraph) -> Iterator[PenstockError]:
@@ -16,14 +17,7 @@ def sink_options(graph: DataflowGraph) -> Iterator[PenstockError]:
     for sink in graph.sinks.values():
         if isinstance(sink, FormatSink):
             for reason, way_out in _problems(graph, sink):
-                yield DefinitionError(
-                    "SINK_OPTIONS_INVALID",
-                    location=sink.location,
-                    dataset=str(sink.identifier),
-                    name=sink.identifier,
-                    reason=reason,
-                    way_out=way_out,
-                )
+                yield options_refused(sink, reason, way_out)
 
 
 def _problems(graph: DataflowGraph, sink: FormatSink) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from penstock.graph.elements import AnySink, FormatSink, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, JdbcTarget
 from penstock.graph.sink_group import GROUP, members
+from penstock.graph.sink_refusals import flow_refused, options_refused
 from penstock.spark import _jvm
 from penstock.spark.connectors.formats import SINKS, code_of, sink_of
 from penstock.spark.connectors.installed import installed
@@ -76,15 +77,8 @@ def member_of_several(target: SinkTarget, select: str | None) -> Member:
         return Member(name, opened, select, code_of(target.declared.kind))
     if isinstance(opened, SinkWriter):
         return Member(name, FormatBatches(name, opened), select)
-    kind, place = target.declared.kind, target.declared
-    raise DefinitionError(
-        "SINK_OPTIONS_INVALID",
-        location=place.location,
-        dataset=str(place.identifier),
-        name=place.identifier,
-        reason=f"a {kind} sink cannot be one of several, because its connector starts the query itself",
-        way_out="Give it a flow of its own",
-    )
+    reason = f"a {target.declared.kind} sink cannot be one of several, because its connector starts the query itself"
+    raise options_refused(target.declared, reason, "Give it a flow of its own")
 
 
 def _opened(target: SinkTarget) -> StreamWriter | BatchSink:
@@ -95,7 +89,6 @@ def _opened(target: SinkTarget) -> StreamWriter | BatchSink:
 
 
 def _of_connector(sink: FormatSink, connector: Sink, flows: Iterable[UnresolvedFlow]) -> Iterator[PenstockError]:
-    dataset = str(sink.identifier)
     for problem in problems(connector.options or (), sink.options):
         if problem.kind == "unknown":
             way_out = problem.instead.removesuffix(".") or "Correct or remove it"
@@ -103,25 +96,11 @@ def _of_connector(sink: FormatSink, connector: Sink, flows: Iterable[UnresolvedF
             way_out = problem.instead
         refused = problem.kind == "refused"
         reason = f"it does not take the option '{problem.option}': {problem.reason}" if refused else problem.reason
-        yield DefinitionError(
-            "SINK_OPTIONS_INVALID",
-            location=sink.location,
-            dataset=dataset,
-            name=sink.identifier,
-            reason=reason,
-            way_out=way_out,
-        )
+        yield options_refused(sink, reason, way_out)
     for flow in flows:
         if flow.updates and not connector.takes_updates:
-            yield DefinitionError(
-                "FLOW_TARGET_UNSUITABLE",
-                location=flow.location,
-                dataset=dataset,
-                flow=flow.name,
-                target=sink.identifier,
-                reason=f"is a {sink.kind} sink, to which rows can only be added",
-                way_out="Write to a streaming table, which merges them, or use append_flow",
-            )
+            reason = f"is a {sink.kind} sink, to which rows can only be added"
+            yield flow_refused(flow, reason, "Write to a streaming table, which merges them, or use append_flow")
 
 
 def _unknown_to_the_driver(spark: SparkSession, sink: FormatSink) -> Iterator[PenstockError]:
@@ -129,11 +108,5 @@ def _unknown_to_the_driver(spark: SparkSession, sink: FormatSink) -> Iterator[Pe
     known = {name.casefold() for name in (*SPARK_OPTIONS, *OWN_OPTIONS)}
     if unknown := unknown_options(spark, [name for name in sink.options if name.casefold() not in known]):
         near = did_you_mean(unknown[0], (*SPARK_OPTIONS, *OWN_OPTIONS))
-        yield DefinitionError(
-            "SINK_OPTIONS_INVALID",
-            location=sink.location,
-            dataset=str(sink.identifier),
-            name=sink.identifier,
-            reason=f"neither Spark nor the driver of PostgreSQL has an option '{unknown[0]}'{near and f' ({near})'}",
-            way_out="Correct or remove it",
-        )
+        reason = f"neither Spark nor the driver of PostgreSQL has an option '{unknown[0]}'{near and f' ({near})'}"
+        yield options_refused(sink, reason, "Correct or remove it")
