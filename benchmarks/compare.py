@@ -80,12 +80,17 @@ def _startup_table(runs: list[dict[str, Any]]) -> str:
         [
             run["what"],
             _seconds(run),
-            "" if run["goal"] is None else f"{run['goal']:.1f}",
-            "" if run["goal"] is None else "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no",
+            *_goal_of_seconds(run),
         ]
         for run in runs
     ]
     return _markdown(["what", "seconds", "goal", "met"], rows)
+
+
+def _goal_of_seconds(run: dict[str, Any]) -> tuple[str, str]:
+    if run["goal"] is None:
+        return "", ""
+    return f"{run['goal']:.1f}", "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no"
 
 
 def _steps_table(runs: list[dict[str, Any]]) -> str:
@@ -95,8 +100,7 @@ def _steps_table(runs: list[dict[str, Any]]) -> str:
             _seconds(run),
             f"{statistics.median(run['processor_seconds']):.2f}",
             *("" if run[key] is None else f"{run[key]:.2f}" for key in ("ratio", "processor_ratio")),
-            "" if run["goal"] is None else f"{run['goal']:.1f}",
-            "" if run["goal"] is None else "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no",
+            *_goal_of_seconds(run),
         ]
         for run in runs
     ]

@@ -126,26 +126,20 @@ def find_beside(
     storage_uri: str,
     table: str,
     name_of: Callable[[Identifier], Identifier],
-    path_of: Callable[[str], str],
     *,
     default_schema: str,
     events: Iterable[Event] = (),
 ) -> StoredTable | tuple[str, ...]:
     """Returns the table that stands beside the one called `table`; its own name is understood too.
 
-    `name_of` and `path_of` give its name and place by those of its owner; the name adds an ending. Without such a table
-    returns the names of those that have one.
+    `name_of` gives its name by that of its owner, to which it adds an ending. Without such a table returns the names of
+    those that have one.
 
     Raises:
         DefinitionError: INVALID_DATASET_NAME.
     """
     wanted = Identifier.parse(table, default_schema=default_schema)
-    found: dict[Identifier, StoredTable] = {}
-    for stored in list_tables(storage_uri, events):
-        found[stored.identifier] = stored
-        beside = StoredTable(name_of(stored.identifier), path_of(stored.uri))
-        if has_delta_log(beside.uri):
-            found.setdefault(beside.identifier, beside)
+    found = {stored.identifier: stored for stored in list_tables(storage_uri, events)}
     if name_of(wanted) in found:
         return found[name_of(wanted)]
     ending = name_of(Identifier("", "")).name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -50,12 +51,18 @@ def noted_definition(checkpoint: str) -> StreamDefinition | None:
 
 def known_definition(checkpoint: str) -> StreamDefinition | None:
     """Returns the noted definition, with the settings that the newest plan of the checkpoint has."""
-    noted, storage = noted_definition(checkpoint), Storage(checkpoint)
-    if noted is not None and noted.operators and (planned := numbers_in(storage, "offsets")):
+    noted = noted_definition(checkpoint)
+    settings = None if noted is None or not noted.operators else planned_settings(checkpoint)
+    return noted if noted is None or settings is None else replace(noted, settings=settings)
+
+
+def planned_settings(checkpoint: str) -> Mapping[str, str] | None:
+    """Returns the settings of the newest plan of the checkpoint, with which Spark goes on; None without one."""
+    storage = Storage(checkpoint)
+    if planned := numbers_in(storage, "offsets"):
         with suppress(FileNotFoundError, DamagedFile, UnknownVersion):  # of which other checks tell
-            plan = parse_planned_batch(storage.read_bytes(f"offsets/{planned[-1]}"))
-            return replace(noted, settings=plan.settings)
-    return noted
+            return parse_planned_batch(storage.read_bytes(f"offsets/{planned[-1]}")).settings
+    return None
 
 
 def noted_owner(checkpoint: str) -> FlowOwner | None:

@@ -22,6 +22,11 @@ _CREDENTIALS: Final = {
     "secret_key": "secret.key",
     "session_token": "session.token",
 }
+_OF_DELTA_RS: Final = {
+    "access_key": "AWS_ACCESS_KEY_ID",
+    "secret_key": "AWS_SECRET_ACCESS_KEY",
+    "session_token": "AWS_SESSION_TOKEN",
+}
 _ENCRYPTIONS: Final = {"": None, "AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:dsse"}
 """What S3A calls an encryption by the store, and what S3 calls it."""
 
@@ -100,11 +105,7 @@ def delta_options(uri: str) -> dict[str, str] | None:
     settings = _BucketSettings(bucket)
     options = {"AWS_CONDITIONAL_PUT": "etag", **settings.encryption(uri)}
     credentials = settings.credentials()
-    for name, key in (("access_key", "ACCESS_KEY_ID"), ("secret_key", "SECRET_ACCESS_KEY")):
-        if name in credentials:
-            options[f"AWS_{key}"] = credentials[name]
-    if "session_token" in credentials:
-        options["AWS_SESSION_TOKEN"] = credentials["session_token"]
+    options |= {_OF_DELTA_RS[name]: value for name, value in credentials.items()}
     if region := settings.region():
         options["AWS_REGION"] = region
     if endpoint := settings.endpoint():

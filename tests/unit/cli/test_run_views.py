@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -27,6 +28,7 @@ from penstock.events import (
     LateRows,
     Level,
     MaintenanceProgress,
+    Origin,
     UpdateState,
     builders,
     read_events,
@@ -69,18 +71,17 @@ def test_plain_lines_tell_transitions_and_batches(recorded: list[Event]) -> None
     assert not any("queued" in line for line in lines)
 
 
+def _told(recorded: list[Event], kind: EventType, level: Level, said: tuple[str, Any], origin: Origin) -> Event:
+    """An event of the recorded run that says something else."""
+    message, details = said
+    return replace(recorded[0], event_type=kind, level=level, message=message, details=details, origin=origin)
+
+
 def test_a_table_that_was_looked_after_has_a_line(recorded: list[Event]) -> None:
     done = MaintenanceProgress(files_added=1, files_removed=40, files_deleted=3, pruned=("old",))
-    message, details = builders.maintenance("shop.orders", done)
+    said = builders.maintenance("shop.orders", done)
     origin = replace(recorded[0].origin, dataset_name="shop.orders")
-    told = replace(
-        recorded[0],
-        event_type=EventType.MAINTENANCE_PROGRESS,
-        level=Level.INFO,
-        message=message,
-        details=details,
-        origin=origin,
-    )
+    told = _told(recorded, EventType.MAINTENANCE_PROGRESS, Level.INFO, said, origin)
     words = (
         "shop.orders maintained: 40 files became 1, 3 files that no version needs deleted, 1 former checkpoint removed"
     )
@@ -91,31 +92,17 @@ def test_a_table_that_was_looked_after_has_a_line(recorded: list[Event]) -> None
 
 def test_a_line_names_its_dataset_once(recorded: list[Event]) -> None:
     late = LateRows("q", 4, 2, 2, "shop.pages__late")
-    message, details = builders.late_rows("shop.pages", late)
+    said = builders.late_rows("shop.pages", late)
     origin = replace(recorded[0].origin, dataset_name="shop.pages")
-    told = replace(
-        recorded[0],
-        event_type=EventType.LATE_ROWS,
-        level=Level.WARN,
-        message=message,
-        details=details,
-        origin=origin,
-    )
+    told = _told(recorded, EventType.LATE_ROWS, Level.WARN, said, origin)
     words = "shop.pages batch 4 dropped 2 late rows, kept in shop.pages__late: penstock late show shop.pages"
     assert str(event_line(told)).split(" ", 1)[1] == words
 
 
 def test_a_line_says_once_that_a_flow_failed(recorded: list[Event]) -> None:
-    message, details = builders.flow_status("orders", FlowStatus.FAILED, reason="the disk is full")
+    said = builders.flow_status("orders", FlowStatus.FAILED, reason="the disk is full")
     origin = replace(recorded[0].origin, dataset_name="shop.orders", flow_name="orders")
-    told = replace(
-        recorded[0],
-        event_type=EventType.FLOW_PROGRESS,
-        level=Level.ERROR,
-        message=message,
-        details=details,
-        origin=origin,
-    )
+    told = _told(recorded, EventType.FLOW_PROGRESS, Level.ERROR, said, origin)
     assert str(event_line(told)).split(" ", 1)[1] == "shop.orders failed: the disk is full"
 
 

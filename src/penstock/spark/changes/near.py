@@ -36,8 +36,9 @@ def near_keys(keys: DataFrame, count: int, *, path: str) -> Column | None:
         *(sf.struct(sf.min(_seconds(*time)), sf.count_if(sf.col(time[0]).isNull())) for time in times.items()),
     ).collect()
     hashed = sf.xxhash64(*(sf.col(f"t.{quoted(name)}") for name in keys.columns))
-    conditions = [_not_before(*time, *bound) for time, bound in zip(times.items(), found[1:], strict=True)]
-    return reduce(and_, (each for each in conditions if each is not None), may_contain(spark, bytes(found[0]), hashed))
+    bounds = (_not_before(*time, *bound) for time, bound in zip(times.items(), found[1:], strict=True))
+    # In this order: a bound costs a row less than its hash.
+    return reduce(and_, [*(each for each in bounds if each is not None), may_contain(spark, bytes(found[0]), hashed)])
 
 
 def _not_before(name: str, kind: _Time, seconds: int | None, nulls: int) -> Column | None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from penstock.spark import _jvm
 from penstock.spark.sinks.format_writer import SinkWriter
 from penstock.spark.sinks.sink import BatchSink, SinkBatch
 from penstock.storage import Storage
@@ -77,12 +78,18 @@ class SeveralSinks:
             Exception: that of a sink; those before it are not written again with the same batch.
         """
         once = rows.localCheckpoint()  # the sources are read here, and not again, whatever a sink does with the rows
+        try:
+            return self._write_held(once, batch)
+        finally:
+            _jvm.release(once)
+
+    def _write_held(self, rows: DataFrame, batch: SinkBatch) -> int | None:
         told: list[int] = []
         for member in self._members:
             if self._written.has(batch, member.name):
                 continue
             self.code = member.code
-            taken = member.batches.write(columns_of(once, member.select), batch)
+            taken = member.batches.write(columns_of(rows, member.select), batch)
             self._written.add(batch, member.name)
             told += [] if taken is None else [taken]
         return min(told, default=None)

@@ -1,4 +1,4 @@
-"""Spark's own streams: of files, and what they leave out unless they are told not to; and of anything else."""
+"""Spark's own stream of files: what it leaves out unless it is told not to."""
 
 from __future__ import annotations
 

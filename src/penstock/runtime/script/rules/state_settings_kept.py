@@ -8,9 +8,8 @@ from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.stream_definition import STATE_SETTINGS, WATERMARK_POLICY
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
+from penstock.runtime.stream_notes import planned_settings
 from penstock.spark.plans import stateful_operators
-from penstock.storage import Storage
-from penstock.storage.checkpoint import DamagedFile, UnknownVersion, numbers_in, parse_planned_batch
 
 
 def state_settings_kept(write: StreamWrite, starting: Starting) -> StreamWrite:
@@ -39,8 +38,6 @@ def state_settings_kept(write: StreamWrite, starting: Starting) -> StreamWrite:
 def _planned_settings(checkpoint: str) -> Mapping[str, str]:
     """Those of the newest batch; none where Python cannot read the checkpoint, which Spark may."""
     try:
-        storage = Storage(checkpoint)
-        planned = numbers_in(storage, "offsets")
-        return parse_planned_batch(storage.read_bytes(f"offsets/{planned[-1]}")).settings if planned else {}
-    except (FileNotFoundError, DamagedFile, UnknownVersion, PenstockError):
+        return planned_settings(checkpoint) or {}
+    except PenstockError:
         return {}
