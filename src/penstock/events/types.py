@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from penstock.events.lateness import Lateness
 
@@ -44,8 +44,19 @@ class EventType(Enum):
 
     @property
     def of_its_update(self) -> bool:
-        """Whether it is a sign of life of the update whose id it has; the others may come before or after it."""
-        return self not in {EventType.USER_ACTION, EventType.ALERT, EventType.ALERT_DELIVERY}
+        """Whether it is a sign of life of the update whose id it has; the others may come without one, or after it."""
+        return self not in _BESIDE_UPDATES
+
+
+_BESIDE_UPDATES: Final = frozenset(
+    {
+        EventType.USER_ACTION,
+        EventType.MAINTENANCE_PROGRESS,
+        EventType.HOOK_PROGRESS,
+        EventType.ALERT,
+        EventType.ALERT_DELIVERY,
+    }
+)
 
 
 class UpdateState(Enum):

@@ -126,7 +126,7 @@ class _Reprocessing:
         with EventLog.open(
             self.workspace.config.storage,
             pipeline_name=self.workspace.config.name,
-            update_id=newest_update(self.workspace.config),
+            update_id=newest_update(self.workspace.config.storage),
         ) as log:
             told = {"table": str(name), "windows": late.windows, "late_rows": late.rows}
             log.append(

@@ -73,7 +73,7 @@ def replay_quarantine(
         if not all(map(is_delta_table, (path, quarantine_path(path)))):
             raise ConfigError("QUARANTINE_NOT_FOUND", name=name, hint="Nothing has run since it was declared.")
         destinations = _destinations(workspace, graph, table, path)
-        with EventLog.open(config.storage, pipeline_name=config.name, update_id=newest_update(config)) as log:
+        with EventLog.open(config.storage, pipeline_name=config.name, update_id=newest_update(config.storage)) as log:
             log.append(
                 EventType.USER_ACTION,
                 *builders.user_action("REPLAY_QUARANTINE", arguments={"table": str(table.identifier), "where": where}),
@@ -159,10 +159,10 @@ def _gone_flows(graph: ResolvedGraph, table: StreamingTable, aside: DeltaTable) 
             yield str(name)
 
 
-def newest_update(config: PipelineConfig) -> str:
+def newest_update(storage_uri: str) -> str:
     """Returns the update whose tables are changed by what begins no other."""
     newest = None
-    for event in read_events(config.storage):
+    for event in read_events(storage_uri, types=[each for each in EventType if each.of_its_update]):
         newest = event.origin.update_id
     return newest or new_update_id()
 

@@ -13,6 +13,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import Event, EventType, UpdateState
 from penstock.graph.identifier import Identifier
+from penstock.observe.current import read_status
 from penstock.runtime import UpdateOutcome, continuous_maintenance, maintenance
 from penstock.runtime.manual_maintenance import deletable_files, optimize_tables, vacuum_tables
 
@@ -65,6 +66,9 @@ def test_a_flow_that_lags_behind_keeps_the_files_that_it_needs(project: Pipeline
     assert deletable_files(config, tables, progress=print, spark=project.spark) == {BRONZE: ()}
     kept = vacuum_tables(config, tables, progress=print, spark=project.spark)[BRONZE]
     assert (kept.files_deleted, kept.retention_hours) == (0, 2)
+    update = read_status(config.storage).update
+    assert update is not None
+    assert update.state is UpdateState.COMPLETED, "what is done between runs is no update"
 
     assert project.run().errors == ()
     assert project.rows("silver", "id") == [1, 2, 3]

@@ -17,6 +17,7 @@ from penstock.events import (
     BatchAccounts,
     EventType,
     FlowStatus,
+    MaintenanceProgress,
     UpdateState,
     WatermarkStand,
     WatermarkState,
@@ -255,9 +256,17 @@ def test_a_run_whose_process_is_gone_has_failed_with_its_last_event() -> None:
     assert condition(found) == ("UPDATE_INTERRUPTED", None, story.clock.now())
 
 
-def test_an_update_that_is_over_was_not_interrupted() -> None:
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        (EventType.MAINTENANCE_PROGRESS, builders.maintenance(T, MaintenanceProgress())),
+        (EventType.HOOK_PROGRESS, builders.hook_progress("told_late", "FAILED", reason="no network")),
+    ],
+)
+def test_an_update_that_is_over_was_not_interrupted(after: EventType, told: builders.Built) -> None:
     story = begun()
     story.state(UpdateState.CANCELED)
+    story.say(after, told)
     watch = watch_over(story.events, settings())
     watch.run_is_gone()
     assert [each for each in watch.findings(story.clock.now()) if each.error] == []

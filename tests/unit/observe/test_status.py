@@ -10,7 +10,16 @@ import pytest
 from tests.recorded.build import FIRST_UPDATE, RECORDED, SECOND_UPDATE, first_update, recorded_orders
 from tests.unit.observe.story import Story
 
-from penstock.events import BatchAccounts, Event, EventType, FlowStatus, UpdateState, builders, read_events
+from penstock.events import (
+    BatchAccounts,
+    Event,
+    EventType,
+    FlowStatus,
+    MaintenanceProgress,
+    UpdateState,
+    builders,
+    read_events,
+)
 from penstock.observe.current import read_status
 from penstock.observe.lag import Lag
 from penstock.observe.status import DatasetStatus, StatusProjection, project_status
@@ -263,6 +272,17 @@ def test_an_update_that_another_one_follows_has_ended(story: Story) -> None:
     assert (first.id, first.state, first.ended) == ("u1", UpdateState.FAILED, ended)
     assert first.error is not None
     assert first.error["condition"] == "UPDATE_INTERRUPTED"
+
+
+def test_what_is_done_between_runs_is_no_update(story: Story) -> None:
+    story.batch(T, 0, 10)
+    story.status(T, FlowStatus.COMPLETED)
+    story.state(UpdateState.COMPLETED)
+    before = project_status(story.events, writer_alive=False)
+    story.update_id = "maintenance"
+    story.say(EventType.USER_ACTION, builders.user_action("OPTIMIZE"), dataset=T)
+    story.say(EventType.MAINTENANCE_PROGRESS, builders.maintenance(T, MaintenanceProgress(files_added=1)), dataset=T)
+    assert project_status(story.events, writer_alive=False) == before
 
 
 def test_the_history_tells_what_each_update_moved() -> None:

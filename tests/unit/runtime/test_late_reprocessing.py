@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from penstock.events import EventLog, EventType, MaintenanceProgress, builders
 from penstock.runtime.late_reprocessing import read_to_different_ends
+from penstock.runtime.replay import newest_update
 
 _PLACES = {"orders": "shop.orders", "refunds": "shop.refunds", "orders_2": "shop.orders"}
 
@@ -12,3 +16,13 @@ def test_a_table_at_two_places_has_to_be_read_to_the_same_end() -> None:
     assert read_to_different_ends(_PLACES, same) is None
     assert read_to_different_ends(_PLACES, {**same, "orders_2": {"reservoirVersion": 5}}) == "shop.orders"
     assert read_to_different_ends(_PLACES, {"orders": same["orders"]}) == "shop.orders", "its second place is new"
+
+
+def test_what_is_done_between_runs_belongs_to_the_update_before(tmp_path: Path) -> None:
+    storage = str(tmp_path)
+    with EventLog.open(storage, pipeline_name="p", update_id="run") as log:
+        log.append(EventType.CREATE_UPDATE, *builders.create_update(pipeline="p", cause="USER_ACTION", version="1"))
+    with EventLog.open(storage, pipeline_name="p", update_id="optimize") as log:
+        log.append(EventType.USER_ACTION, *builders.user_action("OPTIMIZE"))
+        log.append(EventType.MAINTENANCE_PROGRESS, *builders.maintenance("s.t", MaintenanceProgress()))
+    assert newest_update(storage) == "run"
