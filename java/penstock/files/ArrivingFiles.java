@@ -120,7 +120,7 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     Path root = qualified(path, files);
     long backfill = TimeUnit.SECONDS.toNanos(Long.parseLong(files.options().apply(BACKFILL)));
     return ChangedFolders.serves(root)
-        ? new ChangedFolders(everything, root, known::containsKey, backfill)
+        ? new ChangedFolders(everything, root, known::containsKey, this::isPlain, backfill)
         : everything;
   }
 
@@ -144,6 +144,11 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
               (SparkPath) entry.productElement(0), (Long) entry.productElement(1), (Long) entry.productElement(2)));
     }
     return files;
+  }
+
+  /** Whether the listing has shown that no sink of Spark wrote the folder: of one that did, its log names the files. */
+  private boolean isPlain() {
+    return sourceHasMetadata().contains(false); // not known before there is a file
   }
 
   private boolean isNew(FoundFile file) {

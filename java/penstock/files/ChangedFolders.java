@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import org.apache.hadoop.fs.Path;
@@ -37,8 +38,9 @@ final class ChangedFolders implements Discovery {
   private final Discovery everything;
   private final Path root;
   private final Predicate<String> read;
+  private final BooleanSupplier plain;
   private final long backfill;
-  private Map<java.nio.file.Path, Folder> folders; // null before the first listing
+  private Map<java.nio.file.Path, Folder> folders; // null where everything is to be listed
   private boolean nested; // whether files in folders of the root count, as they do where these name partitions
   private long listed;
 
@@ -47,12 +49,14 @@ final class ChangedFolders implements Discovery {
    *
    * @param everything lists all that is there
    * @param read tells of the URI of a file whether it was read
+   * @param plain tells after a listing whether each file of a folder counts: not where a sink of Spark keeps a log
    * @param backfill after so many nanoseconds everything is listed again
    */
-  ChangedFolders(Discovery everything, Path root, Predicate<String> read, long backfill) {
+  ChangedFolders(Discovery everything, Path root, Predicate<String> read, BooleanSupplier plain, long backfill) {
     this.everything = everything;
     this.root = spelled(root.toUri().getPath());
     this.read = read;
+    this.plain = plain;
     this.backfill = backfill;
   }
 
@@ -134,7 +138,7 @@ final class ChangedFolders implements Discovery {
     folders = null;
     Found found = everything.files();
     nested = nested || found.files().stream().anyMatch(file -> !root.equals(file.path().toPath().getParent()));
-    folders = before;
+    folders = plain.getAsBoolean() ? before : null;
     return found;
   }
 

@@ -77,6 +77,33 @@ def test_where_everything_is_listed_each_time(landing: Build, option: str) -> No
         assert _values(it) == ["first", "second"]
 
 
+def test_of_a_folder_that_a_sink_of_spark_writes_only_what_its_log_names_is_read(landing: Build) -> None:
+    """As Spark's own stream of files does: the rest was written by tasks whose batch came to nothing."""
+    it = landing("text", schema="value STRING")
+    time.sleep(_SETTLED)
+    with _running(it) as query:  # the folder is empty: what wrote it is not known yet
+        _sink(it, "first\n")
+        it.put("part-0-of-a-batch-cut-off.txt", "never\n")
+        query.processAllAvailable()
+        assert _values(it) == ["first"]
+        time.sleep(_SETTLED)
+        it.put("part-1-of-a-batch-cut-off.txt", "never\n")
+        _sink(it, "second\n")
+        query.processAllAvailable()
+    assert _values(it) == ["first", "second"]
+
+
+def _sink(it: Landing, text: str) -> None:
+    """Spark writes into the folder."""
+    given = it.root / "given"
+    given.mkdir(exist_ok=True)
+    (given / f"{len(list(given.iterdir()))}.txt").write_text(text)
+    rows = it.spark.readStream.schema("value STRING").name("given").text(str(given))
+    writer = rows.writeStream.format("text")
+    writer = writer.option("checkpointLocation", str(it.root / "of the sink")).trigger(availableNow=True)
+    writer.start(str(it.files)).awaitTermination()
+
+
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
 def test_whatever_happens_to_files_and_folders_each_path_is_read_once(landing: Build, seed: int) -> None:
     """Files are written, renamed, moved in with old times and deleted; folders come, go and are renamed."""

@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 from tests.spark.auto_loader.conftest import SOURCE, Landing
 
 from penstock.errors import DataError, StateError
-from penstock.spark.sources.auto_loader import describe_failure
+from penstock.spark.sources.auto_loader import describe_failure, load
+from penstock.spark.sources.auto_loader.discovery import Listing, list_files
+from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 
 Build = Callable[..., Landing]
 
@@ -140,8 +142,14 @@ def test_a_report_of_another_source_is_not_ours(landing: Build, spark: SparkSess
     assert source.evolve(spark, failure.value, str(it.root / "c"), SOURCE) is not None
 
 
-def test_validating_writes_nothing_and_infers_once(landing: Build) -> None:
-    it = landing()
+def test_validating_writes_nothing_and_lists_and_infers_once(landing: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    it, listings = landing(), list[Listing]()
+
+    def counted(spark: SparkSession, options: AutoLoaderOptions) -> Listing:
+        listings.append(list_files(spark, options))
+        return listings[-1]
+
+    monkeypatch.setattr(load, "list_files", counted)
     it.put_json("1.json", [{"id": 1}])
     frame, source = it.load(persist=False)
     it.put_json("2.json", [{"id": 1, "x": 2}])
@@ -149,6 +157,9 @@ def test_validating_writes_nothing_and_infers_once(landing: Build) -> None:
     assert frame.columns == again.columns == ["id", "_rescued_data"]
     assert source.version.number == 1
     assert not it.schemas.exists()
+    it.load()
+    it.load()
+    assert len(listings) == 1
 
 
 def test_a_damaged_schema_version_is_named(landing: Build) -> None:

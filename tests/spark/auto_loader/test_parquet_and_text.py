@@ -50,6 +50,15 @@ def test_a_file_that_arrives_after_the_start_stops_the_batch_and_is_looked_at(
     assert it.rows("id", "name") == [(1, None), (2, "b")]
 
 
+def test_a_file_that_arrives_between_the_first_look_and_the_start_is_looked_at(landing: Build) -> None:
+    it = landing("parquet")
+    put_parquet(it, "1.parquet", id=[1])
+    it.load(persist=False)
+    put_parquet(it, "2.parquet", id=[2], name=["b"])
+    it.run()
+    assert it.rows("id", "name") == [(1, None), (2, "b")]
+
+
 def test_parquet_rescues_unknown_columns(landing: Build) -> None:
     it = landing("parquet", schemaEvolutionMode="rescue")
     put_parquet(it, "1.parquet", id=[1])

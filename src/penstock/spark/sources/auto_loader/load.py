@@ -61,9 +61,11 @@ def load_auto_loader(
         version = unstored_version(spark, read, options, listing)
     else:
         stored = log.latest()
-        if stored is None or needs_sizes(options) or options.looks_at_files:
-            listing = list_files(spark, options)
-        version = stored or _first_version(spark, options, listing or Listing((), StructType()), log, persist=persist)
+        if stored is None:
+            version, listing = _first_version(spark, options, log, persist=persist)
+        else:
+            version = stored
+            listing = list_files(spark, options) if needs_sizes(options) or options.looks_at_files else None
     if options.looks_at_files and listing is not None and (stored is not None or read.schema is not None):
         version = look_at_files(spark, options, version, listing, log, persist=persist)
 
@@ -117,19 +119,24 @@ def unstored_version(
 
 
 def _first_version(
-    spark: SparkSession, options: AutoLoaderOptions, listing: Listing, log: SchemaLog, *, persist: bool
-) -> SchemaVersion:
+    spark: SparkSession, options: AutoLoaderOptions, log: SchemaLog, *, persist: bool
+) -> tuple[SchemaVersion, Listing]:
+    """Returns what was inferred, and the files that were listed for it: what came since is not known."""
     key = (log.location, options.path, options.format, options.infer_types, options.schema_hints,
            options.partition_columns, tuple(sorted(options.reader.items())))  # fmt: skip
-    version, looked_at = _inferred.get(key) or (infer_first_version(spark, options, listing), listing)
+    if key in _inferred:
+        version, listing = _inferred[key]
+    else:
+        listing = list_files(spark, options)
+        version = infer_first_version(spark, options, listing)
     if persist:
         log.write(version)
         if options.looks_at_files:
-            note_looked_at(log, options, looked_at)
+            note_looked_at(log, options, listing)
         _inferred.pop(key, None)
     else:
-        _inferred[key] = (version, looked_at)
-    return version
+        _inferred[key] = (version, listing)
+    return version, listing
 
 
 def _without_existing(
