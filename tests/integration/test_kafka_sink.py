@@ -11,6 +11,8 @@ from tests.cli_runner import penstock, running
 from tests.integration.kafka_broker import KafkaBroker
 from tests.oracle.tables import read_table, stored
 
+from penstock.events import EventType, read_events
+
 _PIPELINE = """
 import dlt
 
@@ -71,6 +73,8 @@ def test_from_a_topic_to_a_topic(tmp_path: Path, kafka: KafkaBroker) -> None:
         command.signal(signal.SIGINT)
         command.wait().expect(0)
     assert len(kafka.consume("sink_copies")) == 52, "nothing was sent twice"
+    *_, stopped = read_events(str(tmp_path / ".penstock"), types={EventType.USER_ACTION})
+    assert stopped.details["user_action"]["arguments"] == {"signal": "SIGINT"}
 
     # As if the run had died after the last batch was sent, and before its checkpoint said so.
     [commits] = (tmp_path / ".penstock/checkpoints/shop/copies/large").glob("*/commits")

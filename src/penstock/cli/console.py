@@ -117,7 +117,7 @@ def table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[object]],
     from rich.table import Table
     from rich.text import Text
 
-    built = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    built = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", padding=(0, 1, 0, 0), pad_edge=False)
     for heading, numeric in columns:
         built.add_column(Text(clean(heading)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:

@@ -131,7 +131,7 @@ def _run(
     view = progress_view()
     ended: queue.SimpleQueue[UpdateOutcome | BaseException] = queue.SimpleQueue()
 
-    def work(stop: threading.Event) -> None:
+    def work(requests: StopRequests) -> None:
         try:
             from penstock.runtime import run_update
 
@@ -141,8 +141,8 @@ def _run(
                     chosen,
                     accept_data_loss=accept_data_loss,
                     on_event=view.on_event,
-                    followers=followers_of(config),
-                    stop=stop,
+                    followers=[*followers_of(config), requests.noted_in],
+                    stop=requests.stop,
                     progress=view.progress,
                 )
             )
@@ -151,7 +151,7 @@ def _run(
 
     try:
         with only_results_on_stdout(), StopRequests(view.announce) as requests, view:
-            worker = threading.Thread(target=work, args=(requests.stop,), name="update", daemon=True)
+            worker = threading.Thread(target=work, args=(requests,), name="update", daemon=True)
             worker.start()
             while worker.is_alive():
                 worker.join(REDRAW_SECONDS)

@@ -88,7 +88,7 @@ def _run(config: PipelineConfig, file: Path, arguments: list[str]) -> tuple[Upda
                 file,
                 arguments,
                 on_event=show,
-                followers=followers_of(config),
+                followers=[*followers_of(config), requests.noted_in],
                 stop=requests.stop,
                 interrupt=lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT),
                 progress=view.progress,

@@ -22,13 +22,29 @@ _STYLES = {
 }
 
 
+def report(status: PipelineStatus) -> Iterator[Any]:
+    """Yields what `penstock status` shows, from top to bottom: lines and tables."""
+    yield update_line(status)
+    if status.update is None:
+        yield "'penstock run' runs the pipeline."
+        return
+    yield status_table(status)
+    if (quality := quality_table(status)) is not None:
+        yield quality
+    if (accounts := accounts_line(status)) is not None:
+        yield accounts
+    for name in status.undeclared:
+        yield f"{name} is no longer declared; its table stays. 'penstock drop {name}' removes it."
+    yield from error_lines(status)
+
+
 def status_table(status: PipelineStatus, *, title: str = "") -> Any:
     """Builds the table of datasets: status, rows, rates, the last batch, expectations."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    built = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    built = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", padding=(0, 1, 0, 0), pad_edge=False)
     built.add_column("dataset", overflow="fold")
     built.add_column("status")
     visible = _visible(status.datasets)

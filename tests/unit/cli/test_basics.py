@@ -33,6 +33,7 @@ from penstock.errors import (
     StateError,
     conditions,
 )
+from penstock.events import EventLog, EventType, read_events
 
 runner = CliRunner()
 
@@ -317,3 +318,29 @@ def test_without_a_signal_nothing_is_asked() -> None:
         pass
     assert not requests.stop.is_set()
     assert not said
+
+
+@pytest.mark.parametrize(("number", "through"), [(signal.SIGINT, "command line"), (signal.SIGTERM, "signal")])
+def test_a_signal_is_an_action_in_the_log(number: signal.Signals, through: str, tmp_path: Path) -> None:
+    storage = str(tmp_path)
+    with (
+        StopRequests(lambda _: None) as requests,
+        EventLog.open(storage, pipeline_name="p", update_id="u") as log,
+        requests.noted_in(log),
+    ):
+        os.kill(os.getpid(), number)
+        assert requests.stop.wait(1)
+    (action,) = read_events(storage, types={EventType.USER_ACTION})
+    told = action.details["user_action"]
+    assert (told["action"], told["through"], told["arguments"]) == ("STOP", through, {"signal": number.name})
+    assert (told["user_name"] is None) == (number is signal.SIGTERM)
+
+
+def test_a_run_that_nobody_stops_has_no_such_action(tmp_path: Path) -> None:
+    with (
+        StopRequests(lambda _: None) as requests,
+        EventLog.open(str(tmp_path), pipeline_name="p", update_id="u") as log,
+        requests.noted_in(log),
+    ):
+        pass
+    assert not list(read_events(str(tmp_path)))

@@ -1,0 +1,181 @@
+"""`penstock top`: what each flow does now, the busiest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.cli.console import clean, plural, print_json, stdout, table
+from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
+from penstock.cli.project import open_project
+
+if TYPE_CHECKING:
+    from penstock.events.types import Event
+    from penstock.observe.flow_loads import FlowLoad
+    from penstock.observe.status import PipelineStatus
+
+
+class Order(Enum):
+    """What `--sort` takes: the greatest comes first, names in the order of the alphabet."""
+
+    BUSY = "busy"
+    IN = "in"
+    DONE = "done"
+    BATCH = "batch"
+    LAG = "lag"
+    STATE = "state"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """The newest update, and its flows as they are sorted."""
+
+    status: PipelineStatus
+    flows: tuple[FlowLoad, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        update = self.status.update
+        return {
+            "update": None if update is None else update.to_json(),
+            "flows": [flow.to_json() for flow in self.flows],
+        }
+
+
+def top(
+    *,
+    directory: DirectoryOrScript = Path(),
+    sort: Annotated[Order, typer.Option("--sort", help="What comes first.", case_sensitive=False)] = Order.BUSY,
+    once: Annotated[bool, typer.Option("--once", help="Print it once; so it is where no terminal is.")] = False,
+    environment: Environment = None,
+    pipeline: Pipeline = None,
+    storage: StorageUri = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what each flow does now until Ctrl-C: how busy it is, its rates, what waits for it, its state.
+
+    `busy` is the share of the time that its newest ten batches worked. Reads the event log only.
+    """
+    from penstock.cli.watching import FollowedLog, print_report, watch
+
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
+    log = FollowedLog(config.storage, _projection)
+
+    def look() -> _Picture:
+        alive = log.writer_alive()  # before the log is read: a run that begins meanwhile is not taken for dead
+        return log.look().picture(sort, alive=alive)
+
+    if as_json:
+        print_json(look().to_json())
+    elif once or not stdout().is_terminal:
+        print_report(_report(look()))
+    else:
+        watch(look, _report, document=None)
+
+
+def _projection() -> _Projection:
+    return _Projection()
+
+
+class _Projection:
+    """The status and the flows' loads, from one reading of each event."""
+
+    def __init__(self) -> None:
+        from penstock.events.flow_facts import FlowFacts
+        from penstock.observe.flow_loads import FlowLoadProjection
+        from penstock.observe.status import StatusProjection
+
+        self._facts = FlowFacts()
+        self._status = StatusProjection()
+        self._loads = FlowLoadProjection()
+
+    def apply(self, event: Event) -> None:
+        fact = self._facts.apply(event)
+        self._status.take(event, fact)
+        self._loads.take(event, fact)
+
+    def picture(self, sort: Order, *, alive: bool) -> _Picture:
+        status = self._status.status(writer_alive=alive)
+        over = status.update is None or status.update.state.terminal
+        loads = sorted(self._loads.loads(datetime.now(UTC), over=over), key=lambda load: (load.dataset, load.flow))
+        return _Picture(status, tuple(sorted(loads, key=_ORDERS[sort], reverse=sort is not Order.NAME)))
+
+
+def _waiting(load: FlowLoad) -> tuple[int, int, int, int]:
+    """Sorts by what the sources can tell, in this order; numbers of unlike units do not compare."""
+    lag = load.lag
+    return (0, 0, 0, 0) if lag is None else (lag.rows or 0, lag.files or 0, lag.bytes or 0, lag.milliseconds or 0)
+
+
+_ORDERS: dict[Order, Callable[[FlowLoad], Any]] = {
+    Order.BUSY: lambda load: load.busy or 0,
+    Order.IN: lambda load: load.input_rows_per_second or 0,
+    Order.DONE: lambda load: load.processed_rows_per_second or 0,
+    Order.BATCH: lambda load: load.batch_ms or 0,
+    Order.LAG: _waiting,
+    Order.STATE: lambda load: load.state_rows or 0,
+    Order.NAME: lambda load: (load.dataset, load.flow),
+}
+
+
+def _report(picture: _Picture) -> Iterator[Any]:
+    from penstock.cli.status_view import error_lines, update_line
+    from penstock.observe.numbers import duration_ms
+
+    yield update_line(picture.status)
+    if not picture.flows:
+        yield "No flow has begun; 'penstock run' runs the pipeline."
+        return
+    behind = [load for load in picture.flows if load.falling_behind]
+    working = sum(load.busy is not None for load in picture.flows)
+    yield f"{plural(len(picture.flows), 'flow')}, {working:,} at work, {len(behind):,} falling behind"
+    yield _table(picture.flows)
+    for load in behind:
+        yield f"{clean(load.flow)} falls behind: {load.falling_behind}"
+    for load in picture.flows:
+        if load.drain_seconds:
+            yield f"{clean(load.flow)} catches up in about {duration_ms(1000 * load.drain_seconds)} at this pace"
+    yield from error_lines(picture.status)
+
+
+def _table(flows: tuple[FlowLoad, ...]) -> Any:
+    from penstock.observe.numbers import UNKNOWN, duration_ms, rate, short_count
+
+    schemas = {load.dataset.partition(".")[0] for load in flows}
+    stateful = any(load.state_rows is not None for load in flows)
+    state = (("state", True),) if stateful else ()
+    return table(
+        [
+            ("flow", False),
+            ("status", False),
+            *((each, True) for each in ("busy", "in", "done", "batch", "waits")),
+            *state,
+        ],
+        (
+            (
+                _name(load, one_schema=len(schemas) == 1),
+                "" if load.status is None else load.status.value.lower(),
+                UNKNOWN if load.busy is None else f"{100 * load.busy:.0f} %",
+                rate(load.input_rows_per_second),
+                rate(load.processed_rows_per_second),
+                duration_ms(load.batch_ms),
+                UNKNOWN if load.lag is None else str(load.lag).partition(" (")[0],
+                *((short_count(load.state_rows),) if stateful else ()),
+            )
+            for load in flows
+        ),
+    )
+
+
+def _name(load: FlowLoad, *, one_schema: bool) -> str:
+    """The flow's name, with its dataset where that has another."""
+    schema, _, name = load.dataset.rpartition(".")
+    target = name if one_schema or not schema else load.dataset
+    own = load.flow.casefold() in {name.casefold(), load.dataset.casefold()}
+    return target if own else f"{target} < {load.flow}"

@@ -1,0 +1,125 @@
+"""A view of the event log that is drawn anew while somebody looks: `status --watch` and `top`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from penstock.cli.console import print_json, say, stdout
+from penstock.events.reader import EventReader
+from penstock.storage import Storage, read_holder
+
+if TYPE_CHECKING:
+    from penstock.events.types import Event
+
+LOOK_SECONDS: Final = 0.5
+_CHUNK: Final = 10_000
+
+Report = Iterable[Any]
+"""Lines, as text, and tables, in the order that they are shown in."""
+
+
+class Projection(Protocol):
+    """What is made of a log, event by event."""
+
+    def apply(self, event: Event) -> None:
+        """Takes one event into account."""
+        ...
+
+
+P = TypeVar("P", bound=Projection)
+T = TypeVar("T")
+
+
+class FollowedLog(Generic[P]):
+    """A projection of a storage's log that is brought up to date at each look; of a log begun anew it begins anew."""
+
+    def __init__(self, storage_uri: str, begin: Callable[[], P]) -> None:
+        self._reader = EventReader(storage_uri)
+        self._begin = begin
+        self._projection = begin()
+
+    def look(self) -> P:
+        """Returns the projection as of the newest event.
+
+        Raises:
+            ConfigError: STORAGE_NOT_READABLE.
+        """
+        generation = self._reader.generation
+        while chunk := self._reader.poll(limit=_CHUNK):
+            if self._reader.generation != generation:
+                generation, self._projection = self._reader.generation, self._begin()
+            for event in chunk:
+                self._projection.apply(event)
+        return self._projection
+
+    def writer_alive(self) -> bool:
+        """Whether a run holds the storage."""
+        holder = read_holder(Storage(self._reader.storage.uri))
+        return holder is not None and holder.alive()
+
+
+def print_report(report: Report) -> None:
+    """Writes a report to stdout once."""
+    for part in report:
+        if isinstance(part, str):
+            say(part)
+        else:
+            stdout().print(part)
+
+
+def watch(look: Callable[[], T], report: Callable[[T], Report], *, document: Callable[[T], Any] | None) -> None:
+    """Shows what `look` returns until Ctrl-C.
+
+    A terminal shows the report in place, and has the last one when it ends. Elsewhere each report that differs from the
+    one before is written below it, after an empty line; with `document` a line of JSON instead, on a terminal too.
+    """
+    try:
+        if document is None and stdout().is_terminal:
+            _in_place(look, report)
+        else:
+            _below_each_other(look, report, document)
+    except KeyboardInterrupt:
+        return
+
+
+def _in_place(look: Callable[[], T], report: Callable[[T], Report]) -> None:
+    from rich.live import Live
+
+    last: list[Any] = []
+    try:
+        with Live(console=stdout(), screen=True, auto_refresh=False) as live:
+            while True:
+                last = list(report(look()))
+                live.update(_group(last), refresh=True)
+                time.sleep(LOOK_SECONDS)
+    finally:
+        print_report(last)
+
+
+def _below_each_other(
+    look: Callable[[], T], report: Callable[[T], Report], document: Callable[[T], Any] | None
+) -> None:
+    before: Any = None
+    while True:
+        seen = look()
+        now = document(seen) if document is not None else seen
+        if now != before:
+            if document is not None:
+                print_json(now)
+            else:
+                if before is not None:
+                    say("")
+                print_report(report(seen))
+            before = now
+        time.sleep(LOOK_SECONDS)
+
+
+def _group(parts: Report) -> Any:
+    from rich.console import Group
+    from rich.text import Text
+
+    from penstock.cli.console import clean
+
+    return Group(*(Text(clean(part, multiline=True)) if isinstance(part, str) else part for part in parts))
