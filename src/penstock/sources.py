@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["event_hubs", "json_values"]
+__all__ = ["avro_values", "event_hubs", "json_values"]
 
 _OFFSETS = {"earliest": "-1", "latest": "@latest"}
 
@@ -99,15 +99,7 @@ def json_values(
     from penstock.spark.sources.json_values import json_columns
 
     columns = cast("StructType", StructType.fromDDL(schema)) if isinstance(schema, str) else schema
-    names = {name.casefold() for name in (*columns.fieldNames(), rescued_data_column)}
-    if twice := [name for name in keep if name.casefold() in names]:
-        raise DefinitionError(
-            "INVALID_PARAMETER",
-            function="sources.json_values",
-            parameter="keep",
-            expected="names that the schema does not have; rename the column first",
-            got=f"'{twice[0]}'",
-        )
+    _different_names("json_values", columns, rescued_data_column, keep)
     return json_columns(
         messages,
         columns,
@@ -118,15 +110,86 @@ def json_values(
     )
 
 
+def avro_values(
+    messages: DataFrame,
+    subject: str | None,
+    schema_registry_address: str,
+    *,
+    schema: str | None = None,
+    column: str = "value",
+    keep: Sequence[str] = (),
+    rescued_data_column: str = "_rescued_data",
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Returns the fields of messages in Avro as columns, one row for each message; needs `penstock[avro]`.
+
+    The messages begin with the id of their schema, as Confluent's serializers write them. Each is resolved, by Avro's
+    rules, from the schema that it was written with to the one that is read. What finds no place there is kept in the
+    rescued data, a JSON text with topic, partition and offset: fields that only the writer has, and whole messages that
+    cannot be decoded, as base64 with the reason. A message without a value is a row of NULLs: `keep` its key.
+
+    Args:
+        messages: What a read of Kafka or Event Hubs returns, streaming or not.
+        subject: The subject of the registry whose newest schema is read; it is looked up when the flow starts. None
+            with `schema`.
+        schema_registry_address: The URL of the registry.
+        schema: The schema to read, as Avro's JSON text; then `subject` does not count.
+        column: Which column holds the messages, as bytes; `body` of Event Hubs.
+        keep: Columns of the messages to keep, such as `key` and `timestamp`.
+        rescued_data_column: The name of the column of rescued data.
+        options: `confluent.schema.registry.basic.auth.user.info`, `USER:${secret:NAME}`;
+            `confluent.schema.registry.ssl.truststore.location`, a PEM file with the authority of the registry's
+            certificate; `mode`, PERMISSIVE (default), or FAILFAST: an undecodable message fails the flow.
+
+    Raises:
+        DefinitionError: INVALID_PARAMETER, SECRET_NOT_DECLARED, SCHEMA_SUBJECT_UNKNOWN, SCHEMA_UNSUPPORTED.
+        ConfigError: AVRO_NOT_INSTALLED, SECRET_NOT_FOUND.
+        ExternalError: SCHEMA_REGISTRY_UNREACHABLE, SCHEMA_REGISTRY_LOGIN_REFUSED, SCHEMA_REGISTRY_TLS_FAILED,
+            SCHEMA_REGISTRY_UNUSABLE.
+    """
+    from penstock.spark.read_hooks import secret_here
+    from penstock.spark.sources.schema_registry import avro_decoder, decoded_columns, fails_fast, registry_of
+
+    given = options or {}
+    _one_of_two("avro_values", subject, schema)
+    registry = registry_of("avro_values", schema_registry_address, given, secret_here)
+    decoder, columns = avro_decoder(registry, subject or "", schema)
+    _different_names("avro_values", columns, rescued_data_column, keep)
+    return decoded_columns(
+        messages,
+        decoder,
+        columns,
+        column_of_values=column,
+        keep=keep,
+        rescued_data_column=rescued_data_column,
+        fail_fast=fails_fast("avro_values", given),
+    )
+
+
+def _one_of_two(function: str, subject: object, schema: object) -> None:
+    for parameter, told in (("subject", subject), ("schema", schema)):
+        if told is not None and (not isinstance(told, str) or not told.strip()):
+            raise _invalid(function, parameter, "a non-empty str", describe(told))
+    if subject is None and schema is None:
+        raise _invalid(function, "subject", "the subject of the schema, or the schema itself as 'schema'", "None")
+
+
+def _different_names(function: str, columns: StructType, rescued_data_column: str, keep: Sequence[str]) -> None:
+    names = {name.casefold() for name in (*columns.fieldNames(), rescued_data_column)}
+    if twice := [name for name in keep if name.casefold() in names]:
+        expected = "names that the schema does not have; rename the column first"
+        raise _invalid(function, "keep", expected, f"'{twice[0]}'")
+
+
+def _invalid(function: str, parameter: str, expected: str, got: str) -> DefinitionError:
+    return DefinitionError(
+        "INVALID_PARAMETER", function=f"sources.{function}", parameter=parameter, expected=expected, got=got
+    )
+
+
 def _position(told: object) -> str:
     if isinstance(told, datetime):
         return json.dumps({"enqueuedTime": told.isoformat()})
     if not isinstance(told, str):
-        raise DefinitionError(
-            "INVALID_PARAMETER",
-            function="sources.event_hubs",
-            parameter="starting_position",
-            expected="'earliest', 'latest' or a time",
-            got=describe(told),
-        )
+        raise _invalid("event_hubs", "starting_position", "'earliest', 'latest' or a time", describe(told))
     return json.dumps({"offset": _OFFSETS[told]} if told in _OFFSETS else {"enqueuedTime": told})

@@ -34,7 +34,8 @@ listener.name.elsewhere.ssl.keystore.location={folder}/elsewhere.keys.pem
 class BrokerSecurity:
     """Three more listeners of a broker: `tls`, `login` (SASL, TLS), and `elsewhere` with another host's certificate.
 
-    Each is `host:port`. `trusted` is the PEM file with the certificates of both hosts.
+    Each is `host:port`. `trusted` is the PEM file with the certificates of both hosts, `keys` the one with the key and
+    the certificate of this host.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,6 +45,7 @@ class BrokerSecurity:
         self.tls, self.login, self.elsewhere = self.listeners.values()
         self.connection_string = CONNECTION_STRING.format(port=ports["SASL_SSL"])
         self.trusted = folder / "trusted.pem"
+        self.keys = folder / "localhost.keys.pem"
 
     def properties(self) -> str:
         """Makes the certificates and returns what the broker's properties say of them."""

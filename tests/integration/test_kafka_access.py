@@ -14,6 +14,7 @@ from tests.integration.kafka_security import BrokerSecurity
 from tests.oracle.tables import read_table, stored
 from tests.processes import free_ports
 from tests.repo.documents import ROOT, blocks
+from tests.schema_registry_server import SchemaRegistryServer, framed
 
 _PIPELINE = """
 import dlt
@@ -102,6 +103,7 @@ secrets:
   reader: ${env:READER}
   kafka_password: ${env:KAFKA_PASSWORD}
   orders_hub: ${env:ORDERS_HUB}
+  registry_password: ${env:REGISTRY_PASSWORD}
 """
 _REFUSED = {
     "wrong_password": ("KAFKA_LOGIN_REFUSED", "Authentication failed"),
@@ -116,6 +118,8 @@ _REFUSED = {
     "no_hub": ("KAFKA_TOPIC_UNKNOWN", "no topic order. Did you mean 'orders'"),
     "nowhere": ("KAFKA_TOPIC_UNKNOWN", "Did you mean 'copies'?"),
 }
+_REGISTRY_PASSWORD = "canary-registry-password"
+_AVRO_ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 _BOUND_SECONDS = 90.0
 """For all of them; Spark's own client would try each for minutes."""
 
@@ -125,8 +129,7 @@ _TRUSTING = """{"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.locati
 
 def _page(name: str) -> str:
     """The pipeline of a how-to page, as it stands there."""
-    [block] = [block for block in blocks(ROOT / f"docs/how-to/{name}.md") if "pipeline" in block.marks]
-    return block.text
+    return "\n\n".join(block.text for block in blocks(ROOT / f"docs/how-to/{name}.md") if "pipeline" in block.marks)
 
 
 @pytest.fixture(scope="module")
@@ -136,13 +139,24 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KafkaBro
         yield broker, rules
 
 
+@pytest.fixture
+def registry(secured: tuple[KafkaBroker, BrokerSecurity]) -> Iterator[SchemaRegistryServer]:
+    login = f"orders_reader:{_REGISTRY_PASSWORD}"
+    with SchemaRegistryServer(login, str(secured[1].keys)) as server:
+        yield server
+
+
 @pytest.mark.timeout(300)
-def test_each_access_works_or_is_refused_by_name(tmp_path: Path, secured: tuple[KafkaBroker, BrokerSecurity]) -> None:
+def test_each_access_works_or_is_refused_by_name(
+    tmp_path: Path, secured: tuple[KafkaBroker, BrokerSecurity], registry: SchemaRegistryServer
+) -> None:
     broker, rules = secured
-    for topic in ("orders", "copies", "shop-orders", "large-orders"):
+    for topic in ("orders", "copies", "shop-orders", "large-orders", "avro-orders"):
         broker.create_topic(topic)
     broker.produce("orders", ["1", "2", "3"])
     broker.produce("shop-orders", [{"id": 1, "amount": 5}, {"id": 2, "amount": 2000, "colour": "red"}, "no JSON"])
+    number = registry.register("avro-orders-value", _AVRO_ORDER)
+    broker.produce("avro-orders", [framed(number, b"\x02"), framed(number, b"\x04"), b"no Avro"])
     (tmp_path / "penstock.yml").write_text(_SETTINGS)
     (tmp_path / "pipeline.py").write_text(_PIPELINE)
     (tmp_path / "ca.pem").write_text(rules.trusted.read_text())
@@ -153,12 +167,13 @@ def test_each_access_works_or_is_refused_by_name(tmp_path: Path, secured: tuple[
     nobody = f"127.0.0.1:{free_ports(1)[0]}"
     listeners = {"tls": rules.tls, "login": rules.login, "elsewhere": rules.elsewhere, "open": broker.address}
     configuration = {**listeners, "nobody": nobody, "trusted": str(rules.trusted)}
-    configuration |= {"broker": rules.login, "source": str(tmp_path)}
+    configuration |= {"broker": rules.login, "source": str(tmp_path), "registry": registry.address}
     options = [word for key, value in configuration.items() for word in ("--set", f"{key}={value}")]
     environ = {
         "READER": security.PASSWORD,
         "KAFKA_PASSWORD": security.SCRAM_PASSWORD,
         "ORDERS_HUB": rules.connection_string,
+        "REGISTRY_PASSWORD": _REGISTRY_PASSWORD,
     }
 
     outcome = penstock("run", tmp_path, "--json", *options, environ=environ).expect(1)
@@ -175,10 +190,10 @@ def test_each_access_works_or_is_refused_by_name(tmp_path: Path, secured: tuple[
     for name in ("by_tls", "by_plain", "by_scram_256", "by_scram_512", "by_event_hubs", "by_event_hubs_format"):
         assert sorted(row["value"] for row in read_table(stored(storage, "shop", name))) == ["1", "2", "3"], name
     assert sorted(broker.consume("copies")) == [b"1", b"2", b"3"]
-    for name in ("kafka_orders", "hub_orders"):
+    for name in ("kafka_orders", "hub_orders", "avro_orders"):
         rows = read_table(stored(storage, "shop", name))
         assert sorted(row["id"] or 0 for row in rows) == [0, 1, 2], name
-        assert sum(row["_rescued_data"] is not None for row in rows) == 2, name
+        assert sum(row["_rescued_data"] is not None for row in rows) == (1 if name == "avro_orders" else 2), name
     assert [json.loads(value) for value in broker.consume("large-orders")] == [{"id": 2, "amount": 2000.0}]
 
     said = [outcome.stdout, outcome.stderr]

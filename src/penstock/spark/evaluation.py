@@ -279,6 +279,11 @@ class Evaluation:
         """Returns what a call by a folded name means; None leaves it to Spark."""
         return self.functions.get(name) or TABLE_FUNCTIONS.get(name)
 
+    @property
+    def secret(self) -> Secret:
+        """Gives the value of a secret of the pipeline."""
+        return self.settings.secret
+
     def action(self, method: str) -> None:
         """Refuses to run a job inside a dataset function; module-level code may."""
         if self.dataset is not None:

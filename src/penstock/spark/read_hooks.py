@@ -19,6 +19,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
+from penstock.spark.sources.secret_options import Secret, no_secret
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.watermark_errors import REFUSALS, watermark_error
 
@@ -51,6 +52,10 @@ class ReadHandler(Protocol):
 
     def action(self, method: str) -> None:
         """Called before a method that would run a job or start a query; raises to refuse it."""
+
+    @property
+    def secret(self) -> Secret:
+        """Gives the value of a secret by its name."""
 
 
 _handler: ContextVar[ReadHandler | None] = ContextVar("penstock_read_handler")
@@ -93,6 +98,17 @@ def handling_reads_everywhere(handler: ReadHandler) -> Iterator[None]:
 
 def _current() -> ReadHandler | None:
     return _handler.get(_everywhere)
+
+
+def secret_here(name: str) -> str:
+    """The `Secret` of the code that is running.
+
+    Raises:
+        DefinitionError: SECRET_NOT_DECLARED.
+        ConfigError: SECRET_NOT_FOUND.
+    """
+    handler = _current()
+    return (no_secret if handler is None else handler.secret)(name)
 
 
 @functools.cache

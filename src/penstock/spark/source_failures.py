@@ -6,17 +6,20 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError, StateError
+from penstock.errors import ConfigError, DataError, DefinitionError, ExternalError, PenstockError, StateError
 
 _MARK: Final = "penstock source failure "
 _FIX: Final = "Tell the authors of the connector; 'penstock run' goes on with the same batch"
 DATA_LOSS: Final = "KINESIS_DATA_LOSS"
 _KINDS: Final[dict[str, type[PenstockError]]] = {
     DATA_LOSS: StateError,
+    "AVRO_NOT_INSTALLED": ConfigError,
     "CONNECTOR_FAILED": DefinitionError,
     "KINESIS_NOT_INSTALLED": ConfigError,
     "KINESIS_INVALID_OPTION": DefinitionError,
     "KINESIS_MISSING_OPTION": DefinitionError,
+    "MESSAGE_UNDECODABLE": DataError,
+    "SCHEMA_SUBJECT_UNKNOWN": DefinitionError,
 }
 
 
@@ -67,3 +70,8 @@ def told_failure(messages: Iterable[str]) -> SourceFailure | None:
             (condition, facts), _ = json.JSONDecoder().raw_decode(payload)
             return SourceFailure(condition, **facts)
     return None
+
+
+def failure_sql(condition: str, facts: str) -> str:
+    """Returns SQL, a text, that fails the batch with a condition; `facts` is SQL for a struct of texts."""
+    return f"raise_error(concat('{_MARK}[\"{condition}\", ', to_json({facts}), ']'))"

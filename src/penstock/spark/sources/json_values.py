@@ -8,21 +8,15 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.json_records import json_rows
 from penstock.spark.sources.auto_loader.options import parse_options
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.sql_text import column
+from penstock.spark.sources.message_place import message_place
 from penstock.spark.sources.stream_read import StreamRead
 
 _MESSAGE: Final = "__penstock_message"
 _BLANK: Final = "__penstock_blank"
-_ORIGIN: Final = {
-    "_topic": ("topic",),
-    "_partition": ("partition",),
-    "_offset": ("offset", "sequenceNumber"),
-}
-"""What the rescued data say of a message's place, and the columns that have it: Kafka's, or Event Hubs'."""
 
 
 def json_columns(
@@ -50,7 +44,12 @@ def json_columns(
     # The message goes through as a partition column of a file does.
     version = SchemaVersion(0, schema, StructType([StructField(_MESSAGE, lines.schema[_MESSAGE].dataType)]), "given")
     rows = json_rows(
-        lines, version, parse_options(read), column_of_json, origin=_origin(messages.columns), keep_blank=True
+        lines,
+        version,
+        parse_options(read),
+        column_of_json,
+        origin=message_place(messages.columns, _MESSAGE),
+        keep_blank=True,
     )
     rescued = column(rescued_data_column)
     return rows.selectExpr(
@@ -58,12 +57,3 @@ def json_columns(
         *(f"{_MESSAGE}.{column(name)}" for name in keep),
         f"IF({_MESSAGE}.{_BLANK}, NULL, {rescued}) AS {rescued}",
     )
-
-
-def _origin(columns: Sequence[str]) -> str | None:
-    """SQL for the struct that tells where a message is from; None when no column does."""
-    fields = []
-    for field, names in _ORIGIN.items():
-        if (found := next((name for name in names if name in columns), None)) is not None:
-            fields.append(f"{literal(field)}, {_MESSAGE}.{column(found)}")
-    return f"named_struct({', '.join(fields)})" if fields else None
