@@ -127,9 +127,9 @@ _BOUND_SECONDS = 90.0
 _TRUSTING = """{"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": spark.conf.get("trusted")}"""
 
 
-def _page(name: str) -> str:
-    """The pipeline of a how-to page, as it stands there."""
-    return "\n\n".join(block.text for block in blocks(ROOT / f"docs/how-to/{name}.md") if "pipeline" in block.marks)
+def _pages(name: str) -> list[str]:
+    """The pipelines of a how-to page, as they stand there."""
+    return [block.text for block in blocks(ROOT / f"docs/how-to/{name}.md") if "pipeline" in block.marks]
 
 
 @pytest.fixture(scope="module")
@@ -160,9 +160,11 @@ def test_each_access_works_or_is_refused_by_name(
     (tmp_path / "penstock.yml").write_text(_SETTINGS)
     (tmp_path / "pipeline.py").write_text(_PIPELINE)
     (tmp_path / "ca.pem").write_text(rules.trusted.read_text())
-    (tmp_path / "kafka_page.py").write_text(_page("kafka"))
+    for place, text in enumerate(_pages("kafka")):
+        (tmp_path / f"kafka_page_{place}.py").write_text(text)
     # The service's certificate is one that every Java trusts.
-    trusting = _page("event-hubs").replace("    events =", f"    more = {_TRUSTING}\n    events =")
+    [hubs] = _pages("event-hubs")
+    trusting = hubs.replace("    events =", f"    more = {_TRUSTING}\n    events =")
     (tmp_path / "hubs_page.py").write_text(trusting.replace('"earliest")', '"earliest", options=more)'))
     nobody = f"127.0.0.1:{free_ports(1)[0]}"
     listeners = {"tls": rules.tls, "login": rules.login, "elsewhere": rules.elsewhere, "open": broker.address}

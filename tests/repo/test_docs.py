@@ -46,7 +46,8 @@ def test_python_blocks_compile(block: Block) -> None:
 def test_blocks_marked_as_pipelines_declare_datasets_without_an_error(block: Block, tmp_path: Path) -> None:
     file = tmp_path / f"pipeline.{'sql' if block.kind == 'sql' else 'py'}"
     file.write_text(block.text)
-    registry = load_pipeline([file], root=tmp_path, configuration={"broker": "localhost:9092", "source": "./data"})
+    configuration = {"broker": "localhost:9092", "tls": "localhost:9093", "source": "./data"}
+    registry = load_pipeline([file], root=tmp_path, configuration=configuration)
     assert list(registry.errors) == []
     assert registry.datasets
 
