@@ -57,6 +57,7 @@ class AnalysedQuery:
     judged: Schema | None
     keys: UpdateKeys | None
     endless: tuple[EndlessState, ...]
+    widens: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ class QueryAnalyser:
             judged=None if written is None else plain_schema(frame.schema),
             keys=keys,
             endless=endless_state(kept, calls),
+            widens=any(source.options.widens_types for source in evaluation.auto_loader_sources),
         )
 
     def _source(

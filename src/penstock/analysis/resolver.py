@@ -332,6 +332,7 @@ def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
         query.judged,
         query.keys,
         query.endless,
+        query.widens,
     )
 
 

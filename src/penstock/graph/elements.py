@@ -254,6 +254,9 @@ TOMBSTONE_SECONDS = "pipelines.cdc.tombstoneGCThresholdInSeconds"
 COLUMN_MAPPING = "delta.columnMapping.mode"
 """The table property with which Delta stores columns under any name."""
 
+TYPE_WIDENING = "delta.enableTypeWidening"
+"""The table property with which Delta gives a column a wider type without rewriting a file."""
+
 RESET_ALLOWED = "pipelines.reset.allowed"
 """The table property that says whether a full refresh may empty the table."""
 

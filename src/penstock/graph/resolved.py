@@ -138,7 +138,8 @@ class ResolvedFlow:
     by key. `judged` are the columns of the rows that expectations see and a quarantine keeps, where they are
     not those of `schema`: of such a flow they are the columns of its events.
     `stream` is what the checkpoint of a streaming flow depends on. `keys` are of a flow that updates a table.
-    `endless` are those of its stateful operators whose state only grows.
+    `endless` are those of its stateful operators whose state only grows. `widens` says that a source of the flow gives
+    columns wider types when files have them.
     """
 
     flow: UnresolvedFlow
@@ -154,6 +155,7 @@ class ResolvedFlow:
     judged: Schema | None = None
     keys: UpdateKeys | None = None
     endless: tuple[EndlessState, ...] = ()
+    widens: bool = False
 
     @property
     def rows(self) -> Schema:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import PenstockError, StateError
-from penstock.graph.elements import MaterializedView, StreamingTable
+from penstock.graph.elements import TYPE_WIDENING, MaterializedView, StreamingTable
 from penstock.graph.schema import Column, Schema
 from penstock.plan.state import CLUSTER_BY, TableState
 from penstock.plan.type_changes import fits, widens
-
-WIDENING = "delta.enableTypeWidening"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +60,13 @@ class TableChanges:
 class TableComparison:
     """One existing table beside its declaration.
 
-    `readers` are the existing tables that stream from it; `command` is the full refresh that
-    computes it, and them, again.
+    `command` is the full refresh that computes it, and what streams from it, again.
     """
 
     table: StreamingTable | MaterializedView
     existing: TableState
     wanted: Schema
     properties: Mapping[str, str]
-    readers: Callable[[], tuple[str, ...]]
     command: Callable[[], str]
 
     def changes(self) -> TableChanges:
@@ -168,7 +164,7 @@ class TableComparison:
             before = stored.get(field["name"].casefold())
             if before is None or fits(field["type"], before["type"]):
                 continue
-            if widens(before["type"], field["type"]) and self._may_widen() and not self.readers():
+            if widens(before["type"], field["type"]) and self._may_widen():
                 yield before["name"], column.type
                 continue
             raise self._refusal(
@@ -181,12 +177,12 @@ class TableComparison:
             )
 
     def _may_widen(self) -> bool:
-        return str(self.table.table_properties.get(WIDENING, "false")).casefold() == "true"
+        return str(self.table.table_properties.get(TYPE_WIDENING, "false")).casefold() == "true"
 
     def _way_out(self, before: Any, wanted: Any) -> str:
         if not widens(before, wanted) or self._may_widen():
             return ""
-        return f"set table_properties={{'{WIDENING}': 'true'}}, "
+        return f"set table_properties={{'{TYPE_WIDENING}': 'true'}}, "
 
     def _column_comments(self) -> Iterator[tuple[str, str]]:
         stored = {column.name.casefold(): column for column in self.existing.schema.columns}

@@ -39,7 +39,7 @@ class FullRefreshCheck:
         for identifier in self.graph.order:
             if identifier not in reset or not isinstance(self.graph.tables[identifier], StreamingTable):
                 continue
-            left_out = [reader for reader in self.streaming_readers(identifier) if reader not in reset]
+            left_out = [reader for reader in self._streaming_readers(identifier) if reader not in reset]
             if left_out:
                 raise StateError(
                     "FULL_REFRESH_BREAKS_READERS",
@@ -50,7 +50,7 @@ class FullRefreshCheck:
                     command=self.safe_command(reset),
                 )
 
-    def streaming_readers(self, identifier: Identifier) -> Iterator[Identifier]:
+    def _streaming_readers(self, identifier: Identifier) -> Iterator[Identifier]:
         """The existing tables and sinks with a flow that reads `identifier` as a stream, also through views."""
         for target in (*self.graph.order, *self.graph.sinks):
             if target in self.graph.views or target == identifier or not self.exists(target):
@@ -76,5 +76,5 @@ class FullRefreshCheck:
             current = open_.pop()
             if current not in found:
                 found.add(current)
-                open_.extend(self.streaming_readers(current))
+                open_.extend(self._streaming_readers(current))
         return found

@@ -48,7 +48,7 @@ def late_row_stages(owner: Table, state: StateSnapshot, *, generation: int) -> I
             properties=properties,
         )
         return
-    comparison = TableComparison(table, existing, existing.schema, properties, readers=lambda: (), command=str)
+    comparison = TableComparison(table, existing, existing.schema, properties, command=str)
     if changes := comparison.changes():
         yield AlterTable(
             dataset=table.identifier,

@@ -264,7 +264,6 @@ class _Planner:
             existing,
             schema if appended else existing.schema,
             properties,
-            readers=lambda: tuple(map(str, self._full_refresh.streaming_readers(identifier))),
             command=self._way_out(identifier),
         )
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from penstock.graph.elements import COLUMN_MAPPING, MaterializedView, StreamingTable, Table
+from penstock.graph.elements import COLUMN_MAPPING, TYPE_WIDENING, MaterializedView, StreamingTable, Table
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantine_schema
 from penstock.graph.resolved import ResolvedGraph
-from penstock.plan.changes import WIDENING, TableComparison
+from penstock.plan.changes import TableComparison
 from penstock.plan.protection import privacy_changes, protection_changes
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable
 from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot
 
-_OF_COLUMNS = frozenset({WIDENING, COLUMN_MAPPING})
+_OF_COLUMNS = frozenset({TYPE_WIDENING, COLUMN_MAPPING})
 """The properties without which a table could not have the columns that it has."""
 
 QUARANTINE = "QUARANTINE"
@@ -75,7 +75,7 @@ def quarantine_stages(
             properties=properties,
         )
     else:
-        comparison = TableComparison(aside, existing, schema, properties, readers=lambda: (), command=command)
+        comparison = TableComparison(aside, existing, schema, properties, command=command)
         if changes := comparison.changes():
             yield AlterTable(
                 dataset=identifier, explanation=changes.describe(), table=aside, path=path, changes=changes

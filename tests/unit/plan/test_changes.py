@@ -121,7 +121,9 @@ def test_another_type_is_refused_unless_the_column_holds_its_values(pipeline: Pi
     assert changes is not None
     assert (changes.widened, changes.describe().partition(";")[0]) == ({"id": "bigint"}, "wider types: id bigint")
     pipeline.stream("reader", "orders*").existing("reader")
-    assert _refused(pipeline).facts["command"].endswith("--full-refresh shop.orders --full-refresh shop.reader")
+    changes = _changes(pipeline)
+    assert changes is not None
+    assert changes.widened == {"id": "bigint"}, "its readers go on"
 
 
 def test_other_partitions_need_the_table_computed_again(pipeline: Pipeline) -> None:

@@ -30,6 +30,7 @@ from penstock.analysis.rules.sink_partition_columns import sink_partition_column
 from penstock.analysis.rules.state_never_freed import state_never_freed
 from penstock.analysis.rules.trigger_interval import trigger_interval
 from penstock.analysis.rules.trigger_mode import trigger_mode
+from penstock.analysis.rules.type_widening_not_enabled import type_widening_not_enabled
 from penstock.analysis.rules.update_keys_differ import update_keys_differ
 from penstock.analysis.rules.watermark_without_delay import watermark_without_delay
 from penstock.errors import PenstockError
@@ -48,6 +49,7 @@ RULES: tuple[Rule, ...] = (
     not_null_column_not_filled,
     column_name_not_storable,
     layout_column_unknown,
+    type_widening_not_enabled,
     kafka_sink_columns,
     jdbc_columns,
     sink_partition_columns,

@@ -24,7 +24,8 @@ from penstock.spark.sources.auto_loader.sql_text import (
     whole_record,
     with_file_path,
 )
-from penstock.spark.sources.auto_loader.unknown_fields import raise_unknown_sql
+from penstock.spark.sources.auto_loader.type_widening import all_found, wider_type_sql
+from penstock.spark.sources.auto_loader.unknown_fields import raise_unknown_sql, raise_wider_sql
 
 _CORRUPT: Final = "__penstock_corrupt"
 _FILE: Final = "__penstock_file"
@@ -61,9 +62,13 @@ def same_header_options(options: AutoLoaderOptions, *, by_name: bool) -> dict[st
     return settings
 
 
-def same_header_rows(rows: DataFrame, version: SchemaVersion, options: AutoLoaderOptions) -> DataFrame:
+def same_header_rows(
+    rows: DataFrame, version: SchemaVersion, options: AutoLoaderOptions, source_name: str
+) -> DataFrame:
     """Returns the rows of Spark's CSV source in the columns of `version`, with the rescued data column."""
     layout = {name.casefold(): name for name in _layout(version)}
+    if options.fails_on_wider:
+        rows = rows.where(_keep_same_header(version, options, source_name))
     columns = []
     for field in version.columns.fields:
         name = layout.get(field.name.casefold())
@@ -121,17 +126,19 @@ def by_file_rows(files: DataFrame, version: SchemaVersion, options: AutoLoaderOp
         )
         .where(_keep_by_file(version, options, source_name, width))
     )
-    return _named_columns(parsed, version, options, partitions)
+    return _named_columns(parsed, version, options, partitions, source_name)
 
 
 def _named_columns(
-    parsed: DataFrame, version: SchemaVersion, options: AutoLoaderOptions, partitions: list[str]
+    parsed: DataFrame, version: SchemaVersion, options: AutoLoaderOptions, partitions: list[str], source_name: str
 ) -> DataFrame:
     by_name = "map_from_arrays(transform(header, x -> lower(x)), slice(tokens, 1, size(header)))"
     with_map = parsed.selectExpr("*", f"{by_name} AS by_name")
     texts = [(field, f"by_name[{literal(field.name.lower())}]") for field in version.columns.fields]
     typed = StructType([field for field in version.columns.fields if not isinstance(field.dataType, StringType)])
     settings = options_map(_parse_settings(options))
+    if options.fails_on_wider:
+        with_map = with_map.where(_stop_at_wider(texts, source_name, _FILE))
     if typed.fields:
         # The typed columns pass through one more CSV line, so that they are parsed exactly as Spark's source does.
         typed_sql = (
@@ -178,12 +185,42 @@ def _rescued_by_file(version: SchemaVersion, options: AutoLoaderOptions, lost: l
     return f"CASE WHEN {extra} THEN {whole} ELSE {with_file_path(f'to_json({fields})', _FILE)} END"
 
 
+def _keep_same_header(version: SchemaVersion, options: AutoLoaderOptions, source_name: str) -> str:
+    raw, kinds = _raw_line(version, options), {field.name.casefold(): field for field in version.columns.fields}
+    texts = [
+        (kinds[name.casefold()], f"{raw}.c{position}")
+        for position, name in enumerate(_layout(version))
+        if name.casefold() in kinds
+    ]
+    return f"CASE WHEN {_CORRUPT} IS NULL THEN true ELSE {_stop_at_wider(texts, source_name, 'input_file_name()')} END"
+
+
+def _stop_at_wider(texts: list[tuple[StructField, str]], source_name: str, file: str) -> str:
+    """SQL that fails the batch when a column has to be wider for the number in its text."""
+    candidates = [
+        wider_type_sql(f"try_parse_json({text})", field.dataType, field.name, prefers_decimal=False)
+        for field, text in texts
+    ]
+    found = [each for each in candidates if each is not None]
+    if not found:
+        return "true"
+    wider = all_found(found)
+    return f"CASE WHEN size({wider}) = 0 THEN true ELSE {raise_wider_sql(source_name, wider, file)} END"
+
+
+def _raw_line(version: SchemaVersion, options: AutoLoaderOptions) -> str:
+    """SQL for the values of a line that did not fit, as texts."""
+    raw_schema = StructType(
+        [StructField(f"c{position}", StringType()) for position in range(len(_layout(version)) + 1)]
+    )
+    return f"from_csv({_CORRUPT}, {literal(schema_ddl(raw_schema))}, {options_map(_parse_settings(options))})"
+
+
 def _rescued_same_header(version: SchemaVersion, options: AutoLoaderOptions) -> str:
     """SQL: unknown columns, values that do not fit their type, and, for a line with too many values, the line."""
     layout = _layout(version)
     known = {field.name.casefold(): field for field in (*version.columns.fields, *version.partitions.fields)}
-    raw_schema = StructType([StructField(f"c{position}", StringType()) for position in range(len(layout) + 1)])
-    raw = f"from_csv({_CORRUPT}, {literal(schema_ddl(raw_schema))}, {options_map(_parse_settings(options))})"
+    raw = _raw_line(version, options)
     items = []
     for position, name in enumerate(layout):
         field = known.get(name.casefold())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 from urllib.parse import unquote
 
@@ -21,11 +22,13 @@ from penstock.spark.sources.auto_loader.sample import sample
 from penstock.spark.sources.auto_loader.schema_hints import apply_hints
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.schema_merge import (
+    Widen,
     fields_with_several_values,
     merge_types,
     union_of,
     without_case_twins,
 )
+from penstock.spark.sources.auto_loader.type_widening import wider
 from penstock.spark.translate import failure_messages
 from penstock.storage import local_path
 
@@ -119,6 +122,19 @@ def check_repeated(options: AutoLoaderOptions, columns: StructType, found: Struc
         raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=detail)
 
 
+def widening(options: AutoLoaderOptions) -> Widen | None:
+    """Returns what becomes of a type when a file has another one, None where types stay."""
+    return partial(wider, source_format=options.format) if options.widens_types else None
+
+
+def all_records_fit(spark: SparkSession, options: AutoLoaderOptions, columns: StructType, files: Sequence[str]) -> bool:
+    """Whether each record of XML files fits in `columns`, which only reading them tells."""
+    settings = {**options.reader, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    schema = StructType([*columns.fields, StructField(_CORRUPT, StringType())])
+    reader = spark.read.format(options.reader_format).options(**settings).schema(schema)
+    return not reader.load([literal_path(path) for path in files]).where(f"{_CORRUPT} IS NOT NULL").head(1)
+
+
 def has_json_arrays(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> bool:
     """Whether records also come as arrays: always possible in multi-line files, else a look at the sample."""
     if options.reader_flag("multiLine", default=False):
@@ -169,11 +185,7 @@ def _infer_avro(spark: SparkSession, options: AutoLoaderOptions, files: Sequence
     by_schema: dict[str, str] = {}
     for path, schema in avro_schemas(spark, options, files):
         by_schema.setdefault(schema, path)
-    reader = spark.read.format(options.reader_format).options(**options.reader)
-    try:
-        return union_of(reader.load(literal_path(path)).schema for path in by_schema.values())
-    except ValueError as error:
-        raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=str(error)) from error
+    return _union_of_files(spark, options, by_schema.values())
 
 
 def _infer_by_footers(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
@@ -184,9 +196,19 @@ def _infer_by_footers(spark: SparkSession, options: AutoLoaderOptions, files: Se
         conflicts = [message for message in failure_messages(error) if "CANNOT_MERGE" in message]
         if not conflicts:
             raise
+        if options.widens_types:  # Spark merges what is the same
+            return _union_of_files(spark, options, files)
         detail = conflicts[-1].partition("] ")[2].partition(". ")[0]
         raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=detail) from error
     return StructType([StructField(field.name, field.dataType) for field in schema.fields])
+
+
+def _union_of_files(spark: SparkSession, options: AutoLoaderOptions, files: Iterable[str]) -> StructType:
+    reader = spark.read.format(options.reader_format).options(**options.reader)
+    try:
+        return union_of((reader.load(literal_path(path)).schema for path in files), widening(options))
+    except ValueError as error:
+        raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=str(error)) from error
 
 
 def _unreadable(

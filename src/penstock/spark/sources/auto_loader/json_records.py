@@ -32,10 +32,12 @@ from penstock.spark.sources.auto_loader.sql_text import (
     type_ddl,
     with_origin,
 )
+from penstock.spark.sources.auto_loader.type_widening import all_found, wider_type_sql
 from penstock.spark.sources.auto_loader.unknown_fields import (
     PATH_SEPARATOR,
     raise_malformed_sql,
     raise_unknown_sql,
+    raise_wider_sql,
 )
 
 _LINE: Final = "value"
@@ -135,6 +137,11 @@ def _keep(data: StructType, options: AutoLoaderOptions, source_name: str, *, kee
             f"CASE WHEN {_SECOND_LOOK} IS NULL OR {_MALFORMED} OR size({_SECOND_LOOK}.unknown) = 0 THEN true "
             f"WHEN size({new}) = 0 THEN true ELSE {raise_unknown_sql(source_name, shown, _FILE)} END"
         )
+    if options.fails_on_wider and (wider := _wider_types(data, options)) is not None:
+        conditions.append(
+            f"CASE WHEN {_RECORD}.{_CORRUPT} IS NULL OR {_MALFORMED} OR size({wider}) = 0 THEN true "
+            f"ELSE {raise_wider_sql(source_name, wider, _FILE)} END"
+        )
     match options.reader_option("mode", "PERMISSIVE").upper():
         case "DROPMALFORMED":
             conditions.append(f"NOT {_MALFORMED}")
@@ -144,6 +151,20 @@ def _keep(data: StructType, options: AutoLoaderOptions, source_name: str, *, kee
         case _:
             pass
     return " AND ".join(f"({condition})" for condition in conditions)
+
+
+def _wider_types(data: StructType, options: AutoLoaderOptions) -> str | None:
+    """SQL for the types that columns would need for the numbers of the line; None when no column can be wider."""
+    fields = f"CAST(try_parse_json({_LINE}) AS MAP<STRING, VARIANT>)"
+    prefers_decimal = options.reader_flag("prefersDecimal", default=False)
+    candidates = [
+        wider_type_sql(
+            f"element_at(fields, {literal(field.name)})", field.dataType, field.name, prefers_decimal=prefers_decimal
+        )
+        for field in data.fields
+    ]
+    found = [each for each in candidates if each is not None]
+    return f"element_at(transform(array({fields}), fields -> {all_found(found)}), 1)" if found else None
 
 
 def _rescued(data: StructType, options: AutoLoaderOptions, origin: str | None) -> str:

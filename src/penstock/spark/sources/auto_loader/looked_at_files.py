@@ -15,10 +15,10 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import DataError
 from penstock.spark.sources.auto_loader.discovery import Listing, one_of_files_sql
-from penstock.spark.sources.auto_loader.inference import check_repeated, infer_columns
+from penstock.spark.sources.auto_loader.inference import all_records_fit, check_repeated, infer_columns, widening
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, EvolutionMode
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
-from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, new_field_paths
+from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, describe_growth, new_field_paths
 from penstock.spark.sources.auto_loader.sql_text import string_array
 from penstock.spark.sources.auto_loader.unknown_fields import raise_unknown_sql
 
@@ -76,14 +76,20 @@ def with_columns_of(
     partitions = {field.name.casefold() for field in version.partitions.fields}
     known = {field.name.casefold() for field in version.columns.fields}
     new = StructType([field for field in found.fields if field.name.casefold() not in partitions | known])
-    grown = add_new_fields(version.columns, StructType([f for f in found.fields if f.name.casefold() in known]))
+    same = StructType([field for field in found.fields if field.name.casefold() in known])
+    # A number of XML has no type of its own: the inferred one matters where the known one does not do.
+    types_stay = (
+        options.format == "xml" and options.widens_types and all_records_fit(spark, options, version.columns, files)
+    )
+    grown = add_new_fields(version.columns, same, None if types_stay else widening(options))
     paths = (*new.fieldNames(), *new_field_paths(version.columns, grown))
+    if options.mode.adds_columns:
+        columns = StructType([*grown.fields, *new.fields])
+        reason = describe_growth(version.columns, columns)
+        return version.followed_by(reason, columns=columns) if reason else version
     if not paths:
         return version
     match options.mode:
-        case EvolutionMode.ADD_NEW_COLUMNS:
-            columns = StructType([*grown.fields, *new.fields])
-            return version.followed_by(f"new columns: {', '.join(paths)}", columns=columns)
         case EvolutionMode.FAIL_ON_NEW_COLUMNS:
             fields = ", ".join(f"'{path}'" for path in paths)
             raise DataError("UNKNOWN_FIELD_EXCEPTION", fields=fields, file=options.path)

@@ -26,9 +26,15 @@ class EvolutionMode(Enum):
     """`cloudFiles.schemaEvolutionMode`: what a field that the schema does not know leads to."""
 
     ADD_NEW_COLUMNS = "addNewColumns"
+    ADD_NEW_COLUMNS_WITH_TYPE_WIDENING = "addNewColumnsWithTypeWidening"
     RESCUE = "rescue"
     FAIL_ON_NEW_COLUMNS = "failOnNewColumns"
     NONE = "none"
+
+    @property
+    def adds_columns(self) -> bool:
+        """Whether it becomes a column."""
+        return self in {EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.ADD_NEW_COLUMNS_WITH_TYPE_WIDENING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,7 @@ class AutoLoaderOptions:
     `modified_after` and before `modified_before`, which Spark's SQL reads as timestamps. `clean` is None when files
     stay. With `allow_overwrites`, a file that was modified after it was read is another file.
     `backfill_seconds` is the time after which all folders are listed, None when that shall be each time.
+    With `widens_types`, a column gets a wider type when files need it, as far as Delta can widen.
     `reader` holds what is passed on to Spark's reader of the format, in the user's spelling.
     """
 
@@ -63,6 +70,7 @@ class AutoLoaderOptions:
     clean: CleanSource | None = None
     allow_overwrites: bool = False
     backfill_seconds: int | None = None
+    widens_types: bool = False
     reader: Mapping[str, str] = field(default_factory=dict)
 
     def reader_option(self, key: str, default: str = "") -> str:
@@ -77,7 +85,12 @@ class AutoLoaderOptions:
     @property
     def fails_on_unknown(self) -> bool:
         """Whether a field that the schema does not know stops the batch."""
-        return self.mode in {EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS}
+        return self.mode.adds_columns or self.mode is EvolutionMode.FAIL_ON_NEW_COLUMNS
+
+    @property
+    def fails_on_wider(self) -> bool:
+        """Whether a number that a wider type could hold stops the batch."""
+        return self.widens_types and self.fails_on_unknown
 
     @property
     def reader_format(self) -> str:
@@ -138,6 +151,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         clean=parse_clean_source(read, path),
         allow_overwrites=_flag(read, names.ALLOW_OVERWRITES, default=False),
         backfill_seconds=_backfill_seconds(read),
+        widens_types=mode is EvolutionMode.ADD_NEW_COLUMNS_WITH_TYPE_WIDENING,
         reader=_reader_options(read, source_format),
     )
 
@@ -212,8 +226,8 @@ def _mode(read: StreamRead) -> EvolutionMode:
     if mode is None:
         expected = "one of " + ", ".join(mode.value for mode in EvolutionMode)
         raise DefinitionError("AUTO_LOADER_INVALID_OPTION", option=option, value=value, expected=expected)
-    if mode is EvolutionMode.ADD_NEW_COLUMNS and read.schema is not None:
-        raise DefinitionError("AUTO_LOADER_EVOLUTION_WITH_SCHEMA")
+    if mode.adds_columns and read.schema is not None:
+        raise DefinitionError("AUTO_LOADER_EVOLUTION_WITH_SCHEMA", mode=mode.value)
     return mode
 
 

@@ -55,7 +55,8 @@ def file_rows(
             return by_file_rows(decoded(native("text", settings, text_schema), options), version, options, source_name)
         case "csv":
             settings = same_header_options(options, by_name=bool(version.csv_headers))
-            return same_header_rows(native("csv", settings, same_header_schema(version, options)), version, options)
+            rows = native("csv", settings, same_header_schema(version, options))
+            return same_header_rows(rows, version, options, source_name)
         case _:
             rows = native(options.reader_format, native_options(version, options), native_schema(version, options))
             if checked is not None:

@@ -1,8 +1,8 @@
-"""Putting what a new file has beside what is known: columns are only ever added, at the end."""
+"""Putting what a new file has beside what is known: columns come at the end and stay, types stay or get wider."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pyspark.sql.types import (
     ArrayType,
@@ -26,18 +26,22 @@ _WIDENING: tuple[tuple[type[DataType], type[DataType]], ...] = (
 )
 
 
-def add_new_fields(known: StructType, found: StructType) -> StructType:
+Widen = Callable[[DataType, DataType], DataType | None]
+"""What becomes of a known type beside a found one; None when they have no common one."""
+
+
+def add_new_fields(known: StructType, found: StructType, widen: Widen | None = None) -> StructType:
     """Returns `known` with the fields that only `found` has, also inside of structs and arrays.
 
-    The types of known fields stay. Names are compared without regard to case, because a table cannot
-    hold both spellings.
+    The types of known fields stay, or become what `widen` makes of them. Names are compared without regard to case,
+    because a table cannot hold both spellings.
     """
     found_by_name = {field.name.casefold(): field for field in reversed(found.fields)}
     fields = []
     for field in known.fields:
         other = found_by_name.pop(field.name.casefold(), None)
         if other is not None and other.name == field.name:
-            kind = _grown(field.dataType, other.dataType)
+            kind = _grown(field.dataType, other.dataType, widen)
             fields.append(StructField(field.name, kind, field.nullable, field.metadata))
         else:
             fields.append(field)
@@ -61,15 +65,32 @@ def new_field_paths(before: StructType, after: StructType, prefix: str = "") -> 
     return tuple(paths)
 
 
-def union_of(schemas: Iterable[StructType]) -> StructType:
-    """Returns the union of the schemas that files of one format carry; numbers widen as Spark's Avro reader can.
+def changed_types(before: StructType, after: StructType, prefix: str = "") -> Iterator[str]:
+    """Yields path and type of each field that has another type in `after`, e.g. `who.age bigint`."""
+    known = {field.name: field.dataType for field in before.fields}
+    for field in after.fields:
+        if field.name in known:
+            yield from _changes(known[field.name], field.dataType, prefix + field.name)
+
+
+def describe_growth(before: StructType, after: StructType) -> str:
+    """Returns in words what `after` has beside `before`, empty when nothing."""
+    new, wider = new_field_paths(before, after), tuple(changed_types(before, after))
+    words = [f"new columns: {', '.join(new)}"] if new else []
+    return "; ".join([*words, f"wider types: {', '.join(wider)}"] if wider else words)
+
+
+def union_of(schemas: Iterable[StructType], widen: Widen | None = None) -> StructType:
+    """Returns the union of the schemas that files of one format carry.
+
+    Numbers widen as Spark's Avro reader can, or as `widen` says.
 
     Raises:
         ValueError: two types of one field have no common one; its text says which.
     """
     merged = StructType()
     for schema in schemas:
-        merged = _union(merged, schema, "")
+        merged = _union(merged, schema, "", widen or _wider_of_avro)
     return merged
 
 
@@ -108,46 +129,60 @@ def merge_types(schemas: list[StructType]) -> StructType:
     return StructType(list(merged.values()))
 
 
-def _grown(known: DataType, found: DataType) -> DataType:
+def _changes(before: DataType, after: DataType, path: str) -> Iterator[str]:
+    match before, after:
+        case StructType(), StructType():
+            yield from changed_types(before, after, f"{path}.")
+        case ArrayType(), ArrayType():
+            yield from _changes(before.elementType, after.elementType, f"{path}.element")
+        case MapType(), MapType():
+            yield from _changes(before.valueType, after.valueType, f"{path}.value")
+        case _ if before != after:
+            yield f"{path} {after.simpleString()}"
+
+
+def _grown(known: DataType, found: DataType, widen: Widen | None) -> DataType:
     match known, found:
         case StructType(), StructType():
-            return add_new_fields(known, found)
+            return add_new_fields(known, found, widen)
         case ArrayType(), ArrayType():
-            return ArrayType(_grown(known.elementType, found.elementType), known.containsNull)
+            return ArrayType(_grown(known.elementType, found.elementType, widen), known.containsNull)
         case MapType(), MapType():
-            return MapType(known.keyType, _grown(known.valueType, found.valueType), known.valueContainsNull)
+            return MapType(known.keyType, _grown(known.valueType, found.valueType, widen), known.valueContainsNull)
         case _:
-            return known
+            return known if widen is None else widen(known, found) or known
 
 
-def _union(left: StructType, right: StructType, prefix: str) -> StructType:
+def _union(left: StructType, right: StructType, prefix: str, widen: Widen) -> StructType:
     merged = {field.name.casefold(): field for field in left.fields}
     for field in right.fields:
         key = field.name.casefold()
         if key in merged:
-            kind = _common(merged[key].dataType, field.dataType, prefix + field.name)
+            kind = _common(merged[key].dataType, field.dataType, prefix + field.name, widen)
             merged[key] = StructField(merged[key].name, kind)
         else:
             merged[key] = field
     return StructType(list(merged.values()))
 
 
-def _common(left: DataType, right: DataType, path: str) -> DataType:
+def _common(left: DataType, right: DataType, path: str, widen: Widen) -> DataType:
     match left, right:
         case StructType(), StructType():
-            return _union(left, right, f"{path}.")
+            return _union(left, right, f"{path}.", widen)
         case ArrayType(), ArrayType():
-            return ArrayType(_common(left.elementType, right.elementType, path))
+            return ArrayType(_common(left.elementType, right.elementType, path, widen))
         case MapType(), MapType():
-            return MapType(left.keyType, _common(left.valueType, right.valueType, path))
+            return MapType(left.keyType, _common(left.valueType, right.valueType, path, widen))
         case _ if left == right:
             return left
-        case _ if (type(left), type(right)) in _WIDENING:
-            return right
-        case _ if (type(right), type(left)) in _WIDENING:
-            return left
+        case _ if (common := widen(left, right) or widen(right, left)) is not None:
+            return common
         case _:
             raise ValueError(f"'{path}' is {left.simpleString()} in one and {right.simpleString()} in another")
+
+
+def _wider_of_avro(known: DataType, found: DataType) -> DataType | None:
+    return found if (type(known), type(found)) in _WIDENING else None
 
 
 def _untwinned(kind: DataType) -> DataType:

@@ -1,4 +1,4 @@
-"""One cloudFiles source of a flow, and how it takes in new columns."""
+"""One cloudFiles source of a flow, and how it takes in new columns and wider types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType, _parse_datatype_string
 
 from penstock.spark.sources.auto_loader.cleaning import Cleaned, clean_source
 from penstock.spark.sources.auto_loader.csv_headers import read_headers, unambiguous_names
@@ -16,7 +16,8 @@ from penstock.spark.sources.auto_loader.looked_at_files import NOT_LOOKED_AT
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, EvolutionMode
 from penstock.spark.sources.auto_loader.schema_hints import apply_hints
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
-from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, new_field_paths
+from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, describe_growth, new_field_paths
+from penstock.spark.sources.auto_loader.type_widening import widened_at
 from penstock.spark.sources.auto_loader.unknown_fields import UnknownFields, unknown_fields
 from penstock.spark.translate import failure_messages
 
@@ -28,7 +29,7 @@ _OTHER_HEADER = ("CSV header does not conform to the schema", "Number of column 
 class Evolution:
     """What changed: the source, its new schema version, and the dotted paths of the columns that were added.
 
-    `new_columns` is empty when only the layout of the files changed (CSV columns in another order).
+    `new_columns` is empty when only types or the layout of the files changed (CSV columns in another order).
     """
 
     source_name: str
@@ -97,10 +98,14 @@ class AutoLoaderSource:
             return Evolution(
                 self.source_name, self.version.number, (), self.version.columns, "new files; their columns are compared"
             )
-        if self.given_schema or self.options.mode is not EvolutionMode.ADD_NEW_COLUMNS:
+        if self.given_schema or not self.options.mode.adds_columns:
             return None
         before = self._latest()
         columns = self._grown(spark, before, files, reported.fields)
+        for path, ddl in reported.types:
+            widened = widened_at(columns, path, _parse_datatype_string(ddl))
+            assert isinstance(widened, StructType)
+            columns = widened
         if columns == before.columns:
             return None
         changes: dict[str, object] = {"columns": columns}
@@ -123,7 +128,7 @@ class AutoLoaderSource:
             "csv_headers": tuple(dict.fromkeys((*before.csv_headers, *other))),
             "csv_by_file": mixed or before.csv_by_file,
         }
-        if self.options.mode is EvolutionMode.ADD_NEW_COLUMNS:
+        if self.options.mode.adds_columns:
             changes["columns"] = self._grown(spark, before, files, ())
         elif self.options.mode is EvolutionMode.FAIL_ON_NEW_COLUMNS:
             # Reading by file names the new columns; if there are none, the next run goes on.
@@ -134,20 +139,20 @@ class AutoLoaderSource:
         self, spark: SparkSession, before: SchemaVersion, files: tuple[str, ...], reported: tuple[str, ...]
     ) -> StructType:
         found = infer_columns(spark, self.options, files)
-        partitions = {field.name.casefold() for field in before.partitions.fields}
-        found = StructType([field for field in found.fields if field.name.casefold() not in partitions])
-        columns = add_new_fields(before.columns, found)
-        known = {field.name.casefold() for field in columns.fields}
+        known = {field.name.casefold() for field in (*before.columns.fields, *found.fields)}
         # Whatever the inference made of the files, the reported columns must be there, or the restart fails again.
         missing = [name for name in reported if "." not in name and name.casefold() not in known]
-        columns = StructType([*columns.fields, *[StructField(name, StringType()) for name in missing]])
-        return apply_hints(columns, self.options.schema_hints) if self.options.schema_hints else columns
+        found = StructType([*found.fields, *[StructField(name, StringType()) for name in missing]])
+        found = apply_hints(found, self.options.schema_hints)
+        partitions = {field.name.casefold() for field in before.partitions.fields}
+        found = StructType([field for field in found.fields if field.name.casefold() not in partitions])
+        return add_new_fields(before.columns, found)
 
     def _write(self, before: SchemaVersion, changes: dict[str, object]) -> Evolution:
         columns = changes.get("columns", before.columns)
         assert isinstance(columns, StructType)
         new = new_field_paths(before.columns, columns)
-        reason = f"new columns: {', '.join(new)}" if new else "files with another header"
+        reason = describe_growth(before.columns, columns) or "files with another header"
         after = before.followed_by(reason, **changes)
         SchemaLog(self.schema_location).write(after)
         return Evolution(self.source_name, after.number, new, columns, reason)

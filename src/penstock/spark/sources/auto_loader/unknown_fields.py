@@ -14,6 +14,7 @@ from penstock.spark.translate import user_raised
 PATH_SEPARATOR: Final = "\u0001"
 
 _UNKNOWN = "PENSTOCK_UNKNOWN_FIELDS "
+_WIDER = "PENSTOCK_WIDER_TYPES "
 _MALFORMED = "PENSTOCK_MALFORMED_RECORD "
 
 
@@ -21,18 +22,26 @@ _MALFORMED = "PENSTOCK_MALFORMED_RECORD "
 class UnknownFields:
     """What one failed batch reported: the fields as dotted paths, and the file of the first such record.
 
-    `source_name` says which source of the flow it was.
+    `source_name` says which source of the flow it was. `types` are wider types that known fields need: the parts of
+    the path, and the type as DDL.
     """
 
     source_name: str
     fields: tuple[str, ...]
     file: str
+    types: tuple[tuple[tuple[str, ...], str], ...] = ()
 
 
 def raise_unknown_sql(source_name: str, fields: str, file: str) -> str:
     """Returns SQL that fails the batch; `fields` (array of strings) and `file` are SQL."""
     payload = f"to_json(named_struct('source', '{source_name}', 'fields', {fields}, 'file', {file}))"
     return f"CAST(raise_error(concat('{_UNKNOWN}', {payload})) AS BOOLEAN)"
+
+
+def raise_wider_sql(source_name: str, found: str, file: str) -> str:
+    """Returns SQL that fails the batch; `found`, an array as of `wider_type_sql`, and `file` are SQL."""
+    payload = f"to_json(named_struct('source', '{source_name}', 'found', {found}, 'file', {file}))"
+    return f"CAST(raise_error(concat('{_WIDER}', {payload})) AS BOOLEAN)"
 
 
 def raise_malformed_sql(source_name: str, file: str) -> str:
@@ -42,12 +51,16 @@ def raise_malformed_sql(source_name: str, file: str) -> str:
 
 
 def unknown_fields(failure: BaseException) -> UnknownFields | None:
-    """Returns what a failed query reported by `raise_unknown_sql`, None when it failed for another reason."""
+    """Returns what a failed query reported of unknown fields or wider types, None when it failed for another reason."""
     document = _payload(failure, _UNKNOWN)
+    if document is not None:
+        fields = tuple(str(path).replace(PATH_SEPARATOR, ".") for path in document["fields"])
+        return UnknownFields(str(document["source"]), fields, path_of_uri(str(document["file"])))
+    document = _payload(failure, _WIDER)
     if document is None:
         return None
-    fields = tuple(str(path).replace(PATH_SEPARATOR, ".") for path in document["fields"])
-    return UnknownFields(str(document["source"]), fields, path_of_uri(str(document["file"])))
+    types = tuple((tuple(map(str, found["path"])), str(found["type"])) for found in document["found"])
+    return UnknownFields(str(document["source"]), (), path_of_uri(str(document["file"])), types)
 
 
 def describe_failure(failure: BaseException, *, dataset: str | None = None) -> PenstockError | None:
