@@ -198,7 +198,7 @@ def _keep_same_header(version: SchemaVersion, options: AutoLoaderOptions, source
 def _stop_at_wider(texts: list[tuple[StructField, str]], source_name: str, file: str) -> str:
     """SQL that fails the batch when a column has to be wider for the number in its text."""
     candidates = [
-        wider_type_sql(f"try_parse_json({text})", field.dataType, field.name, prefers_decimal=False)
+        wider_type_sql(f"try_parse_json({text})", field.dataType, field.name, prefers_decimal=None)
         for field, text in texts
     ]
     found = [each for each in candidates if each is not None]

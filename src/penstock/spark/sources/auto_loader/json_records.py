@@ -32,7 +32,7 @@ from penstock.spark.sources.auto_loader.sql_text import (
     type_ddl,
     with_origin,
 )
-from penstock.spark.sources.auto_loader.type_widening import all_found, wider_type_sql
+from penstock.spark.sources.auto_loader.type_widening import all_found, has_decimal, wider_type_sql
 from penstock.spark.sources.auto_loader.unknown_fields import (
     PATH_SEPARATOR,
     raise_malformed_sql,
@@ -138,8 +138,9 @@ def _keep(data: StructType, options: AutoLoaderOptions, source_name: str, *, kee
             f"WHEN size({new}) = 0 THEN true ELSE {raise_unknown_sql(source_name, shown, _FILE)} END"
         )
     if options.fails_on_wider and (wider := _wider_types(data, options)) is not None:
+        fits = "false" if has_decimal(data) else f"{_RECORD}.{_CORRUPT} IS NULL"
         conditions.append(
-            f"CASE WHEN {_RECORD}.{_CORRUPT} IS NULL OR {_MALFORMED} OR size({wider}) = 0 THEN true "
+            f"CASE WHEN {fits} OR {_MALFORMED} OR size({wider}) = 0 THEN true "
             f"ELSE {raise_wider_sql(source_name, wider, _FILE)} END"
         )
     match options.reader_option("mode", "PERMISSIVE").upper():

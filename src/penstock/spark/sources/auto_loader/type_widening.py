@@ -36,7 +36,7 @@ _WHOLE_TYPES: Final = tuple(_WHOLE)
 _TO_DOUBLE: Final = (ByteType, ShortType, IntegerType, FloatType)
 _MOST_DIGITS: Final = 38
 
-# Spark's reader of Avro takes fewer liberties with what is in a file than that of Parquet.
+# Spark's reader of Avro takes fewer liberties with what is in a file than that of Parquet; that of XML rounds.
 _NOT_READ: Final[dict[str, tuple[tuple[type[DataType], type[DataType]], ...]]] = {
     "avro": (
         (IntegerType, DecimalType),
@@ -44,6 +44,7 @@ _NOT_READ: Final[dict[str, tuple[tuple[type[DataType], type[DataType]], ...]]] =
         (DateType, TimestampNTZType),
     ),
     "orc": ((DateType, TimestampNTZType),),
+    "xml": tuple((whole, DecimalType) for whole in (ByteType, ShortType, IntegerType, LongType)),
 }
 
 _FOUND: Final = "ARRAY<STRUCT<path: ARRAY<STRING>, type: STRING>>"
@@ -83,14 +84,28 @@ def widened_at(kind: DataType, path: Sequence[str], found: DataType) -> DataType
             return kind
 
 
-def wider_type_sql(value: str, kind: DataType, column: str, *, prefers_decimal: bool) -> str | None:
+def wider_type_sql(value: str, kind: DataType, column: str, *, prefers_decimal: bool | None) -> str | None:
     """Returns SQL for the wider types that the numbers in `value`, the VARIANT of a column, need beside `kind`.
 
     An array of structs: `path` from `column` on (names, `element`, `value`), `type` as DDL. A fraction makes a whole
-    number a DOUBLE, as in Spark's inference, or, with `prefers_decimal`, a DECIMAL. None when nothing in `kind` can be
-    wider.
+    number a DOUBLE, as in Spark's inference, or, with `prefers_decimal`, a DECIMAL. With None no number becomes a
+    DECIMAL, which Spark rounds to: that is for a caller who does not look at the numbers that fit. None when nothing in
+    `kind` can be wider.
     """
     return _found(value, kind, (column,), itertools.count(), prefers_decimal=prefers_decimal)
+
+
+def has_decimal(kind: DataType) -> bool:
+    """Whether there is a DECIMAL in `kind`: Spark rounds numbers to it, and does not tell."""
+    match kind:
+        case StructType():
+            return any(has_decimal(field.dataType) for field in kind.fields)
+        case ArrayType():
+            return has_decimal(kind.elementType)
+        case MapType():
+            return has_decimal(kind.valueType)
+        case _:
+            return isinstance(kind, DecimalType)
 
 
 def all_found(found: Sequence[str]) -> str:
@@ -130,7 +145,7 @@ def _digits(kind: DataType) -> tuple[int, int] | None:
 
 
 def _found(
-    value: str, kind: DataType, path: tuple[str, ...], ids: Iterator[int], *, prefers_decimal: bool
+    value: str, kind: DataType, path: tuple[str, ...], ids: Iterator[int], *, prefers_decimal: bool | None
 ) -> str | None:
     name = f"w{next(ids)}"
     match kind:
@@ -155,7 +170,7 @@ def _found(
     return None if inner is None else f"array_distinct(flatten(transform({items}, {name} -> {inner})))"
 
 
-def _target(value: str, kind: DataType, *, prefers_decimal: bool) -> str | None:
+def _target(value: str, kind: DataType, *, prefers_decimal: bool | None) -> str | None:
     """SQL for the type, as DDL, that holds the number `value` where `kind` does not; NULL when `kind` does, or none."""
     digits = _digits(kind)
     if digits is None:
@@ -172,7 +187,8 @@ def _target(value: str, kind: DataType, *, prefers_decimal: bool) -> str | None:
     decimal = f"concat('DECIMAL(', {whole} + {fraction}, ',', {fraction}, ')')"
     decimal = f"IF({whole} + {fraction} <= {_MOST_DIGITS}, {decimal}, NULL)"
     if isinstance(kind, DecimalType):
-        return f"CASE WHEN ({is_long} OR {is_decimal}) AND {before_point} > {most} THEN {decimal} END"
+        too_large = f"{before_point} > {most}" + ("" if prefers_decimal is None else f" OR {scale} > {digits[1]}")
+        return f"CASE WHEN ({is_long} OR {is_decimal}) AND ({too_large}) THEN {decimal} END"
     candidates = _WHOLE_TYPES[_WHOLE_TYPES.index(type(kind)) :]
     number = f"variant_get({value}, '$', 'BIGINT')"
     fitting = " ".join(
@@ -183,6 +199,8 @@ def _target(value: str, kind: DataType, *, prefers_decimal: bool) -> str | None:
     )
     wider_whole = f"CASE {fitting} ELSE 'bigint' END" if fitting else "NULL"
     exact = is_decimal if prefers_decimal else f"{is_decimal} AND {scale} = 0"
+    if prefers_decimal is None:
+        decimal = "NULL"
     to_double = "" if isinstance(kind, LongType) else f"WHEN {is_decimal} OR {found} = 'DOUBLE' THEN 'double'"
     return f"CASE WHEN {is_long} THEN {wider_whole} WHEN {exact} THEN {decimal} {to_double} END"
 
