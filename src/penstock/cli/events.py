@@ -103,7 +103,7 @@ def _follow(storage: str, chosen: _Filter, count: int) -> Iterator[Event]:
     """Yields the newest events, then those that arrive; the same reader does both, so that none falls between."""
     from penstock.events.reader import EventReader
 
-    reader = EventReader(storage)
+    reader = EventReader(storage, sums=False)
     past: deque[Event] = deque(maxlen=count or None)
     while chunk := reader.poll(limit=CHUNK):
         past.extend(filter(chosen, chunk))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.compact import compact_when_due
 from penstock.cli.console import note, print_json
 from penstock.cli.failures import errors_json, errors_of
 from penstock.cli.options import AsJson, Batch, Directory, Environment, Pipeline, Settings, StorageUri
@@ -87,6 +88,7 @@ def run(
 
         note(f"Dashboard: {start_in_background(config.storage).url}")
     enter(config, short_lived=False, writes=True)
+    compact_when_due(config)  # while the JVM starts
     outcome, view = _run(config, chosen, accept_data_loss or [])
 
     from penstock.cli.summary import print_summary

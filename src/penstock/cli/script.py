@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.compact import compact_when_due
 from penstock.cli.console import note
 from penstock.cli.options import Environment, Pipeline, StorageUri
 
@@ -47,6 +48,7 @@ def script(
 
     config = load_script(file, environment=environment, pipeline=pipeline, storage=storage)
     refuse_if_locked(config.storage)
+    compact_when_due(config)
     if ui:
         from penstock.dashboard.server import start_in_background
 

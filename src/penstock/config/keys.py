@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Tex
 from penstock.errors import ConfigError
 
 _MASTER = r"local(\[(\*|\d+)(, ?\d+)?\])?|local-cluster\[\d+, ?\d+, ?\d+\]|spark://.+|k8s://.+|yarn"
+KEEP = "keep"
 _NAME = r"[^\s./\\`][^./\\`]*"
 
 
@@ -56,6 +58,10 @@ def _master(key: str, text: str) -> str:
 
 def _interval(key: str, text: str) -> float:
     return parse_interval(text)
+
+
+def _retention(key: str, text: str) -> float:
+    return math.inf if text.strip().lower() == KEEP else parse_interval(text)
 
 
 def _secret(key: str, text: str) -> tuple[str, str]:
@@ -114,6 +120,19 @@ EVENT_LOG = Section(
     )
 )
 """A table that has the event log, as settings of Databricks name it."""
+
+_EVENT_LOG = Section(
+    (
+        *(replace(key, unless="retention") if key.required else key for key in EVENT_LOG.keys),
+        Key(
+            "retention",
+            Text(_retention),
+            "How old events may get before only their totals stay; keep drops none.",
+            "90 days",
+            "30 days",
+        ),
+    )
+)
 
 _NAME_KEY = Key(
     "name",
@@ -215,9 +234,9 @@ _SETTINGS = (
     Key("lineage", LINEAGE, "Where OpenLineage events of a run go.", "{file: lineage.jsonl}"),
     Key(
         "event_log",
-        EVENT_LOG,
-        "A Delta table that has the event log, too.",
-        "{schema: monitoring, name: orders_events}",
+        _EVENT_LOG,
+        "How long the event log is kept, and a Delta table that has it, too.",
+        "{retention: 90 days}",
     ),
     Key("metrics", METRICS, "Where the numbers of a run go.", "{port: 9464}"),
 )

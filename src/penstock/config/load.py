@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from penstock.config.lineage import lineage_settings
 from penstock.config.locate import PipelineFile, locate
 from penstock.config.metrics_keys import metrics_settings
 from penstock.config.overlay import overlay
-from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
+from penstock.config.pipeline_config import EVENT_LOG_RETENTION, MaintenanceSettings, PipelineConfig, RetrySettings
 from penstock.config.reader import Placed, Settings
 from penstock.config.references import Reference, references_in, values_of
 from penstock.config.secret import REFERENCE, SecretReference, refer
@@ -130,6 +131,7 @@ def _build(
         metrics=metrics_settings(sections.get("metrics", {}), folder),
         lineage=lineage_settings(sections.get("lineage", {}), folder),
         event_log=_event_log(values),
+        event_log_retention=_retention(values),
         references={**_references(spark_conf, referred), **of_sections},
         notices=tuple(read.notices),
     )
@@ -139,7 +141,18 @@ def _event_log(values: Mapping[str, Any]) -> Identifier | None:
     if "event_log" not in values:
         return None
     table = _values(values["event_log"])
+    if "name" not in table:
+        for placed in (values["event_log"][key] for key in ("schema", "catalog") if key in table):
+            raise ConfigError(
+                "CONFIG_MISSING_KEY", location=placed.location, key="event_log.name", example="name: orders_events"
+            )
+        return None
     return Identifier(table.get("schema") or values.get("schema", "default"), table["name"])
+
+
+def _retention(values: Mapping[str, Any]) -> float | None:
+    seconds = _values(values.get("event_log", {})).get("retention", EVENT_LOG_RETENTION)
+    return None if math.isinf(seconds) else float(seconds)
 
 
 def _settings_of_spark(configuration: Mapping[str, str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from penstock.config.alerts import AlertSettings
 from penstock.config.library import Library, find_source_files
@@ -16,6 +17,9 @@ from penstock.errors import ConfigError, DefinitionError, SourceLocation, did_yo
 from penstock.graph.identifier import Identifier
 
 _BATCH = "batch"
+
+EVENT_LOG_RETENTION: Final = 30 * 86_400.0
+"""Thirty days, as long as Delta keeps the log of a table: what is dropped then is told by totals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ class PipelineConfig:
     lineage: LineageSettings = field(default_factory=LineageSettings)
     event_log: Identifier | None = None
     """The table that has the event log, too."""
+    event_log_retention: float | None = EVENT_LOG_RETENTION
+    """After how many seconds events may be dropped, None: never."""
     references: Mapping[str, SecretReference] = field(default_factory=dict, repr=False)
     """The references in the values of `spark_conf` by their text, e.g. `${env:TOKEN}`, and in other sections by key."""
     batch_of: str | None = None

@@ -46,7 +46,7 @@ class Projections:
             self.flows.take,
             self.series.take,
             self.throughput.take,
-            lambda _, fact: self.quality.take(fact),
+            self.quality.take,
             self.watermark.take,
             self.updates.take,
         )

@@ -26,6 +26,7 @@ from penstock.storage import Storage
 _KEY: Final = EventType.USER_ACTION.value
 _END: Final = line_end(EventType.USER_ACTION)
 _LIMIT: Final = 120
+_TRIES: Final = 5
 _HASH: Final = re.compile(rb',\\"hash\\":\\"([0-9a-f]{64})\\"(?=\}\}",' + re.escape(_END) + rb"$)")
 
 
@@ -103,7 +104,7 @@ def chained(event: Event, previous: str | None) -> tuple[Event, str]:
 def newest_hash(storage: Storage) -> str | None:
     """Returns the hash of the newest action of the log, None when there is none; reads from the log's end."""
     for _, segment in reversed(list_segments(storage)):
-        content = storage.read_bytes(segment.uri)
+        content = storage.read_bytes(segment.uri)  # nothing compacts the log: whoever writes an action holds the lock
         end = len(content)
         while (end := content.rfind(_END + b"\n", 0, end)) >= 0:
             line = content[content.rfind(b"\n", 0, end) + 1 : end + len(_END)]
@@ -120,24 +121,41 @@ def recorded_actions(storage_uri: str) -> Iterator[RecordedAction]:
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
     """
-    storage, before, chain_began = Storage(storage_uri), None, False
-    for _, segment in list_segments(storage):
-        for line, _ in read_lines(storage, segment.uri):
-            if not line.endswith(_END):
-                continue
-            event, found = try_decode(line), _HASH.search(line)
-            if found is None:
-                yield RecordedAction(event, None, Tampering.NOT_CHAINED if chain_began or event is None else None)
-                continue
-            own = hashlib.sha256(line[: found.start()] + line[found.end() :]).hexdigest()
-            previous = None if event is None else details_of(event).get("previous")
-            tampering: Tampering | None = None
-            if event is None or own != found[1].decode():
-                tampering = Tampering.CHANGED
-            elif previous != before:
-                tampering = Tampering.BEFORE_IS_MISSING if chain_began else Tampering.BEGINNING_IS_MISSING
-            before, chain_began = found[1].decode(), True
-            yield RecordedAction(event, before, tampering)
+    before, chain_began = None, False
+    for line in _action_lines(Storage(storage_uri)):
+        event, found = try_decode(line), _HASH.search(line)
+        if found is None:
+            yield RecordedAction(event, None, Tampering.NOT_CHAINED if chain_began or event is None else None)
+            continue
+        own = hashlib.sha256(line[: found.start()] + line[found.end() :]).hexdigest()
+        previous = None if event is None else details_of(event).get("previous")
+        tampering: Tampering | None = None
+        if event is None or own != found[1].decode():
+            tampering = Tampering.CHANGED
+        elif previous != before:
+            tampering = Tampering.BEFORE_IS_MISSING if chain_began else Tampering.BEGINNING_IS_MISSING
+        before, chain_began = found[1].decode(), True
+        yield RecordedAction(event, before, tampering)
+
+
+def _action_lines(storage: Storage) -> Iterator[bytes]:
+    """Yields the lines of actions; a compaction that replaces segments meanwhile keeps them, and their order."""
+    told = 0
+    for again in range(_TRIES):
+        known = 0
+        try:
+            for _, segment in list_segments(storage):
+                for line, _ in read_lines(storage, segment.uri):
+                    if line.endswith(_END):
+                        known += 1
+                        if known > told:
+                            told += 1
+                            yield line
+        except FileNotFoundError:
+            if again == _TRIES - 1:
+                raise
+        else:
+            return
 
 
 def _account() -> str | None:

@@ -54,6 +54,7 @@ class FlowFacts:
     _materialized: set[str] = field(default_factory=set)
     _replacing: set[tuple[str, str]] = field(default_factory=set)
     _last_batch: dict[tuple[str, str], int] = field(default_factory=dict)
+    _refreshing: str | None = None
     _all_anew: bool = False
     _anew: set[str] = field(default_factory=set)
     _begun: set[str] = field(default_factory=set)
@@ -62,7 +63,7 @@ class FlowFacts:
         """Takes one event into account and returns its fact if it is about a flow's progress."""
         match event.event_type:
             case EventType.CREATE_UPDATE:
-                self._new_update(details_of(event).get("full_refresh"))
+                self._new_update(event.origin.update_id, details_of(event).get("full_refresh"))
             case EventType.DATASET_DEFINITION:
                 self._dataset(details_of(event))
             case EventType.FLOW_DEFINITION:
@@ -71,7 +72,8 @@ class FlowFacts:
                 return self._progress(event)
         return None
 
-    def _new_update(self, full_refresh: object) -> None:
+    def _new_update(self, update_id: str, full_refresh: object) -> None:
+        self._refreshing = update_id
         self._all_anew = full_refresh == "all"
         names = full_refresh if isinstance(full_refresh, list) else []
         self._anew = {str(name).casefold() for name in names}
@@ -98,7 +100,8 @@ class FlowFacts:
         key = flow_key(dataset, flow or dataset)
         status, progress = flow_status_of(event), batch_progress_of(event)
         begins_anew = False
-        if (progress is not None or status in _BEGINS) and self._is_refreshed(key[0]):
+        of_refresh = event.origin.update_id == self._refreshing
+        if of_refresh and (progress is not None or status in _BEGINS) and self._is_refreshed(key[0]):
             begins_anew = True
             self._begun.add(key[0])
             for other in [other for other in self._last_batch if other[0] == key[0]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Final
 
+from penstock.events.compaction import mapping, total, totals_of
 from penstock.events.flow_facts import FlowFacts, details_of, flow_key
 from penstock.events.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
@@ -16,6 +18,9 @@ RESET = "RESET_CHECKPOINT"
 
 REWIND = "REWIND_CHECKPOINT"
 """The user action after which a flow does its batches after `to_batch` again."""
+
+TOTALS: Final = "checkpoint"
+"""The part of a `compaction` event that has what these records sum up."""
 
 _QUERIES = {FlowType.APPEND.value, FlowType.COMPLETE.value, FlowType.UPDATE.value, FlowType.CHANGE.value}
 _REMEMBERED = 200
@@ -84,9 +89,20 @@ class FlowRecords:
         """Returns a flow's record; an empty one when the log does not know the flow."""
         return self._records.get(flow_key(str(dataset), flow)) or FlowRecord(dataset, flow)
 
+    def totals(self) -> dict[Key, dict[str, Any]]:
+        """Returns of each flow what a `compaction` event tells of it."""
+        return {
+            key: {"read": record.read, "began_anew": record.began_anew, "settings": record.settings}
+            for key, record in self._records.items()
+        }
+
     def apply(self, event: Event) -> None:
         """Takes one event into account."""
         fact = self._facts.apply(event)
+        for key, told in totals_of(event, TOTALS):
+            record = self._records.setdefault(key, FlowRecord(_identifier(key[0]), key[1]))
+            record.read, record.began_anew = total(told, "read"), told.get("began_anew") is True
+            record.settings = {str(name): str(value) for name, value in (mapping(told, "settings") or {}).items()}
         name = event.origin.dataset_name
         if name is None:
             return

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice, takewhile
 from typing import Final
 
 from penstock.events.codec import NO_DATASET, line_end
-from penstock.events.segments import last_events, list_segments, read_lines, try_decode
+from penstock.events.segments import (
+    is_compacted,
+    last_events,
+    list_segments,
+    read_lines,
+    try_decode,
+)
 from penstock.events.types import Event, EventType, Level
 from penstock.storage import Storage, StoredFile
 
+_TRIES: Final = 5
 RECENT: Final = 2000  # events, which are read in milliseconds
 
 
@@ -26,12 +34,27 @@ def read_events(
 
     Only those of `types`, and with a `dataset` (`schema.name`, any case) those about it or about no dataset; most other
     lines are not even parsed. Torn, foreign and newer-version lines are left out. No log gives no events; nothing is
-    created.
+    created. When old segments are compacted meanwhile, it goes on with what is left of them behind the last event.
 
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
     """
-    storage = Storage(storage_uri)
+    storage, last = Storage(storage_uri), after_sequence
+    for again in range(_TRIES):
+        try:
+            for event in _events_after(storage, last, types, dataset):
+                last = event.sequence
+                yield event
+        except FileNotFoundError:  # the segment was replaced by a compacted one
+            if again == _TRIES - 1:
+                raise
+        else:
+            return
+
+
+def _events_after(
+    storage: Storage, after_sequence: int, types: Collection[EventType], dataset: str | None
+) -> Iterator[Event]:
     others = tuple(line_end(each) for each in EventType if each not in types)
     named = dataset.casefold().encode() if dataset is not None and dataset.isascii() else b""
     for segment in _segments_after(storage, after_sequence):
@@ -60,6 +83,12 @@ def _segments_after(storage: Storage, sequence: int) -> Sequence[StoredFile]:
 def tail_events(storage_uri: str, count: int = RECENT) -> list[Event]:
     """Returns the last `count` events, oldest first, reading the end of the log only."""
     storage = Storage(storage_uri)
+    with suppress(FileNotFoundError):
+        return _tail(storage, count)
+    return _tail(storage, count)  # a segment was replaced by a compacted one
+
+
+def _tail(storage: Storage, count: int) -> list[Event]:
     newest_first: list[Event] = []
     for _, segment in reversed(list_segments(storage)):
         if len(newest_first) >= count:
@@ -90,26 +119,32 @@ def newest_update_events(storage_uri: str, *, first: int, last: int) -> list[Eve
 
 
 class EventReader:
-    """Reads a log that another process may be writing, each event once.
+    """Reads a log that another process may be writing, or compacting, each event once.
 
     It keeps a byte offset per segment, so a poll with nothing new costs one listing. Not
-    thread-safe: one reader per consumer.
+    thread-safe: one reader per consumer. When segments are compacted of which it has read a part
+    only, who sums events up begins anew with the totals; with `sums=False` it goes on behind the
+    last event.
 
     Attributes:
         skipped: complete lines that this version could not read, so far.
         generation: grows by one when the log was deleted and started anew (`rm -rf .penstock`
-            under a running dashboard); the events that follow are then those of the new log from
-            its beginning, and projections of the old one must be thrown away.
+            under a running dashboard), or compacted up to an event that was not read yet; the
+            events that follow are then those of the log from its beginning, and projections of
+            the old one must be thrown away.
         bytes_read, bytes_total: of the segments that the last poll saw; a torn last line is never read.
     """
 
-    def __init__(self, storage_uri: str) -> None:
+    def __init__(self, storage_uri: str, *, sums: bool = True) -> None:
         self.storage = Storage(storage_uri)
         self.skipped = 0
         self.generation = 0
         self.bytes_read = 0
         self.bytes_total = 0
         self._offsets: dict[str, int] = {}
+        self._sums = sums
+        self._newest = -1
+        self._behind: dict[str, int] = {}  # compacted segments by the sequence up to which their events were read
 
     def poll(self, *, limit: int | None = None) -> list[Event]:
         """Returns the events written since the last poll, oldest first, at most `limit` of them.
@@ -122,9 +157,11 @@ class EventReader:
         """
         segments = list_segments(self.storage)
         self._notice_new_log({segment.uri: segment.size for _, segment in segments})
-        offsets, skipped, events = dict(self._offsets), self.skipped, list[Event]()
+        self._notice_compaction(segments)
+        offsets, skipped, newest, events = dict(self._offsets), self.skipped, self._newest, list[Event]()
         for _, segment in segments:
             offset = offsets.setdefault(segment.uri, 0)
+            behind = self._behind.get(segment.uri, -1)
             if segment.size <= offset:
                 continue
             try:
@@ -135,13 +172,14 @@ class EventReader:
                     event = try_decode(line)
                     if event is None:
                         skipped += 1
-                    else:
+                    elif event.sequence > behind:
                         events.append(event)
+                        newest = max(newest, event.sequence)
             except FileNotFoundError:
-                continue  # deleted between the listing and the reading; the next poll sees it
+                break  # deleted or replaced between the listing and the reading; the next poll sees it
             if limit is not None and len(events) >= limit:
                 break
-        self._offsets, self.skipped = offsets, skipped
+        self._offsets, self.skipped, self._newest = offsets, skipped, newest
         self.bytes_read = sum(offsets.get(segment.uri, 0) for _, segment in segments)
         self.bytes_total = sum(segment.size for _, segment in segments)
         return events
@@ -163,6 +201,25 @@ class EventReader:
     def _notice_new_log(self, sizes: dict[str, int]) -> None:
         known = [uri for uri in self._offsets if uri in sizes]
         shrunk = any(sizes[uri] < self._offsets[uri] for uri in known)
-        if self._offsets and (shrunk or not known):  # old segments alone may go: that is retention
-            self._offsets.clear()
-            self.generation += 1
+        replaced = any(is_compacted(uri) and uri not in self._offsets for uri in sizes)
+        if self._offsets and (shrunk or not (known or replaced)):
+            self._begin_anew()
+
+    def _notice_compaction(self, segments: list[tuple[tuple[int, int], StoredFile]]) -> None:
+        """Passes over a segment that stands for others which were read, all of them."""
+        for _, segment in segments[:1]:
+            if not is_compacted(segment.name) or not self._offsets or segment.uri in self._offsets:
+                return
+            last = last_events(self.storage, segment.uri, 1)
+            if not last or last[0].sequence <= self._newest:
+                self._offsets[segment.uri] = segment.size
+            elif self._sums:
+                self._begin_anew()
+            else:
+                self._behind[segment.uri] = self._newest
+
+    def _begin_anew(self) -> None:
+        self._offsets.clear()
+        self._behind.clear()
+        self._newest = -1
+        self.generation += 1

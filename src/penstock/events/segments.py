@@ -2,6 +2,9 @@
 
 `<storage>/events/<update ordinal>-<n>.jsonl`: each writer starts a new ordinal, so a line torn by a
 crash stays alone at the end of its own segment and never swallows the next update's events.
+
+`<update ordinal>-<n>.compacted.jsonl` stands in the place of all segments up to `<update ordinal>-<n>`, which are no
+longer part of the log from the moment that it is there, whether they were deleted already or not.
 """
 
 from __future__ import annotations
@@ -15,13 +18,23 @@ from penstock.events.codec import decode
 from penstock.events.types import Event
 from penstock.storage import Storage, StorageLayout, StoredFile
 
-_NAME = re.compile(r"(\d{6,})-(\d{4,})\.jsonl")
+_NAME = re.compile(r"(\d{6,})-(\d{4,})(\.compacted)?\.jsonl")
 CHUNK_BYTES: Final = 1 << 20
 
 
 def segment_name(ordinal: int, part: int) -> str:
     """Returns the file name of part `part` of update number `ordinal`, both counted from 1."""
     return f"{ordinal:06d}-{part:04d}.jsonl"
+
+
+def compacted_name(last: str) -> str:
+    """Returns the name of the segment that stands for all up to the one called `last`."""
+    return last.removesuffix(".jsonl").removesuffix(".compacted") + ".compacted.jsonl"
+
+
+def is_compacted(name: str) -> bool:
+    """Whether a segment stands for those before it."""
+    return name.endswith(".compacted.jsonl")
 
 
 def segment_key(name: str) -> tuple[int, int] | None:
@@ -32,12 +45,24 @@ def segment_key(name: str) -> tuple[int, int] | None:
 
 def list_segments(storage: Storage) -> list[tuple[tuple[int, int], StoredFile]]:
     """Returns the segments with their keys, oldest first; empty when there is no log."""
+    found = _stored(storage)
+    newest = max((number for number, (_, entry) in enumerate(found) if is_compacted(entry.name)), default=0)
+    return found[newest:]
+
+
+def replaced_segments(storage: Storage) -> list[StoredFile]:
+    """Returns the segments that are still stored, but no longer part of the log."""
+    kept = {segment.uri for _, segment in list_segments(storage)}
+    return [entry for _, entry in _stored(storage) if entry.uri not in kept]
+
+
+def _stored(storage: Storage) -> list[tuple[tuple[int, int], StoredFile]]:
     found = []
     for entry in storage.list(StorageLayout(storage.uri).events):
         key = segment_key(entry.name)
         if key is not None and not entry.is_directory:
             found.append((key, entry))
-    return sorted(found, key=lambda item: item[0])
+    return sorted(found, key=lambda item: (item[0], is_compacted(item[1].name)))
 
 
 def read_lines(storage: Storage, uri: str, offset: int = 0) -> Iterator[tuple[bytes, int]]:

@@ -23,7 +23,8 @@ class Level(Enum):
 class EventType(Enum):
     """The event types of the DLT event log that Penstock writes, and its own.
 
-    Those are `accounting`, `late_rows`, `watermark`, `maintenance_progress`, `alert` and `alert_delivery`.
+    Those are `accounting`, `late_rows`, `watermark`, `maintenance_progress`, `alert`, `alert_delivery` and
+    `compaction`.
     """
 
     CREATE_UPDATE = "create_update"
@@ -41,6 +42,7 @@ class EventType(Enum):
     HOOK_PROGRESS = "hook_progress"
     ALERT = "alert"
     ALERT_DELIVERY = "alert_delivery"
+    COMPACTION = "compaction"
 
     @property
     def of_its_update(self) -> bool:
@@ -55,6 +57,7 @@ _BESIDE_UPDATES: Final = frozenset(
         EventType.HOOK_PROGRESS,
         EventType.ALERT,
         EventType.ALERT_DELIVERY,
+        EventType.COMPACTION,
     }
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,8 +17,13 @@ from penstock.events import (
     late_rows_of_event,
     watermark_state_of,
 )
+from penstock.events.codec import format_timestamp
+from penstock.events.compaction import mapping, mappings, moment, total, totals_of
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.observe.accounting import AccountCounts
+
+TOTALS: Final = "status"
+"""The part of a `compaction` event that has these totals."""
 
 _WORKS: Final = {FlowStatus.COMPLETED, FlowStatus.IDLE}
 
@@ -69,6 +74,43 @@ class FlowCounts:
         if late.kept is not None:
             self.late += late.kept - (late.counted or 0)
 
+    def totals(self) -> dict[str, Any]:
+        """Returns JSON-ready sums over all batches, for `take_totals`."""
+        checks = [{"dataset": dataset, **asdict(check)} for (dataset, _), check in self.checks.items()]
+        return {
+            "rows": self.rows,
+            "dropped": self.dropped,
+            "quarantined": self.quarantined,
+            "late": self.late,
+            "expectations": checks,
+            "accounts": {**self.accounts.to_json(), "broken_since": _text(self.accounts.broken_since)},
+            "failing_since": _text(self.failing_since),
+            "watermark_warning": self.standing,
+            "watermark_warning_since": _text(self.standing_since),
+        }
+
+    def take_totals(self, told: Mapping[str, Any]) -> None:
+        """Puts sums over batches that the log no longer has in the place of those that were made."""
+        self.rows, self.dropped = total(told, "rows"), total(told, "dropped")
+        self.quarantined, self.late = total(told, "quarantined"), total(told, "late")
+        self.checks = {
+            flow_key(str(check.get("dataset")), str(check.get("name"))): CheckCounts(
+                str(check.get("name")), str(check.get("action")), total(check, "passed"), total(check, "failed")
+            )
+            for check in mappings(told, "expectations")
+        }
+        accounts = mapping(told, "accounts") or {}
+        self.accounts = AccountCounts(
+            total(accounts, "balanced"),
+            total(accounts, "broken"),
+            total(accounts, "not_checkable"),
+            mapping(accounts, "error"),
+            moment(accounts, "broken_since"),
+        )
+        self.failing_since = moment(told, "failing_since")
+        self.standing = mapping(told, "watermark_warning")
+        self.standing_since = moment(told, "watermark_warning_since")
+
     def add(self, progress: BatchProgress, sign: int = 1) -> None:
         """Adds a batch's numbers, or with `sign=-1` takes them back."""
         self.rows += sign * progress.num_output_rows
@@ -95,6 +137,8 @@ class DatasetCounts:
 
     def apply(self, event: Event, fact: FlowFact | None) -> None:
         """Takes an event into account; `fact` is what `FlowFacts` made of it."""
+        for key, told in totals_of(event, TOTALS):
+            self._flows.setdefault(key, FlowCounts()).take_totals(told)
         if not event.event_type.of_its_update:
             return
         if event.origin.update_id != self._update_id:
@@ -116,6 +160,10 @@ class DatasetCounts:
             flow.standing, flow.standing_since = standing, event.timestamp
         elif fact is not None:
             self._progress(event, fact)
+
+    def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Returns of each flow what a `compaction` event tells of it."""
+        return {key: flow.totals() for key, flow in self._flows.items()}
 
     def shown(self) -> tuple[str, ...]:
         """Returns the keys of the datasets that the newest update with definitions defined."""
@@ -195,6 +243,10 @@ class DatasetCounts:
         flow.add(fact.progress)
         flow.last = flow.current = fact.progress
         flow.last_at = fact.timestamp
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else format_timestamp(moment)
 
 
 def _expectations(definition: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:

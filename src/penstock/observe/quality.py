@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from penstock.events import Event, ExpectationCount
+from penstock.events.codec import format_timestamp
+from penstock.events.compaction import mappings, moment, total, totals_of
 from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 
 _KEPT: Final = 200
+
+
+TOTALS: Final = "quality"
+"""The part of a `compaction` event that has these totals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,21 @@ class _Track:
     last_failure_at: datetime | None = None
     points: deque[QualityPoint] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
+    def totals(self) -> dict[str, Any]:
+        return {
+            "dataset": self.dataset,
+            "name": self.name,
+            "action": self.action,
+            "passed": self.passed,
+            "failed": self.failed,
+            "first_failure_at": _text(self.first_failure_at),
+            "last_failure_at": _text(self.last_failure_at),
+        }
+
+    def take_totals(self, told: Mapping[str, Any]) -> None:
+        self.passed, self.failed = total(told, "passed"), total(told, "failed")
+        self.first_failure_at, self.last_failure_at = moment(told, "first_failure_at"), moment(told, "last_failure_at")
+
     def add(self, fact: FlowFact, count: ExpectationCount, batch_id: int) -> None:
         self.action = count.action
         if fact.repeats and self.points and self.points[-1].batch_id == batch_id:
@@ -79,6 +100,10 @@ class _Track:
         )
 
 
+def _text(at: datetime | None) -> str | None:
+    return None if at is None else format_timestamp(at)
+
+
 class QualityProjection:
     """The quality of all datasets, kept up to date event by event. Not thread-safe."""
 
@@ -88,10 +113,16 @@ class QualityProjection:
 
     def apply(self, event: Event) -> None:
         """Takes one event into account; only a batch with expectations, or a full refresh, changes anything."""
-        self.take(self._facts.apply(event))
+        self.take(event, self._facts.apply(event))
 
-    def take(self, fact: FlowFact | None) -> None:
-        """As `apply`, for what `FlowFacts` made of an event."""
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """As `apply`, for an event of which `FlowFacts` made `fact`."""
+        for flow, told in totals_of(event, TOTALS):
+            for check in mappings(told, "expectations"):
+                dataset, name = str(check.get("dataset")), str(check.get("name"))
+                track = _Track(dataset, name, str(check.get("action")))
+                tracks = self._tracks.setdefault(flow_key(dataset, name), {})
+                tracks.setdefault(flow, track).take_totals(check)
         if fact is None:
             return
         flow = flow_key(fact.dataset, fact.flow)
@@ -105,6 +136,14 @@ class QualityProjection:
             tracks = self._tracks.setdefault(flow_key(count.dataset, count.name), {})
             track = tracks.setdefault(flow, _Track(count.dataset, count.name, count.action))
             track.add(fact, count, fact.progress.batch_id)
+
+    def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Returns of each flow what a `compaction` event tells of it."""
+        told: dict[tuple[str, str], dict[str, Any]] = {}
+        for tracks in self._tracks.values():
+            for flow, track in tracks.items():
+                told.setdefault(flow, {"expectations": []})["expectations"].append(track.totals())
+        return told
 
     def of(self, dataset: str) -> tuple[ExpectationQuality, ...]:
         """Returns the expectations of `dataset` (`schema.name`) that were checked, in the order of the log."""

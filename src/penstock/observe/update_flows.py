@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from penstock.events.flow_facts import FlowFact, flow_key
-from penstock.events.types import Event, FlowStatus
+from penstock.events.types import Event, EventType, FlowStatus
 
 UPDATES: Final = 50
 """Updates that are kept; older ones stay in the log only."""
@@ -80,6 +80,8 @@ class UpdateFlowsProjection:
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """Takes an event into account, of which `FlowFacts` made `fact`."""
+        if event.event_type is EventType.COMPACTION:  # of the updates before, the log has remains only
+            self._updates.clear()
         if not event.event_type.of_its_update:
             return
         flows = self._updates.get(event.origin.update_id)

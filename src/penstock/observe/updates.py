@@ -74,6 +74,8 @@ class UpdateHistory:
 
     def apply(self, event: Event, fact: FlowFact | None = None) -> None:
         """Takes an event into account; `fact` is what `FlowFacts` made of it."""
+        if event.event_type is EventType.COMPACTION:  # of the updates before, the log has remains only
+            self._updates.clear()
         if not event.event_type.of_its_update:
             return
         update = self._update_of(event)

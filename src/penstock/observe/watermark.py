@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from penstock.errors import ConfigError
 from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, FlowStatus, read_events
+from penstock.events.compaction import mapping, total, totals_of
 from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
 from penstock.graph.identifier import Identifier
 from penstock.observe.tables import find_table
@@ -23,7 +24,11 @@ _MILLION: Final = 1_000_000
 _Z: Final = 1.959964  # of the normal distribution, for 95 %
 _WINDOW_OPERATOR: Final = "aggregate"
 _DEFINITIONS: Final = (EventType.DATASET_DEFINITION, EventType.FLOW_DEFINITION)
-_TOLD_BY: Final = (EventType.CREATE_UPDATE, *_DEFINITIONS, EventType.FLOW_PROGRESS)
+_TOLD_BY: Final = (EventType.CREATE_UPDATE, *_DEFINITIONS, EventType.FLOW_PROGRESS, EventType.COMPACTION)
+_SUMS: Final = ("rows", "batches", "all_batches", "rows_read", "all_rows_read", "window_ms")
+
+TOTALS: Final = "lateness"
+"""The part of a `compaction` event that has these totals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,19 @@ class _Measured:
     state_bytes: int | None = None
     last: BatchProgress | None = None
 
+    def totals(self) -> dict[str, Any]:
+        late = {str(at): count for at, count in sorted(self.late.items()) if count}
+        of_delay = {"delay_ms": self.current_ms, "state_rows": self.state_rows, "state_bytes": self.state_bytes}
+        return {**{name: getattr(self, name) for name in _SUMS}, "late": late, **of_delay}
+
+    def take_totals(self, told: Mapping[str, Any]) -> None:
+        for name in _SUMS:
+            setattr(self, name, total(told, name))
+        self.late = Counter({int(at): total(told["late"], at) for at in mapping(told, "late") or () if at.isdecimal()})
+        self.current_ms, self.state_rows, self.state_bytes = (
+            None if told.get(name) is None else total(told, name) for name in ("delay_ms", "state_rows", "state_bytes")
+        )
+
     def add(self, progress: BatchProgress, sign: int = 1) -> None:
         lateness = progress.lateness
         has_rows = bool(progress.num_input_rows or (lateness is not None and lateness.rows))
@@ -173,6 +191,8 @@ class WatermarkProjection:
             details = details_of(event)
             key = flow_key(str(details.get("output_dataset")), event.origin.flow_name or "")
             self._definitions[key] = details
+        for key, told in totals_of(event, TOTALS):
+            self._flows.setdefault(key, _Measured(*key)).take_totals(told)
         if fact is None:
             return
         key = flow_key(fact.dataset, fact.flow)
@@ -189,6 +209,10 @@ class WatermarkProjection:
         if fact.repeats and measured.last is not None:
             measured.add(measured.last, sign=-1)
         measured.add(fact.progress)
+
+    def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Returns of each flow what a `compaction` event tells of it."""
+        return {key: measured.totals() for key, measured in self._flows.items()}
 
     def not_measured(self, dataset: str) -> tuple[NotMeasured, ...]:
         """Returns the flows into `dataset` (`schema.name`, any case) whose last start said that they are not."""

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from penstock.config import PipelineConfig
 from penstock.errors import DefinitionError
 from penstock.events.codec import SQL_COLUMNS
+from penstock.events.segments import list_segments, replaced_segments
 from penstock.graph.identifier import Identifier
 from penstock.runtime.reader_catalog import ReaderCatalog
 from penstock.runtime.workspace import Workspace
@@ -128,11 +129,15 @@ def _with_names(value: Any) -> Any:
 
 
 def _events(workspace: Workspace) -> DataFrame:
-    spark, folder = workspace.spark, workspace.layout.events
-    if Storage(workspace.layout.uri).exists(folder):
-        # A line torn by a crash parses to a row of nulls.
-        return spark.read.schema(SQL_COLUMNS).json(folder).where("id IS NOT NULL")
-    return spark.createDataFrame([], SQL_COLUMNS)
+    spark, storage = workspace.spark, Storage(workspace.layout.uri)
+    segments: str | list[str] = [segment.uri for _, segment in list_segments(storage)]
+    if not segments:
+        return spark.createDataFrame([], SQL_COLUMNS)
+    if not replaced_segments(storage):
+        segments = workspace.layout.events  # which Spark lists faster than many files
+    # A line torn by a crash parses to a row of nulls.
+    rows = spark.read.schema(SQL_COLUMNS).option("pathGlobFilter", "*.jsonl").json(segments)
+    return rows.where("id IS NOT NULL")
 
 
 def _stored_names(workspace: Workspace) -> tuple[str, ...]:

@@ -92,16 +92,20 @@ class Storage:
 
     def write_text_atomic(self, location: str, text: str) -> None:
         """Replaces the file by `text`; a reader sees the old content or the new, never a part."""
+        self.write_bytes_atomic(location, text.encode())
+
+    def write_bytes_atomic(self, location: str, content: bytes) -> None:
+        """Replaces the file by `content`, as `write_text_atomic` does."""
         uri = self.resolve(location)
         with _writing(uri):
             if not self.is_local:  # an object store shows an object only when it is complete
-                self._fs.pipe_file(uri, text.encode())
+                self._fs.pipe_file(uri, content)
                 return
             path = local_path(uri)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             temporary = f"{path}.{uuid.uuid4().hex}.tmp"
             with open(temporary, "wb") as file:
-                file.write(text.encode())
+                file.write(content)
             os.replace(temporary, path)
 
     def append(self, location: str, text: str) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 from tests.recorded.build import SECOND_UPDATE, recorded_orders
+from tests.recorded.years import Recorder
 from tests.repo.documents import ROOT, blocks
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import EventLog, EventType, LateRows, Level, batch_progress_of, builders, read_events
 from penstock.events.flow_facts import details_of
+from penstock.observe.current import read_status
+from penstock.observe.retention import compact
 from penstock.runtime.query import run_sql
 
 PAGE = [block.text for block in blocks(ROOT / "docs/how-to/monitor-with-sql.md") if block.kind == "sql"]
@@ -69,6 +72,27 @@ def test_the_queries_of_the_page(project: PipelineProject, spark: SparkSession) 
     }
     assert {row[0]: row[3] for row in accounts}["shop.hourly_revenue"] == 2
     assert [row[1:3] for row in actions] == [("ada", "START")] * 2
+
+
+def test_a_compacted_log_in_sql(project: PipelineProject, spark: SparkSession) -> None:
+    project.write("@dlt.table\ndef orders():\n    return spark.range(1)\n")
+    storage = project.directory / ".penstock"
+    recorder = Recorder(str(storage), 7, batches=4)
+    recorder.record(4)
+    recorder.define()
+    replaced = min((storage / "events").iterdir())
+    content = replaced.read_bytes()
+    done = compact(str(storage), datetime.now(UTC))
+    events = list(read_events(str(storage)))
+    for left_over in (replaced, replaced.with_name("000001-0001.compacted.jsonl.1.tmp")):
+        left_over.write_bytes(content)  # as a process leaves it that died
+        _, rows = run_sql(project.config, "SELECT id FROM event_log", spark=spark)
+        assert sorted(row[0] for row in rows) == sorted(event.id for event in events)
+    [query] = [block.text for block in blocks(ROOT / "docs/how-to/event-log-retention.md") if block.kind == "sql"]
+    ((dropped, dataset, total),) = run_sql(project.config, query, spark=spark)[1]
+    status = read_status(str(storage)).dataset(dataset)
+    assert status is not None
+    assert (int(dropped), int(total)) == (done.dropped, status.rows)
 
 
 def test_a_run_publishes_its_log_and_queries_read_it(project: PipelineProject, spark: SparkSession) -> None:

@@ -42,6 +42,7 @@ def test_defaults(project: Project) -> None:
             "token": None,
         },
         "event_log": None,
+        "event_log_retention": 30 * 86_400.0,
         "metrics": {
             "port": None,
             "address": "127.0.0.1",

@@ -6,17 +6,20 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.recorded.build import RECORDED, recorded_orders
+from tests.recorded.years import Recorder
 from tests.unit.events.test_log import open_log, say
 
 from penstock.config import load_project
 from penstock.events import SQL_COLUMNS, EventLog, EventType, UpdateState, builders, decode, encode, read_events
 from penstock.graph.identifier import Identifier
+from penstock.observe.retention import compact
 from penstock.runtime import event_table
 from penstock.runtime.event_table import EventTable
 from penstock.storage import StorageLayout
@@ -63,6 +66,18 @@ def test_each_run_adds_its_events_and_those_that_the_table_missed(tmp_path: Path
     assert [row["sequence"] for row in published(tmp_path)] == logged(tmp_path)
     run(tmp_path, "u5")
     assert [row["sequence"] for row in published(tmp_path)] == logged(tmp_path)
+
+
+def test_a_compaction_takes_nothing_out_of_the_table_and_adds_nothing_twice(tmp_path: Path) -> None:
+    recorder = Recorder(str(tmp_path), 7, batches=4)
+    recorder.record(4)
+    recorder.define()
+    run(tmp_path, "u1")
+    whole = [row["id"] for row in published(tmp_path)]
+    assert compact(str(tmp_path), datetime.now(UTC)).dropped > 0
+    run(tmp_path, "u2")
+    newest = [event.id for event in read_events(str(tmp_path)) if event.origin.update_id == "u2"]
+    assert [row["id"] for row in published(tmp_path)] == whole + newest
 
 
 def test_rows_are_the_lines_of_the_log(tmp_path: Path) -> None:
