@@ -13,6 +13,7 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
 _QUICK = {
+    "auto_loader": ["--files", "1000", "--batches", "2", "--rows", "20000", "--repeat", "1"],
     "cdc": ["--rows", "20000", "--warm-up", "0", "--batches", "1"],
     "orders": ["--rows", "20000"],
     "startup": ["--repeat", "1"],

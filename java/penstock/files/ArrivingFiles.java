@@ -2,6 +2,7 @@ package penstock.files;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -55,22 +56,51 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
   private long bytesOutstanding;
 
   /** Streams what {@code files} names; {@code folder} is the place of the source in the checkpoint. */
-  ArrivingFiles(DataSource files, String folder) {
+  ArrivingFiles(DataSource files, DataSource.SourceInfo info, String folder) {
     super(
         (SparkSession) files.sparkSession(),
         files.options().apply("path"),
         files.className(),
-        files.sourceInfo().schema(),
-        files.sourceInfo().partitionColumns(),
-        folder,
+        info.schema(),
+        info.partitionColumns(),
+        emptyFolder(), // Spark would read its log of files there, one by one through a mapper of JSON
         files.options());
     options = new FileStreamOptions(files.options());
     Option<String> asked = files.options().get(ALLOW_OVERWRITES);
     allowOverwrites = asked.isDefined() && Boolean.parseBoolean(asked.get());
-    log = (FileStreamSourceLog) InsideSpark.field(FileStreamSource.class, "metadataLog", this);
+    log = log(folder);
     known = (Map<?, ?>) InsideSpark.field(SeenFilesMap.class, "map", seenFiles());
     step = currentLogOffset();
     discovery = discovery(files);
+  }
+
+  private FileStreamSourceLog log(String folder) {
+    deleteEmptyFolder((FileStreamSourceLog) InsideSpark.field(FileStreamSource.class, "metadataLog", this));
+    ReadFilesLog read = new ReadFilesLog((SparkSession) InsideSpark.field(FileStreamSource.class, "sparkSession", this), folder);
+    InsideSpark.set(FileStreamSource.class, "metadataLog", this, read);
+    Option<Object> latest = read.getLatestBatchId();
+    InsideSpark.set(FileStreamSource.class, "metadataLogCurrentOffset", this, latest.isDefined() ? latest.get() : -1L);
+    for (FileEntry entry : read.restore()) {
+      seenFiles().add(entry.sparkPath(), entry.timestamp());
+    }
+    seenFiles().purge();
+    return read;
+  }
+
+  private static String emptyFolder() {
+    try {
+      return Files.createTempDirectory("penstock-").toUri().toString();
+    } catch (IOException cannot) {
+      throw new UncheckedIOException(cannot);
+    }
+  }
+
+  private static void deleteEmptyFolder(FileStreamSourceLog log) {
+    try {
+      Files.delete(java.nio.file.Path.of(log.metadataPath().toUri().getPath()));
+    } catch (IOException cannot) {
+      throw new UncheckedIOException(cannot);
+    }
   }
 
   @Override

@@ -20,13 +20,16 @@ public final class ArrivingFilesProvider implements SupportsStreamSourceMetadata
   /** The option that names the format of the files, as {@code readStream.format(...)} would. */
   static final String FORMAT = "penstock.format";
 
+  /** The option that says that the folder has only files: no folders that name partitions, for which Spark lists it. */
+  static final String FLAT = "penstock.flat";
+
   /** Called by Spark for {@code readStream.format(...)}. */
   public ArrivingFilesProvider() {}
 
   @Override
   public Tuple2<String, StructType> sourceSchema(
       SQLContext context, Option<StructType> schema, String name, Map<String, String> options) {
-    DataSource.SourceInfo info = native_(context.sparkSession(), schema, options).sourceInfo();
+    DataSource.SourceInfo info = info(native_(context.sparkSession(), schema, options), schema);
     return new Tuple2<>(info.name(), info.schema());
   }
 
@@ -34,7 +37,7 @@ public final class ArrivingFilesProvider implements SupportsStreamSourceMetadata
   public Source createSource(
       SQLContext context, String folder, Option<StructType> schema, String name, Map<String, String> options) {
     DataSource files = native_(context.sparkSession(), schema, options);
-    return new ArrivingFiles(files, folder);
+    return new ArrivingFiles(files, info(files, schema), folder);
   }
 
   /** The {@code _metadata} of the format. */
@@ -44,6 +47,15 @@ public final class ArrivingFilesProvider implements SupportsStreamSourceMetadata
     FileFormat format = (FileFormat) native_(session, schema, options).providingInstance();
     List<AttributeReference> none = none();
     return none.$colon$colon(format.createFileMetadataCol());
+  }
+
+  private static DataSource.SourceInfo info(DataSource files, Option<StructType> schema) {
+    if (schema.isEmpty() || !files.options().contains(FLAT)) {
+      return files.sourceInfo();
+    }
+    List<String> none = none();
+    String name = "FileSource[" + files.options().apply("path") + "]"; // as Spark has it
+    return files.new SourceInfo(name, schema.get().asNullable(), none);
   }
 
   /** What Spark would stream the files with. */

@@ -15,7 +15,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
-import java.util.regex.Pattern;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.util.HadoopFSUtils;
@@ -30,9 +29,9 @@ final class ChangedFolders implements Discovery {
   /** File systems that give a folder a fine time, by this machine's clock. */
   private static final Set<String> LOCAL = Set.of("apfs", "btrfs", "ext4", "overlay", "tmpfs", "xfs", "zfs");
 
-  private static final Pattern PLAIN = Pattern.compile("[A-Za-z0-9._=-]+"); // the same in a URI
   private static final URI ROOT = URI.create("file:///");
   private static final String CHANGED = "unix:ctime";
+  private static final String SINK_LOG = "_spark_metadata";
   private static final long TICKS = 250; // milliseconds; two changes in a tick of the system's clock have one time
 
   private final Discovery everything;
@@ -41,6 +40,7 @@ final class ChangedFolders implements Discovery {
   private final BooleanSupplier plain;
   private final long backfill;
   private Map<java.nio.file.Path, Folder> folders; // null where everything is to be listed
+  private boolean flat; // whether the root has no folders, so that it was listed here and not by Spark
   private boolean nested; // whether files in folders of the root count, as they do where these name partitions
   private long listed;
 
@@ -88,7 +88,7 @@ final class ChangedFolders implements Discovery {
       for (Map.Entry<java.nio.file.Path, Folder> each : folders.entrySet()) {
         Folder now = Folder.of(each.getKey(), each.getValue().path());
         if (each.getValue().mayDiffer(now)) {
-          if (!addNew(each.getKey(), now.path(), found)) {
+          if (!addFiles(each.getKey(), now.path(), true, found)) {
             return all();
           }
           each.setValue(now);
@@ -100,15 +100,21 @@ final class ChangedFolders implements Discovery {
     }
   }
 
-  /** Adds what is new in a folder; returns whether that is plain: a new folder is not. */
-  private boolean addNew(java.nio.file.Path folder, Path path, List<FoundFile> found) throws IOException {
+  /** Adds the files of a folder, perhaps without known ones; returns whether that is plain: a new folder is not. */
+  private boolean addFiles(java.nio.file.Path folder, Path path, boolean onlyNew, List<FoundFile> found)
+      throws IOException {
     String uri = path.toUri() + "/";
     try (DirectoryStream<java.nio.file.Path> children = Files.newDirectoryStream(folder)) {
       for (java.nio.file.Path child : children) {
         String name = child.getFileName().toString();
-        if (HadoopFSUtils.shouldFilterOutPathName(name)
-            || PLAIN.matcher(name).matches() && read.test(uri + name)
-            || folders.containsKey(child)) {
+        if (flat && name.equals(SINK_LOG)) {
+          return false;
+        }
+        if (HadoopFSUtils.shouldFilterOutPathName(name) || folders.containsKey(child)) {
+          continue;
+        }
+        SparkPath named = isPlain(name) ? SparkPath.fromUrlString(uri + name) : SparkPath.fromPath(inside(path, name));
+        if (onlyNew && read.test(named.urlEncoded())) {
           continue;
         }
         BasicFileAttributes file;
@@ -120,8 +126,7 @@ final class ChangedFolders implements Discovery {
         if (file.isDirectory() || !nested && !path.equals(root)) {
           return false;
         }
-        SparkPath found_ = SparkPath.fromPath(inside(path, name));
-        found.add(new FoundFile(found_, file.size(), file.lastModifiedTime().toMillis()));
+        found.add(new FoundFile(named, file.size(), file.lastModifiedTime().toMillis()));
       }
     }
     return true;
@@ -129,6 +134,28 @@ final class ChangedFolders implements Discovery {
 
   private Found all() {
     listed = System.nanoTime();
+    Found found = flatRoot();
+    return found == null ? allOfSpark() : found;
+  }
+
+  /** All files of a root without folders, of which a sink keeps no log; null where it is another. */
+  private Found flatRoot() {
+    List<FoundFile> found = new ArrayList<>();
+    folders = new HashMap<>();
+    flat = true;
+    try {
+      folders.put(local(root), Folder.of(local(root), root)); // first: what comes meanwhile is found by the time
+      if (addFiles(local(root), root, false, found)) {
+        return new Found(found, true);
+      }
+    } catch (IOException | DirectoryIteratorException failed) {
+      // Spark says what is wrong
+    }
+    flat = false;
+    return null;
+  }
+
+  private Found allOfSpark() {
     Map<java.nio.file.Path, Folder> before = new HashMap<>();
     try {
       addFolders(local(root), root, before); // first: what comes while everything is listed is found by the times
@@ -153,6 +180,18 @@ final class ChangedFolders implements Discovery {
         }
       }
     }
+  }
+
+  /** Whether a name is the same in a URI; a pattern takes seconds for a million of them. */
+  private static boolean isPlain(String name) {
+    for (int index = 0; index < name.length(); index++) {
+      char each = name.charAt(index);
+      boolean letter = each >= 'a' && each <= 'z' || each >= 'A' && each <= 'Z';
+      if (!letter && !(each >= '0' && each <= '9') && "._=-".indexOf(each) < 0) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private static Path inside(Path folder, String name) {

@@ -19,6 +19,17 @@ final class InsideSpark {
     }
   }
 
+  /** Gives a field that {@code owner} declares another value. */
+  static void set(Class<?> owner, String name, Object object, Object value) {
+    try {
+      Field field = owner.getDeclaredField(name);
+      field.setAccessible(true);
+      field.set(object, value);
+    } catch (ReflectiveOperationException other) {
+      throw new IllegalStateException("another version of Spark: " + owner.getName() + " has no " + name, other);
+    }
+  }
+
   /** Calls a method without parameters that {@code owner} declares, and throws what it throws. */
   static Object call(Class<?> owner, String name, Object object) {
     try {

@@ -310,6 +310,12 @@ def path_exists(spark: SparkSession, uri: str) -> bool:
     return bool(path.getFileSystem(java_session(spark).sessionState().newHadoopConf()).exists(path))
 
 
+def qualified_path(spark: SparkSession, path: str) -> str:
+    """Returns a path with the scheme of its file system, as Hadoop spells it: `file:/data/in`."""
+    there = jvm(spark).org.apache.hadoop.fs.Path(path)
+    return str(there.getFileSystem(java_session(spark).sessionState().newHadoopConf()).makeQualified(there).toString())
+
+
 def table_snapshot(frame: DataFrame) -> Any:
     """Returns Delta's `Snapshot` of the table version that `frame`, a plain read of it, would read."""
     index = file_index(analyzed_plan(frame))

@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 from penstock.errors import DefinitionError
 from penstock.spark import _jvm
 from penstock.spark.setup.own_classes import ARRIVING_FILES
+from penstock.spark.sources.auto_loader.discovery import local_uri
+from penstock.spark.sources.auto_loader.flat_folder import is_flat
 from penstock.spark.sources.auto_loader.option_names import ALLOW_OVERWRITES
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 
@@ -28,6 +30,9 @@ def arriving_files(
         own = {"penstock.format": source_format, "penstock.allowOverwrites": str(options.allow_overwrites)}
         if options.backfill_seconds is not None:
             own["penstock.backfillSeconds"] = str(options.backfill_seconds)
+        local = local_uri(spark, options.path) if not options.reader_option("basePath") else None
+        if local is not None and is_flat(local):
+            own["penstock.flat"] = "true"
         return ARRIVING_FILES, {**settings, **own}
     if options.allow_overwrites:
         reason = "the session is not one that Penstock has made, and lacks the class that reads a file again"

@@ -13,7 +13,8 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import DefinitionError
 from penstock.graph.sql_names import literal
-from penstock.spark._jvm import analyzed_plan
+from penstock.spark import _jvm
+from penstock.spark.sources.auto_loader.flat_folder import flat_folder
 from penstock.spark.sources.auto_loader.modified_times import time_options
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 
@@ -51,13 +52,19 @@ class Listing:
 def list_files(spark: SparkSession, options: AutoLoaderOptions) -> Listing:
     """Lists the source's folder with Spark's rules: globs, hidden files, pathGlobFilter, modification times.
 
-    Runs on the driver; Spark starts a job for it only when there are many folders.
+    Runs on the driver; Spark starts a job for it only when there are many folders. A local folder without folders is
+    listed in a tenth of the time that Spark takes.
 
     Raises:
         DefinitionError: PATH_NOT_FOUND.
     """
     chosen = {name: value for name, value in options.reader.items() if name.casefold() in _LISTING_OPTIONS}
     chosen |= time_options(options)
+    local = None if chosen else local_uri(spark, options.path)
+    flat = None if local is None else flat_folder(local)
+    if flat is not None:
+        found = (SourceFile(f"file:{path}", size, modified) for path, size, modified in flat)
+        return Listing(_by_age(found), StructType())
     try:
         frame = spark.read.format("text").options(**chosen).load(options.path)
     except AnalysisException as error:
@@ -67,10 +74,22 @@ def list_files(spark: SparkSession, options: AutoLoaderOptions) -> Listing:
             return Listing((), StructType())
         raise DefinitionError("PATH_NOT_FOUND", path=options.path) from error
     # One string for the whole listing: a call into the JVM for each file would take seconds for thousands.
-    text = analyzed_plan(frame).relation().location().allFiles().mkString("\n")
-    files = [SourceFile(path, int(size), int(modified)) for path, size, modified in _FILE_STATUS.findall(text)]
-    found = StructType([field for field in frame.schema if field.name != "value"])
-    return Listing(tuple(sorted(files, key=lambda file: (file.modified_ms, file.path))), _chosen(found, options))
+    text = _jvm.analyzed_plan(frame).relation().location().allFiles().mkString("\n")
+    files = (SourceFile(path, int(size), int(modified)) for path, size, modified in _FILE_STATUS.findall(text))
+    partitions = StructType([field for field in frame.schema if field.name != "value"])
+    return Listing(_by_age(files), _chosen(partitions, options))
+
+
+def _by_age(files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
+    return tuple(sorted(files, key=lambda file: (file.modified_ms, file.path)))
+
+
+def local_uri(spark: SparkSession, path: str) -> str | None:
+    """Returns the URI of a path on this machine, as Hadoop spells it; None if it may be elsewhere or is a glob."""
+    if _GLOB.search(path) or (":" in path and not path.startswith("file:")):
+        return None
+    uri = _jvm.qualified_path(spark, path)
+    return uri if uri.startswith("file:") else None
 
 
 def literal_path(path: str) -> str:
