@@ -243,6 +243,7 @@ _TABLES = {
     "kafka": _latency_table,
     "kinesis": _megabytes_table,
     "lateness": _ratio_table,
+    "messages": _throughput_table,
     "orders": _orders_table,
     "reliability": _safety_table,
     "stateful": _throughput_table,

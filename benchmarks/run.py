@@ -28,6 +28,7 @@ _QUICK = {
     "kinesis": ["--megabytes", "5", "--shards", "2"],
     "dashboard": ["--megabytes", "20", "--viewers", "20", "--seconds", "3"],
     "lateness": ["--rows", "20000", "--repeat", "1"],
+    "messages": ["--rows", "20000", "--repeat", "1"],
 }
 
 

@@ -1,7 +1,8 @@
 """A schema registry of ours, for tests: a small HTTP server that answers as Confluent's REST API does.
 
 It has what reading needs (`GET /schemas/ids/N`, `/subjects/S/versions/latest` and `/versions/V`), Basic authentication
-and TLS; schemas are registered by a method of Python. What it answers is written after the documentation of the API.
+and TLS. Schemas are registered by a method of Python, those of Protobuf as descriptors, which is what
+`format=serialized` asks for. What it answers is written after the documentation of the API.
 """
 
 from __future__ import annotations

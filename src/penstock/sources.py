@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["avro_values", "event_hubs", "json_values"]
+__all__ = ["avro_values", "event_hubs", "json_values", "protobuf_values"]
 
 _OFFSETS = {"earliest": "-1", "latest": "@latest"}
 
@@ -151,7 +151,7 @@ def avro_values(
     from penstock.spark.sources.schema_registry import avro_decoder, decoded_columns, fails_fast, registry_of
 
     given = options or {}
-    _one_of_two("avro_values", subject, schema)
+    _one_of_two("avro_values", subject, schema=schema)
     registry = registry_of("avro_values", schema_registry_address, given, secret_here)
     decoder, columns = avro_decoder(registry, subject or "", schema)
     _different_names("avro_values", columns, rescued_data_column, keep)
@@ -166,12 +166,68 @@ def avro_values(
     )
 
 
-def _one_of_two(function: str, subject: object, schema: object) -> None:
-    for parameter, told in (("subject", subject), ("schema", schema)):
+def protobuf_values(
+    messages: DataFrame,
+    subject: str | None,
+    schema_registry_address: str,
+    *,
+    message_name: str | None = None,
+    desc_file_path: str | None = None,
+    column: str = "value",
+    keep: Sequence[str] = (),
+    rescued_data_column: str = "_rescued_data",
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Returns the fields of messages in Protobuf as columns, one row for each message.
+
+    The messages begin with the id of their schema and which message of it they are, as Confluent's serializers write
+    them. Each is read by the numbers of its fields. What finds no place is kept in the rescued data, as `avro_values`
+    keeps it. A message without a value is a row of NULLs: `keep` its key.
+
+    Args:
+        messages: What a read of Kafka or Event Hubs returns, streaming or not.
+        subject: The subject of the registry whose newest schema is read; it is looked up when the flow starts. None
+            with `desc_file_path`.
+        schema_registry_address: The URL of the registry; it has to give descriptors (`format=serialized`).
+        message_name: The message to read; default: the first one of the schema.
+        desc_file_path: A file of descriptors that `protoc --include_imports --descriptor_set_out` wrote, to read
+            instead of the subject's; the default of `message_name` is the first message of its last file.
+        column: Which column holds the messages, as bytes; `body` of Event Hubs.
+        keep: Columns of the messages to keep, such as `key` and `timestamp`.
+        rescued_data_column: The name of the column of rescued data.
+        options: Those of `avro_values`.
+
+    Raises:
+        DefinitionError: INVALID_PARAMETER, SECRET_NOT_DECLARED, SCHEMA_SUBJECT_UNKNOWN, SCHEMA_UNSUPPORTED.
+        ConfigError: SECRET_NOT_FOUND.
+        ExternalError: SCHEMA_REGISTRY_UNREACHABLE, SCHEMA_REGISTRY_LOGIN_REFUSED, SCHEMA_REGISTRY_TLS_FAILED,
+            SCHEMA_REGISTRY_UNUSABLE.
+    """
+    from penstock.spark.read_hooks import secret_here
+    from penstock.spark.sources.schema_registry import decoded_columns, fails_fast, protobuf_decoder, registry_of
+
+    given = options or {}
+    _one_of_two("protobuf_values", subject, desc_file_path=desc_file_path)
+    registry = registry_of("protobuf_values", schema_registry_address, given, secret_here)
+    decoder, columns = protobuf_decoder(registry, subject or "", message_name, desc_file_path)
+    _different_names("protobuf_values", columns, rescued_data_column, keep)
+    return decoded_columns(
+        messages,
+        decoder,
+        columns,
+        column_of_values=column,
+        keep=keep,
+        rescued_data_column=rescued_data_column,
+        fail_fast=fails_fast("protobuf_values", given),
+    )
+
+
+def _one_of_two(function: str, subject: object, **instead: object) -> None:
+    for parameter, told in {"subject": subject, **instead}.items():
         if told is not None and (not isinstance(told, str) or not told.strip()):
             raise _invalid(function, parameter, "a non-empty str", describe(told))
-    if subject is None and schema is None:
-        raise _invalid(function, "subject", "the subject of the schema, or the schema itself as 'schema'", "None")
+    if subject is None and set(instead.values()) == {None}:
+        raise _invalid(function, "subject", f"the subject of the schema, or '{next(iter(instead))}'", "None")
 
 
 def _different_names(function: str, columns: StructType, rescued_data_column: str, keep: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from penstock.errors import DefinitionError
 from penstock.spark.source_failures import SourceFailure
 from penstock.spark.sources.schema_registry.client import RegisteredSchema, SchemaRegistry
 from penstock.spark.sources.schema_registry.settings import fails_fast, registry_of
-from penstock.spark.sources.schema_registry.wire_format import Undecodable, split
+from penstock.spark.sources.schema_registry.wire_format import Undecodable, message_indexes, split
 
 _USER = "confluent.schema.registry.basic.auth.user.info"
 
@@ -43,6 +43,15 @@ def test_the_wire_format() -> None:
     for broken in (b"", b"\x00\x00\x00\x01", b"\x01\x00\x00\x00\x01x", b'{"id": 1}'):
         with pytest.raises(Undecodable):
             split(broken)
+
+
+def test_the_indexes_of_a_message() -> None:
+    assert message_indexes(b"\x00rest") == ((0,), b"rest")
+    assert message_indexes(b"\x02\x00") == ((0,), b"")
+    assert message_indexes(b"\x04\x02\x80\x02x") == ((1, 128), b"x")
+    for broken in (b"", b"\x80", b"\x04\x02", b"\x01", b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x80\x80"):
+        with pytest.raises(Undecodable):
+            message_indexes(broken)
 
 
 def test_schemas_by_id_and_the_newest_of_a_subject(server: SchemaRegistryServer) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, Final
 
@@ -15,14 +14,14 @@ from pyspark.sql.types import StructType
 from penstock.errors import DefinitionError
 from penstock.spark.source_failures import SourceFailure
 from penstock.spark.sources.schema_registry.avro_resolution import Comparison
-from penstock.spark.sources.schema_registry.avro_types import Convert, Unsupported, columns_of
+from penstock.spark.sources.schema_registry.avro_types import columns_of
 from penstock.spark.sources.schema_registry.client import RegisteredSchema, SchemaRegistry
 from penstock.spark.sources.schema_registry.decoding import Decoded
+from penstock.spark.sources.schema_registry.unsupported import Unsupported
 from penstock.spark.sources.schema_registry.wire_format import Undecodable, split
+from penstock.spark.sources.schema_registry.writers import Writers
 
 _KIND: Final = "AVRO"
-_UNKNOWN_SECONDS: Final = 60.0
-"""For how long an id that the registry does not have is not asked for again."""
 
 
 def avro_decoder(registry: SchemaRegistry, subject: str, schema: str | None) -> tuple[AvroDecoder, StructType]:
@@ -55,9 +54,7 @@ class AvroDecoder:
         Raises:
             SourceFailure: AVRO_NOT_INSTALLED.
         """
-        parsed, names = _parsed(self.reader)
-        _, convert = columns_of(parsed, names)
-        return _Messages(self.registry, self.reader, parsed, names, _plain(self.reader), convert).decode
+        return _Messages(self.registry, self.reader).decode
 
 
 @dataclass(slots=True)
@@ -69,49 +66,31 @@ class _Writer:
     left_out: tuple[str, ...]
 
 
-@dataclass(slots=True)
 class _Messages:
-    registry: SchemaRegistry
-    reader: RegisteredSchema
-    parsed: Any
-    names: Mapping[str, Any]
-    plain: Any
-    convert: Convert | None
-    writers: dict[int, _Writer | str] = field(default_factory=dict)
-    unknown: dict[int, float] = field(default_factory=dict)
+    def __init__(self, registry: SchemaRegistry, reader: RegisteredSchema) -> None:
+        self._reader = reader
+        self._parsed, self._names = _parsed(reader)
+        self._plain = _plain(reader)
+        self._convert = columns_of(self._parsed, self._names)[1]
+        self._writers = Writers(registry, _KIND, self._compared)
 
     def decode(self, message: bytes) -> Decoded:
         number, payload = split(message)
-        writer = self.writers.get(number) or self._writer(number)
-        if isinstance(writer, str):
-            raise Undecodable(writer)
+        writer = self._writers.of(number)
         record = _read(payload, writer.plain, writer.resolved)
         left_out = _left_out(payload, writer) if writer.left_out else None
-        return Decoded(record if self.convert is None else self.convert(record), left_out)
+        return Decoded(self._convert(record), left_out)
 
-    def _writer(self, number: int) -> _Writer | str:
-        missing = f"the registry has no schema {number}"
-        if time.monotonic() < self.unknown.get(number, 0.0):
-            return missing
-        found = self.registry.by_id(number)
-        if found is None:
-            self.unknown[number] = time.monotonic() + _UNKNOWN_SECONDS
-            return missing
-        self.writers[number] = writer = self._compared(number, found)
-        return writer
-
-    def _compared(self, number: int, found: RegisteredSchema) -> _Writer | str:
-        if found.kind != _KIND:
-            return f"the schema {number} is of {found.kind}"
-        if found == self.reader:
-            return _Writer(self.plain, None, ())
+    def _compared(self, found: RegisteredSchema) -> _Writer:
+        if found == self._reader:
+            return _Writer(self._plain, None, ())
         try:
             parsed, names = _parsed(found)
-            if not isinstance(parsed, dict) or parsed["type"] != "record":
-                return f"the schema {number} is not of a record"
-            return _Writer(_plain(found), self.plain, Comparison(names, self.names).left_out(parsed, self.parsed))
-        except (DefinitionError, Undecodable) as error:
-            return f"the schema {number}: {error}"
+        except DefinitionError as error:
+            raise Undecodable(error.facts["detail"]) from error
+        if not isinstance(parsed, dict) or parsed["type"] != "record":
+            raise Undecodable("it is not of a record")
+        return _Writer(_plain(found), self._plain, Comparison(names, self._names).left_out(parsed, self._parsed))
 
 
 def _read(payload: bytes, writer: Any, reader: Any) -> Any:

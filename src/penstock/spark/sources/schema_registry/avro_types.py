@@ -26,6 +26,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from penstock.spark.sources.schema_registry.unsupported import Unsupported
+
 Convert = Callable[[Any], Any]
 """Makes what Arrow takes for a column of what fastavro reads without logical types; None in its place: the same."""
 
@@ -55,18 +57,14 @@ _WIDER: Final[Mapping[frozenset[str], str]] = {
 _EXACT: Final = Context(prec=76)
 
 
-class Unsupported(Exception):
-    """A schema that has no columns; the text says why."""
-
-
-def columns_of(schema: Any, names: Mapping[str, Any]) -> tuple[StructType, Convert | None]:
+def columns_of(schema: Any, names: Mapping[str, Any]) -> tuple[StructType, Convert]:
     """Returns the columns of a parsed schema, and what makes them of a record; `names` are the types that it names.
 
     Raises:
         Unsupported: it is no record, refers to itself, or has a union of several types.
     """
     kind, convert = _type(schema, names, ())
-    if not isinstance(kind, StructType):
+    if not isinstance(kind, StructType) or convert is None:
         raise Unsupported("it is not a record")
     return kind, convert
 

@@ -1,0 +1,5 @@
+"""Schemas that cannot be columns."""
+
+
+class Unsupported(Exception):
+    """A schema that has no columns; the text says why."""
