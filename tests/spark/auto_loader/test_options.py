@@ -49,6 +49,15 @@ def test_what_cannot_work_is_refused_by_name(option: str) -> None:
     assert error.facts["value"] in {value, "…"}
 
 
+@pytest.mark.parametrize("validate", ["true", "false"])
+def test_tags_of_notification_services_are_refused_whatever_their_keys(validate: str) -> None:
+    error = refused(**{"cloudFiles.resourceTag.owner": "me", "cloudFiles.validateOptions": validate})
+    assert (error.condition, error.facts["option"]) == (
+        "AUTO_LOADER_UNSUPPORTED_OPTION",
+        "cloudFiles.resourceTag.owner",
+    )
+
+
 def test_a_refused_secret_is_not_repeated() -> None:
     error = refused(**{"cloudFiles.clientSecret": "hunter2"})
     assert "hunter2" not in str(error.facts) + error.message

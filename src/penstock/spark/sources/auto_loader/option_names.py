@@ -7,6 +7,7 @@ from typing import Final
 PREFIX: Final = "cloudFiles."
 ALLOW_OVERWRITES: Final = "cloudFiles.allowOverwrites"
 BACKFILL_INTERVAL: Final = "cloudFiles.backfillInterval"
+RESOURCE_TAG: Final = "cloudFiles.resourceTag"
 USE_INCREMENTAL_LISTING: Final = "cloudFiles.useIncrementalListing"
 
 FORMATS: Final = ("avro", "binaryFile", "csv", "json", "orc", "parquet", "text", "xml")
@@ -114,3 +115,8 @@ CONSUMED: Final = (
     "inferSchema",
     "singleVariantColumn",
 )
+
+
+def is_resource_tag(option: str) -> bool:
+    """Whether it is one of the options `cloudFiles.resourceTag.<key>`, whose keys are the user's."""
+    return option.casefold().startswith(f"{RESOURCE_TAG}.".casefold())

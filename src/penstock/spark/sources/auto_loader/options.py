@@ -167,13 +167,16 @@ def parse_bytes(text: str) -> int | None:
 def _refuse_unknown(read: StreamRead) -> None:
     known = {name.casefold() for name in (*names.SUPPORTED, *names.WITHOUT_EFFECT, *names.REFUSED)}
     for option in read.options:
+        if names.is_resource_tag(option):
+            continue  # refused under its own name
         if option.casefold().startswith(names.PREFIX.casefold()) and option.casefold() not in known:
             suggestion = did_you_mean(option, (*names.SUPPORTED, *names.WITHOUT_EFFECT))
             raise DefinitionError("AUTO_LOADER_UNKNOWN_OPTION", option=option, suggestion=suggestion)
 
 
 def _refuse_unsupported(read: StreamRead) -> None:
-    for option, (harmless, reason) in names.REFUSED.items():
+    tags = {option: names.REFUSED[names.RESOURCE_TAG] for option in read.options if names.is_resource_tag(option)}
+    for option, (harmless, reason) in {**names.REFUSED, **tags}.items():
         value = read.option(option)
         if value is not None and value.strip().casefold() != harmless:
             secret = any(word in option.casefold() for word in names.SECRET_WORDS)
