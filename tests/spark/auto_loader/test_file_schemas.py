@@ -86,15 +86,24 @@ def _plain(value: Any) -> Any:
 
 def test_new_columns_also_inside_of_structs(spark: SparkSession, tmp_path: Path) -> None:
     for kind in _FORMATS:
-        put(spark, tmp_path / kind, kind, "1 ü+%41", [{"id": 1, "who": {"name": "a"}}])
+        lines: dict[str, Any] = {} if kind == "xml" else {"lines": [{"x": 1}]}
+        put(spark, tmp_path / kind, kind, "1 ü+%41", [{"id": 1, "who": {"name": "a"}, **lines}])
     stream(spark, tmp_path, _FORMATS)
     for kind in _FORMATS:
-        put(spark, tmp_path / kind, kind, "2", [{"id": 2, "who": {"name": "b", "age": 5}, "more": 7}])
+        lines = {} if kind == "xml" else {"lines": [{"x": 2, "y": {"z": "q"}}]}
+        put(spark, tmp_path / kind, kind, "2", [{"id": 2, "who": {"name": "b", "age": 5}, **lines, "more": 7}])
     table = stream(spark, tmp_path, _FORMATS)
+    nested = table.where("kind <> 'xml'").selectExpr("kind", "id", "lines[0].x", "lines[0].y.z").collect()
+    assert sorted(map(tuple, nested)) == [
+        (kind, number, number, z) for kind in ("avro", "orc", "parquet") for number, z in ((1, None), (2, "q"))
+    ]
     rows = table.selectExpr("kind", "id", "who.name", "who.age", "more", "_rescued_data").collect()
     expected = [(kind, *values) for kind in _FORMATS for values in ((1, "a", None, None, None), (2, "b", 5, 7, None))]
     assert sorted(map(tuple, rows), key=repr) == sorted(expected, key=repr)
-    assert json.loads((tmp_path / "schemas/avro/_schemas/2").read_text())["reason"] == "new columns: who.age, more"
+    assert (
+        json.loads((tmp_path / "schemas/avro/_schemas/2").read_text())["reason"]
+        == "new columns: who.age, lines.y, more"
+    )
 
 
 @pytest.mark.parametrize("kind", _FORMATS)
@@ -106,6 +115,13 @@ def test_what_a_given_schema_leaves_out_is_rescued(spark: SparkSession, tmp_path
     rescued = {"who": {"name": "b", "age": 5}, "more": "x"}
     assert rows == [(1, {"name": "a"}, None), (2, {"name": "b"}, rescued)]
     assert batch(spark, folder, kind, _SCHEMA) == [(1, {"name": "a"}), (2, {"name": "b"})], "nothing asks for the rest"
+
+
+@pytest.mark.parametrize("kind", _FORMATS)
+def test_another_spelling_of_a_column_is_no_other_column(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    put(spark, tmp_path / kind, kind, "1", [{"id": 1, "who": {"name": "a"}}])
+    put(spark, tmp_path / kind, kind, "2", [{"ID": 2, "who": {"NAME": "b"}}])
+    assert batch(spark, tmp_path / kind, kind) == [(1, {"name": "a"}, None), (2, {"name": "b"}, None)]
 
 
 def test_xml_keeps_what_does_not_fit(spark: SparkSession, tmp_path: Path) -> None:
