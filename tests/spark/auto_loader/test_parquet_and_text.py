@@ -98,7 +98,6 @@ def test_a_later_file_with_another_type_is_named_and_loses_nothing(landing: Buil
     with pytest.raises(StreamingQueryException) as failure:
         it.run()
     error = translate_failure(failure.value, dataset="shop.orders", flow="orders")
-    print("TRANSLATED", error.condition, error.facts, error.message, error.fix)
     assert "2.parquet" in error.message
     put_parquet(it, "2.parquet", id=[2])
     it.run()

@@ -193,11 +193,13 @@ def _infer_by_footers(spark: SparkSession, options: AutoLoaderOptions, files: Se
     try:
         schema = reader.load([literal_path(path) for path in files]).schema
     except (PySparkException, Py4JJavaError) as error:
-        conflicts = [message for message in failure_messages(error) if "CANNOT_MERGE" in message]
+        messages = failure_messages(error)
+        conflicts = [message for message in messages if "CANNOT_MERGE" in message]
+        other_spelling = any("COLUMN_ALREADY_EXISTS" in message for message in messages)
+        if other_spelling or (conflicts and options.widens_types):  # Spark merges what is the same
+            return _union_of_files(spark, options, files)
         if not conflicts:
             raise
-        if options.widens_types:  # Spark merges what is the same
-            return _union_of_files(spark, options, files)
         detail = conflicts[-1].partition("] ")[2].partition(". ")[0]
         raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=detail) from error
     return StructType([StructField(field.name, field.dataType) for field in schema.fields])
