@@ -238,6 +238,7 @@ _TABLES = {
     "auto_loader": _goals_table,
     "cdc": _changes_table,
     "dashboard": _goals_table,
+    "event_log": _goals_table,
     "expectations": _ratio_table,
     "jdbc": _throughput_table,
     "kafka": _latency_table,

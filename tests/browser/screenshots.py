@@ -15,6 +15,7 @@ from tests.recorded.build import FIRST_UPDATE, SECOND_UPDATE, START, first_updat
 from tests.recorded.checkpoints import recorded_checkpoints
 
 from penstock.dashboard import start_in_background
+from penstock.dashboard.access import Access
 from penstock.errors import ExternalError
 from penstock.events import EventLog, EventType, Level
 from penstock.events.alerts import Alert, alert
@@ -32,6 +33,7 @@ _WHOLE = {
     "dashboard-events": ("/events", "dark", 560),
 }
 _CHECKED = {"dashboard-checks": ("/checks", "light", 300)}
+_LOCKED = {"dashboard-login": ("/", "light", 220)}
 _ALERTED = {"dashboard-alert": ("/", "light", 440)}
 _FAILED = {"dashboard-problem": ("/", "light", 560), "dashboard-problems": ("/problems", "light", 560)}
 
@@ -56,8 +58,8 @@ def _alert(storage: str) -> None:
         log.append(EventType.ALERT, *alert(told), dataset="shop.silver_orders", level=Level.WARN, error=error)
 
 
-def _take(storage: str, pictures: dict[str, tuple[str, str, int]]) -> None:
-    dashboard = start_in_background(storage, port=0)
+def _take(storage: str, pictures: dict[str, tuple[str, str, int]], access: Access | None = None) -> None:
+    dashboard = start_in_background(storage, port=0, access=access)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         for name, (path, scheme, height) in pictures.items():
@@ -69,7 +71,7 @@ def _take(storage: str, pictures: dict[str, tuple[str, str, int]]) -> None:
             )
             page.goto(path)
             page.wait_for_timeout(2500)
-            page.evaluate("document.querySelector('footer').remove()")  # it names a folder of this machine
+            page.evaluate("document.querySelector('footer')?.remove()")  # it names a folder of this machine
             page.screenshot(path=_IMAGES / f"{name}.png")
             page.close()
         browser.close()
@@ -84,6 +86,7 @@ def main() -> None:
         first_update(failed)
         _take(whole, _WHOLE)
         _take(failed, _FAILED)
+        _take(whole, _LOCKED, Access(token="not the token of anything"))
         recorded_orders(alerted)
         _alert(alerted)
         _take(alerted, _ALERTED)

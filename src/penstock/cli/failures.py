@@ -65,11 +65,13 @@ def write_report(error: BaseException) -> Path:
     Only the words of the command line are recorded, never the environment: it holds secrets. Values of secrets that
     the pipeline file refers to are replaced by `***`.
     """
+    from penstock.storage import without_values
+
     versions = "\n".join(f"{name} {_version(name)}" for name in ("penstock", "pyspark", "delta-spark", "typer"))
     text = "\n".join(
         [
             f"time {datetime.now(UTC).isoformat()}",
-            f"command {' '.join(_without_values(sys.argv[1:]))}",
+            f"command {' '.join(without_values(sys.argv[1:]))}",
             f"python {platform.python_version()} on {platform.platform()}",
             versions,
             "",
@@ -90,11 +92,6 @@ def _without_secrets(text: str) -> str:
     from penstock.config import redacted
 
     return redacted(text)
-
-
-def _without_values(words: list[str]) -> list[str]:
-    """Hides the values of KEY=VALUE words, which may be secret."""
-    return [f"{word.partition('=')[0]}=…" if "=" in word else word for word in words]
 
 
 def _version(distribution: str) -> str:

@@ -17,10 +17,11 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from penstock.cli.console import clean, note, stderr
-from penstock.cli.status_view import status_table, update_line
+from penstock.cli.status_view import pace_lines, status_table, update_line
 from penstock.events.types import Event, EventType, FlowStatus, Level
+from penstock.observe.flow_loads import FlowLoad, LoadedStatus
 from penstock.observe.numbers import count, duration_ms, rate
-from penstock.observe.status import PipelineStatus, StatusProjection
+from penstock.observe.status import PipelineStatus
 
 
 class ProgressView(Protocol):
@@ -62,16 +63,19 @@ class _Following:
     """The status of this run, safe to read while events arrive."""
 
     def __init__(self) -> None:
-        self._projection = StatusProjection()
+        self._projection = LoadedStatus()
         self._lock = threading.Lock()
 
     def apply(self, event: Event) -> None:
         with self._lock:
             self._projection.apply(event)
 
-    def status(self) -> PipelineStatus:
+    def look(self) -> tuple[PipelineStatus, tuple[FlowLoad, ...]]:
         with self._lock:
-            return self._projection.status()
+            return self._projection.look(datetime.now(UTC))
+
+    def status(self) -> PipelineStatus:
+        return self.look()[0]
 
 
 class PlainLines:
@@ -187,10 +191,11 @@ class LiveTable:
         from rich.console import Group
         from rich.text import Text
 
-        status = self._following.status()
+        status, flows = self._following.look()
         if not status.datasets:
             return Text(self._message)
-        return Group(Text(update_line(status)), status_table(status))
+        below = (Text(clean(line)) for line in pace_lines(flows))
+        return Group(Text(update_line(status, flows=flows)), status_table(status), *below)
 
     def __enter__(self) -> Self:
         self._live.start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from penstock.cli.console import clean, table
 from penstock.observe.numbers import count, duration_ms, percent, rate
 
 if TYPE_CHECKING:
+    from penstock.observe.flow_loads import FlowLoad
     from penstock.observe.status import DatasetStatus, PipelineStatus
 
 _STYLES = {
@@ -46,13 +47,13 @@ def status_table(status: PipelineStatus, *, title: str = "") -> Any:
 
     built = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", padding=(0, 1, 0, 0), pad_edge=False)
     built.add_column("dataset", overflow="fold")
-    built.add_column("status")
+    built.add_column("status", overflow="fold")
     visible = _visible(status.datasets)
     aside = any(dataset.has_quarantine or dataset.quarantined for dataset in visible)
     late = any(dataset.late for dataset in visible)
     more = (*(("quarantined",) if aside else ()), *(("late",) if late else ()))
     for heading in ("rows", "dropped", *more, "in", "done", "batch", "passed"):
-        built.add_column(heading, justify="right")
+        built.add_column(heading, justify="right", overflow="fold")
     for dataset in visible:
         word = "" if dataset.status is None else dataset.status.value
         built.add_row(
@@ -93,8 +94,11 @@ def quality_table(status: PipelineStatus) -> Any | None:
 _ACTIONS = {"warn": "kept", "drop": "dropped", "fail": "refused, with their batch", "quarantine": "quarantined"}
 
 
-def update_line(status: PipelineStatus) -> str:
-    """Returns one line about the newest update: its state, when it began and how long it took."""
+def update_line(status: PipelineStatus, *, flows: Sequence[FlowLoad] = ()) -> str:
+    """Returns one line about the newest update: its state, when it began and how long it took.
+
+    With `flows`, of an update that ends by itself also how long they need for what waits for them, where that is known.
+    """
     update = status.update
     if update is None:
         return "No update yet."
@@ -102,7 +106,20 @@ def update_line(status: PipelineStatus) -> str:
     ended = update.ended or datetime.now(UTC)
     line = f"{update.pipeline}: {state}, started {update.started.astimezone().strftime('%Y-%m-%d %H:%M:%S')}"
     line += f", {duration_ms(1000 * (ended - update.started).total_seconds())}"
+    if not update.continuous and (left := max((flow.drain_seconds or 0 for flow in flows), default=0)):
+        line += f", about {duration_ms(1000 * left)} left"
     return clean(line)
+
+
+def pace_lines(flows: Iterable[FlowLoad]) -> Iterator[str]:
+    """Yields which flows fall behind, and how long the others need for what waits for them."""
+    told = list(flows)
+    for flow in told:
+        if flow.falling_behind:
+            yield f"{clean(flow.flow)} falls behind: {flow.falling_behind}"
+    for flow in told:
+        if flow.drain_seconds:
+            yield f"{clean(flow.flow)} catches up in about {duration_ms(1000 * flow.drain_seconds)} at this pace"
 
 
 def short_name(name: str, datasets: Iterable[DatasetStatus]) -> str:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.console import clean, plural, print_json, stdout, table
+from penstock.cli.console import plural, print_json, stdout, table
 from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
 
 if TYPE_CHECKING:
-    from penstock.events.types import Event
     from penstock.observe.flow_loads import FlowLoad
     from penstock.observe.status import PipelineStatus
 
@@ -63,13 +62,16 @@ def top(
     `busy` is the share of the time that its newest ten batches worked. Reads the event log only.
     """
     from penstock.cli.watching import FollowedLog, print_report, watch
+    from penstock.observe.flow_loads import LoadedStatus
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
-    log = FollowedLog(config.storage, _projection)
+    log = FollowedLog(config.storage, LoadedStatus)
 
     def look() -> _Picture:
         alive = log.writer_alive()  # before the log is read: a run that begins meanwhile is not taken for dead
-        return log.look().picture(sort, alive=alive)
+        status, loads = log.look().look(datetime.now(UTC), writer_alive=alive)
+        named = sorted(loads, key=lambda load: (load.dataset, load.flow))
+        return _Picture(status, tuple(sorted(named, key=_ORDERS[sort], reverse=sort is not Order.NAME)))
 
     if as_json:
         print_json(look().to_json())
@@ -77,34 +79,6 @@ def top(
         print_report(_report(look()))
     else:
         watch(look, _report, document=None)
-
-
-def _projection() -> _Projection:
-    return _Projection()
-
-
-class _Projection:
-    """The status and the flows' loads, from one reading of each event."""
-
-    def __init__(self) -> None:
-        from penstock.events.flow_facts import FlowFacts
-        from penstock.observe.flow_loads import FlowLoadProjection
-        from penstock.observe.status import StatusProjection
-
-        self._facts = FlowFacts()
-        self._status = StatusProjection()
-        self._loads = FlowLoadProjection()
-
-    def apply(self, event: Event) -> None:
-        fact = self._facts.apply(event)
-        self._status.take(event, fact)
-        self._loads.take(event, fact)
-
-    def picture(self, sort: Order, *, alive: bool) -> _Picture:
-        status = self._status.status(writer_alive=alive)
-        over = status.update is None or status.update.state.terminal
-        loads = sorted(self._loads.loads(datetime.now(UTC), over=over), key=lambda load: (load.dataset, load.flow))
-        return _Picture(status, tuple(sorted(loads, key=_ORDERS[sort], reverse=sort is not Order.NAME)))
 
 
 def _waiting(load: FlowLoad) -> tuple[int, int, int, int]:
@@ -125,22 +99,17 @@ _ORDERS: dict[Order, Callable[[FlowLoad], Any]] = {
 
 
 def _report(picture: _Picture) -> Iterator[Any]:
-    from penstock.cli.status_view import error_lines, update_line
-    from penstock.observe.numbers import duration_ms
+    from penstock.cli.status_view import error_lines, pace_lines, update_line
 
     yield update_line(picture.status)
     if not picture.flows:
         yield "No flow has begun; 'penstock run' runs the pipeline."
         return
-    behind = [load for load in picture.flows if load.falling_behind]
+    behind = sum(load.falling_behind is not None for load in picture.flows)
     working = sum(load.busy is not None for load in picture.flows)
-    yield f"{plural(len(picture.flows), 'flow')}, {working:,} at work, {len(behind):,} falling behind"
+    yield f"{plural(len(picture.flows), 'flow')}, {working:,} at work, {behind:,} falling behind"
     yield _table(picture.flows)
-    for load in behind:
-        yield f"{clean(load.flow)} falls behind: {load.falling_behind}"
-    for load in picture.flows:
-        if load.drain_seconds:
-            yield f"{clean(load.flow)} catches up in about {duration_ms(1000 * load.drain_seconds)} at this pace"
+    yield from pace_lines(picture.flows)
     yield from error_lines(picture.status)
 
 

@@ -3,7 +3,7 @@
 from penstock.events.accounting import BatchAccounts, Verdict, verdict_of
 from penstock.events.clock import Clock, SystemClock
 from penstock.events.codec import SQL_COLUMNS, decode, encode
-from penstock.events.late_rows import LateRows, late_rows_of_event
+from penstock.events.late_rows import LateRows, late_rows_of_event, reprocessed_rows_of
 from penstock.events.lateness import DELAYS_MS, Lateness
 from penstock.events.log import EventLog, new_update_id
 from penstock.events.progress import batch_progress_of, flow_status_of
@@ -57,6 +57,7 @@ __all__ = [
     "late_rows_of_event",
     "new_update_id",
     "read_events",
+    "reprocessed_rows_of",
     "tail_events",
     "verdict_of",
     "watermark_state_of",

@@ -1,11 +1,14 @@
-"""What became of the rows of one batch that came behind the watermark."""
+"""What became of rows that came behind the watermark: of those of one batch, and of those that were brought in."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Final
 
+from penstock.events.text import clean
 from penstock.events.types import Event, EventType
+
+_LIMIT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +40,17 @@ def late_rows_of_event(event: Event) -> LateRows | None:
         return LateRows(**{field.name: details[field.name] for field in fields(LateRows)})
     except KeyError:
         return None
+
+
+def reprocessed(flow: str, table: str, *, windows: int, rows: int) -> tuple[str, dict[str, Any]]:
+    """Message and details of a `late_rows` event: `rows` of `table` came into their `windows`, and have left it."""
+    late, of = f"{rows:,} late row{'' if rows == 1 else 's'}", f"{windows:,} window{'' if windows == 1 else 's'}"
+    told = {"table": table, "windows": windows, "reprocessed": rows}
+    return f"{clean(flow, limit=_LIMIT)}: {late} came into {of} after all", {EventType.LATE_ROWS.value: told}
+
+
+def reprocessed_rows_of(event: Event) -> int:
+    """Returns how many late rows came into their windows after all, by a `late_rows` event that tells so, else 0."""
+    details = event.details.get(EventType.LATE_ROWS.value)
+    rows = details.get("reprocessed") if event.event_type is EventType.LATE_ROWS and isinstance(details, dict) else None
+    return rows if isinstance(rows, int) else 0

@@ -21,6 +21,8 @@ from penstock.storage import Storage, StoredFile
 
 _TRIES: Final = 5
 RECENT: Final = 2000  # events, which are read in milliseconds
+_UPDATES_BACK: Final = 100
+_DEFINITIONS: Final = {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION, EventType.FLOW_DEFINITION}
 
 
 def read_events(
@@ -98,24 +100,31 @@ def _tail(storage: Storage, count: int) -> list[Event]:
 
 
 def newest_update_events(storage_uri: str, *, first: int, last: int) -> list[Event]:
-    """Returns what the newest update began with, which defines its datasets, and the `last` events of the log.
+    """Returns what the newest update that defines its datasets began with, and the `last` events of the log.
 
-    The beginning ends with the first numbers of a batch, or after `first` events. They come in the order of the log,
-    each once; what is in between is not read.
+    The beginning ends with the first numbers of a batch, or after `first` events; so do those of later updates, which
+    ended before they defined any. They come in the order of the log, each once; what is in between is not read.
     """
     storage = Storage(storage_uri)
-    segments = list_segments(storage)
+    firsts = {key[0]: segment for key, segment in reversed(list_segments(storage))}
     opening: list[Event] = []
-    if segments:
-        ordinal = segments[-1][0][0]
-        uri = next(segment.uri for key, segment in segments if key[0] == ordinal)
-        lines = (try_decode(line) for line, _ in read_lines(storage, uri))
-        known = takewhile(lambda event: event.level is not Level.METRICS, (each for each in lines if each is not None))
-        opening = list(islice(known, first))
+    for segment in islice(firsts.values(), _UPDATES_BACK):
+        begun = _opening(storage, segment, first)
+        kinds = {event.event_type for event in begun}
+        if EventType.CREATE_UPDATE in kinds:  # else it is a command, such as `penstock optimize`
+            opening = [*begun, *opening]
+            if kinds & _DEFINITIONS:
+                break
     tail = tail_events(storage_uri, last)
-    after = opening[-1].sequence if opening else -1
-    before = [event for event in tail if opening and event.sequence < opening[0].sequence]
-    return [*before, *opening, *(event for event in tail if event.sequence > after)]
+    known = {event.sequence for event in opening}
+    return sorted(
+        [*opening, *(event for event in tail if event.sequence not in known)], key=lambda event: event.sequence
+    )
+
+
+def _opening(storage: Storage, segment: StoredFile, count: int) -> list[Event]:
+    known = (event for line, _ in read_lines(storage, segment.uri) if (event := try_decode(line)) is not None)
+    return list(islice(takewhile(lambda event: event.level is not Level.METRICS, known), count))
 
 
 class EventReader:

@@ -15,6 +15,7 @@ from penstock.events import (
     LateRows,
     WatermarkState,
     late_rows_of_event,
+    reprocessed_rows_of,
     watermark_state_of,
 )
 from penstock.events.codec import format_timestamp
@@ -73,6 +74,10 @@ class FlowCounts:
         """Puts the rows that were found in the place of those that Spark has counted."""
         if late.kept is not None:
             self.late += late.kept - (late.counted or 0)
+
+    def bring_in(self, rows: int) -> None:
+        """Takes back late rows that came into their windows after all."""
+        self.late = max(self.late - rows, 0)
 
     def totals(self) -> dict[str, Any]:
         """Returns JSON-ready sums over all batches, for `take_totals`."""
@@ -153,6 +158,9 @@ class DatasetCounts:
         elif (late := late_rows_of_event(event)) is not None and event.origin.dataset_name is not None:
             key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
             self._flows.setdefault(key, FlowCounts()).add_late(late)
+        elif (rows := reprocessed_rows_of(event)) and event.origin.dataset_name is not None:
+            key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
+            self._flows.setdefault(key, FlowCounts()).bring_in(rows)
         elif (state := watermark_state_of(event)) is not None and event.origin.dataset_name is not None:
             key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
             standing = None if state is WatermarkState.MOVING else event.error

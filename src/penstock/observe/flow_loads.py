@@ -11,6 +11,7 @@ from penstock.events import BatchProgress, Event, FlowStatus
 from penstock.events.codec import format_timestamp
 from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 from penstock.observe.lag import Lag
+from penstock.observe.status import PipelineStatus, StatusProjection
 from penstock.observe.throughput import WINDOW, Recent, drain_seconds, falling_behind
 
 
@@ -121,6 +122,27 @@ class FlowLoadProjection:
             state_rows=last.state_rows if last else None,
             state_bytes=last.state_bytes if last else None,
         )
+
+
+class LoadedStatus:
+    """The status, and the loads of the flows, from one reading of each event. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._facts = FlowFacts()
+        self._status = StatusProjection()
+        self._loads = FlowLoadProjection()
+
+    def apply(self, event: Event) -> None:
+        """Takes one event into account."""
+        fact = self._facts.apply(event)
+        self._status.take(event, fact)
+        self._loads.take(event, fact)
+
+    def look(self, now: datetime, *, writer_alive: bool | None = None) -> tuple[PipelineStatus, tuple[FlowLoad, ...]]:
+        """Returns both as of `now`; `writer_alive` as for `StatusProjection.status`."""
+        status = self._status.status(writer_alive=writer_alive)
+        over = status.update is None or status.update.state.terminal
+        return status, self._loads.loads(now, over=over)
 
 
 def busy(recent: Recent, now: datetime) -> float | None:

@@ -47,7 +47,8 @@ class DatasetStatus:
             a complete flow, those of the last refresh. None for a view.
         dropped: rows that expectations kept out, over the same batches.
         quarantined: rows that expectations put aside, over the same batches.
-        late: rows that were dropped because they came behind the watermark, over the same batches.
+        late: rows that were dropped because they came behind the watermark, over the same batches, without those that
+            `penstock late reprocess` has brought in.
         input_rows_per_second: arrival rate at the last batch of this update; 0 when idle.
         processed_rows_per_second: processing rate of that batch; 0 when idle.
         watermark: the earliest watermark of its flows, ISO 8601 in UTC.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from penstock.errors import ConfigError, StateError, did_you_mean, first_line
@@ -48,18 +47,29 @@ def list_tables(storage_uri: str, events: Iterable[Event] = ()) -> tuple[StoredT
     There are the quarantines and the late rows of both.
 
     A table that a pipeline no longer declares is still a table.
+
+    Raises:
+        ConfigError, ExternalError: as `has_delta_log`, for a place elsewhere that cannot be asked.
     """
+    return _existing(_possible_tables(storage_uri, events).values())
+
+
+def _existing(tables: Iterable[StoredTable]) -> tuple[StoredTable, ...]:
+    return tuple(sorted((table for table in tables if has_delta_log(table.uri)), key=lambda table: table.identifier))
+
+
+def _possible_tables(storage_uri: str, events: Iterable[Event]) -> dict[Identifier, StoredTable]:
+    """Returns where tables are or would be, without a look at any place outside of the storage."""
     found: dict[Identifier, StoredTable] = {}
     storage = Storage(storage_uri)
     layout = StorageLayout(storage_uri)
-    is_there = cache(has_delta_log)  # each update tells of the same places, and an object store takes its time
     tables = f"{layout.uri}/tables"
     for schema in storage.list(tables):
         if not schema.is_directory:
             continue
         for table in storage.list(f"{tables}/{schema.name}"):
             identifier = Identifier(decode_part(schema.name), decode_part(table.name))
-            if table.is_directory and is_there(layout.table(identifier)):
+            if table.is_directory and has_delta_log(layout.table(identifier)):
                 found[identifier] = StoredTable(identifier, layout.table(identifier))
     for event in events:
         definition = event.details.get("dataset_definition") or {}
@@ -71,15 +81,13 @@ def list_tables(storage_uri: str, events: Iterable[Event] = ()) -> tuple[StoredT
         uri = str(definition.get("path") or own)
         if identifier in found and uri.endswith(own.removeprefix(layout.uri)):
             uri = own  # the log of a storage that was moved or copied names the place from before
-        if identifier in found or is_there(uri):
-            found.pop(identifier, None)  # the declared spelling replaces the folder's
-            found[identifier] = StoredTable(identifier, uri)
+        found.pop(identifier, None)  # the declared spelling replaces the folder's
+        found[identifier] = StoredTable(identifier, uri)
     for stored in tuple(found.values()):
         if stored.uri != layout.table(stored.identifier):  # else what stands beside it has a folder of its own above
             for beside in _beside(stored):
-                if beside.identifier not in found and is_there(beside.uri):
-                    found[beside.identifier] = beside
-    return tuple(sorted(found.values(), key=lambda table: table.identifier))
+                found.setdefault(beside.identifier, beside)
+    return found
 
 
 def _beside(table: StoredTable) -> Iterator[StoredTable]:
@@ -98,7 +106,8 @@ def tables_elsewhere(storage_uri: str) -> dict[Identifier, str]:
 def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iterable[Event] = ()) -> StoredTable:
     """Returns the table called `name`, of one to three parts, compared without regard to case.
 
-    A name without a schema is of `default_schema`, else that of the only table which has it.
+    A name without a schema is of `default_schema`, else that of the only table which has it. Of a table with exactly
+    this name no other place is asked, so that it does not matter whether they answer.
 
     Raises:
         DefinitionError: INVALID_DATASET_NAME.
@@ -106,10 +115,10 @@ def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iter
     """
     wanted = Identifier.parse(name, default_schema=default_schema)
     told = list(events)
-    tables = list_tables(storage_uri, told)
-    for table in tables:
-        if table.identifier == wanted:
-            return table
+    possible = _possible_tables(storage_uri, told)
+    if wanted in possible and has_delta_log(possible[wanted].uri):
+        return possible[wanted]
+    tables = _existing(possible.values())
     if any(_defines_sink(event, wanted) for event in told):
         raise ConfigError("SINK_NOT_READABLE", name=wanted)
     alike = [table for table in tables if table.identifier.name.casefold() == wanted.name.casefold()]
@@ -139,13 +148,14 @@ def find_beside(
         DefinitionError: INVALID_DATASET_NAME.
     """
     wanted = Identifier.parse(table, default_schema=default_schema)
-    found = {stored.identifier: stored for stored in list_tables(storage_uri, events)}
-    if name_of(wanted) in found:
-        return found[name_of(wanted)]
+    possible = _possible_tables(storage_uri, events)
     ending = name_of(Identifier("", "")).name
-    if wanted in found and wanted.name.casefold().endswith(ending):
-        return found[wanted]
-    return tuple(sorted(str(each)[: -len(ending)] for each in found if each.name.casefold().endswith(ending)))
+    names = [name_of(wanted), *([wanted] if wanted.name.casefold().endswith(ending) else [])]
+    for name in names:
+        if name in possible and has_delta_log(possible[name].uri):
+            return possible[name]
+    alike = (stored for each, stored in possible.items() if each.name.casefold().endswith(ending))
+    return tuple(str(stored.identifier)[: -len(ending)] for stored in _existing(alike))
 
 
 def _defines_sink(event: Event, wanted: Identifier) -> bool:

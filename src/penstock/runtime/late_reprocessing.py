@@ -18,6 +18,7 @@ from penstock.analysis import check_view_read
 from penstock.config import PipelineConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.events import EventLog, EventType, builders
+from penstock.events.late_rows import reprocessed
 from penstock.graph import late_rows as names
 from penstock.graph.elements import StreamingTable
 from penstock.graph.identifier import Identifier
@@ -138,6 +139,10 @@ class _Reprocessing:
             rows = frame.where(late.in_table).write.format("delta").mode("overwrite")
             rows.option("replaceWhere", late.in_table).save(self.path)
             DeltaTable.forPath(spark, late_rows_path(self.path)).delete(late.in_late_rows)
+            brought_in = reprocessed(
+                self.flow.flow.name, str(names.late_rows_of(name)), windows=late.windows, rows=late.rows
+            )
+            log.append(EventType.LATE_ROWS, *brought_in, dataset=str(name), flow=self.flow.flow.name)
         return done
 
     def _computed(self) -> DataFrame:

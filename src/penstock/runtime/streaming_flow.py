@@ -84,7 +84,6 @@ class StreamingFlow:
         self._batches = 0  # of this run; Spark's listener thread counts
         self._state: tuple[OperatorState, ...] = ()  # after the newest batch of this run
         self._idle_batches = 0  # since the last one that read something
-        self._idle = False  # whether the log says that the query waits for data
         self._query_name = f"{services.pipeline}/{stage.dataset}/{stage.flow.flow.name}"
         self._checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.flow.name, stage.generation)
         self._late = KeptLateRows(stage, services, self._checkpoint)
@@ -189,7 +188,6 @@ class StreamingFlow:
         trigger = _AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow)
         if isinstance(writer, BatchAgain):
             trigger = _UNTIL_NOTHING_IS_LEFT
-        self._idle = False
         services.listener.handle(
             self._query_name,
             lambda progress: self._on_progress(built, measured, accounts, progress),
@@ -296,11 +294,8 @@ class StreamingFlow:
         accounts: StreamAccounts,
         progress: dict[str, Any],
     ) -> None:
-        if "addBatch" not in (progress.get("durationMs") or {}):
-            return
         self._services.board.table(self._stage.dataset).committed()
         self._batches += 1
-        self._idle = False
         self._late.notice(progress)
         self._idle_batches = self._idle_batches + 1 if _read_nothing(progress) else 0
         self._remember_transactions(built)
@@ -318,9 +313,7 @@ class StreamingFlow:
         report_accounts(accounts.draw_up(progress), self._flow, self._services)
 
     def _on_idle(self) -> None:
-        if not self._idle:
-            self._idle = True
-            self._services.reporter.flow(self._flow, FlowStatus.IDLE)
+        self._services.reporter.flow(self._flow, FlowStatus.IDLE)
 
     def _checkpointed(self, query_id: str, batch: int) -> CheckpointedBatch | None:
         """What the checkpoint says about a batch, from which `penstock checkpoint rebuild` makes a lost one again."""

@@ -32,6 +32,7 @@ class ProgressListener(StreamingQueryListener):
         self._lock = threading.Lock()
         self._handlers: dict[str, Callable[[Progress], None]] = {}
         self._idle_handlers: dict[str, Callable[[], None] | None] = {}
+        self._idle: set[str] = set()  # queries that have read nothing since somebody was told so
         self._names: dict[str, str] = {}  # of queries that run, by the id of the run
         self._ended: dict[str, threading.Event] = {}
 
@@ -47,13 +48,14 @@ class ProgressListener(StreamingQueryListener):
     def handle(
         self, query_name: str, handler: Callable[[Progress], None], *, idle: Callable[[], None] | None = None
     ) -> None:
-        """Calls `handler` with each progress (Spark's JSON document) of the query of that name.
+        """Calls `handler` with the progress (Spark's JSON document) of each batch of the query of that name.
 
-        `idle` is called when it has found nothing to read for ten seconds, and again every ten seconds.
+        `idle` is called once when it has found nothing to read for ten seconds, and again after another batch.
         """
         with self._lock:
             self._handlers[query_name] = handler
             self._idle_handlers[query_name] = idle
+            self._idle.discard(query_name)
 
     def await_end(self, run_id: str, timeout: float) -> bool:
         """Waits until Spark has said that the run ended, after its last progress."""
@@ -67,15 +69,21 @@ class ProgressListener(StreamingQueryListener):
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
         """Called by Spark after each micro-batch."""
         progress: Progress = json.loads(event.progress.json)
+        if "addBatch" not in (progress.get("durationMs") or {}):
+            return  # it looked, and there was no batch
+        name = progress.get("name") or ""
         with self._lock:
-            handler = self._handlers.get(progress.get("name") or "")
+            self._idle.discard(name)
+            handler = self._handlers.get(name)
         if handler is not None:
             handler(progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
         """Called by Spark when a query has had nothing to do."""
         with self._lock:
-            handler = self._idle_handlers.get(self._names.get(str(event.runId), ""))
+            name = self._names.get(str(event.runId), "")
+            handler = None if name in self._idle else self._idle_handlers.get(name)
+            self._idle.add(name)
         if handler is not None:
             handler()
 

@@ -2,7 +2,15 @@
 
 from penstock.storage.filesystem import Storage, StoredFile, local_path
 from penstock.storage.layout import QualifiedName, StorageLayout
-from penstock.storage.lock import LockHolder, LockOwner, StorageLock, is_locked, read_holder, refuse_if_locked
+from penstock.storage.lock import (
+    LockHolder,
+    LockOwner,
+    StorageLock,
+    is_locked,
+    read_holder,
+    refuse_if_locked,
+    without_values,
+)
 
 __all__ = [
     "LockHolder",
@@ -16,4 +24,5 @@ __all__ = [
     "local_path",
     "read_holder",
     "refuse_if_locked",
+    "without_values",
 ]

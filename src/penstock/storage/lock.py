@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
@@ -27,11 +27,16 @@ STALE_SECONDS: Final = 60.0
 _logger = logging.getLogger(__name__)
 
 
+def without_values(words: Iterable[str]) -> list[str]:
+    """Returns the words of a command line with `…` for the values of KEY=VALUE, which may be secret."""
+    return [f"{word.partition('=')[0]}=…" if "=" in word else word for word in words]
+
+
 @dataclass(frozen=True, slots=True)
 class LockOwner:
     """Who asks for a lock; shown to whoever is refused.
 
-    `started` is aware of its time zone; `command` is the command line, without secrets.
+    `started` is aware of its time zone; `command` is the command line without what `without_values` hides.
     """
 
     pid: int
@@ -42,7 +47,7 @@ class LockOwner:
     @classmethod
     def current(cls, command: str | None = None) -> LockOwner:
         """Returns this process as an owner; `command` defaults to the program's arguments."""
-        shown = shlex.join(sys.argv) if command is None else command
+        shown = shlex.join(without_values(sys.argv)) if command is None else command
         return cls(os.getpid(), socket.gethostname(), datetime.now(UTC), shown)
 
 

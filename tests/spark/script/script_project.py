@@ -16,7 +16,7 @@ from tests.oracle.tables import read_table
 
 from penstock.config import load_script
 from penstock.errors import PenstockError
-from penstock.events import Event, read_events
+from penstock.events import Event, EventType, read_events
 from penstock.graph.identifier import Identifier
 from penstock.observe.status import DatasetStatus, project_status
 from penstock.runtime import UpdateOutcome
@@ -72,7 +72,8 @@ class ScriptProject:
     ) -> ScriptRun:
         """Runs a script with this text; `DIR` in it is the folder.
 
-        It is asked to stop when `stop_when` is true after a batch, and after a minute in any case.
+        It is asked to stop when `stop_when` is true after a query's batch or change of state, and after a minute in any
+        case.
         """
         stop = threading.Event()
         limit = threading.Timer(60, stop.set)
@@ -83,7 +84,7 @@ class ScriptProject:
 
         def on_event(event: Event) -> None:
             events.append(event)
-            if event.origin.batch_id is not None and stop_when is not None and stop_when(self):
+            if event.event_type is EventType.FLOW_PROGRESS and stop_when is not None and stop_when(self):
                 stop.set()
 
         outcome = run_script(load_script(file), file, arguments, on_event=on_event, stop=stop, spark=self.spark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.spark.script.script_project import ScriptProject
 
+from penstock.events import FlowStatus
 from penstock.observe.tables import list_tables
 
 ORDERS = [{"id": 1, "amount": 10}, {"id": 2, "amount": 20}]
@@ -29,6 +30,22 @@ def test_rows_are_written_once_and_counted_in_the_event_log(app: ScriptProject) 
     assert app.rows("orders", "id", "amount") == [(1, 10), (2, 20), (3, 30)]
     status = app.status("app.orders")
     assert (status.rows, status.status and status.status.value, status.type) == (3, "COMPLETED", "STREAMING_TABLE")
+
+
+def test_a_query_that_finds_nothing_waits_for_data_until_the_next_batch(app: ScriptProject) -> None:
+    def more(app: ScriptProject) -> bool:
+        waits = app.status("app.orders").status is FlowStatus.IDLE
+        if waits:
+            app.arrive("2", [{"id": 3, "amount": 30}])
+        return waits and app.has_rows("orders", 3)
+
+    app.arrive("1", ORDERS)
+    pause = "spark.sql.streaming.noDataProgressEventInterval"
+    code = COPY.replace("availableNow=True", "processingTime='50 milliseconds'")
+    code = code.replace("query = ", f"spark.conf.set('{pause}', '100')\nquery = ")
+    run = app.run(code.replace("query.await", f"spark.conf.unset('{pause}')\nquery.await"), stop_when=more).fine()
+    told = [each.details["flow_progress"]["status"] for each in run.events if "flow_progress" in each.details]
+    assert told[1:] == ["RUNNING", "RUNNING", "IDLE", "RUNNING", "IDLE", "STOPPED"]
 
 
 def test_a_checkpoint_is_what_spark_alone_would_make(app: ScriptProject) -> None:

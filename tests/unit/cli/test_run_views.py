@@ -51,9 +51,9 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     return iter([written])
 
 
-def drawn(renderable: object) -> str:
+def drawn(renderable: object, width: int = 160) -> str:
     written = io.StringIO()
-    Console(file=written, width=160, markup=False).print(renderable)
+    Console(file=written, width=width, markup=False).print(renderable)
     return written.getvalue()
 
 
@@ -209,6 +209,44 @@ def test_the_live_table_shows_datasets_rates_and_what_went_wrong(
     for word in ("bronze_orders", "silver_orders", "failed", "skipped", "/s"):
         assert word in text
     assert any(event.level is Level.ERROR and event.message[:40] in text for event in first)
+
+
+def test_the_live_table_says_how_long_it_still_takes(terminal: Iterator[io.StringIO]) -> None:
+    story = Story()
+    story.update("u")
+    for name, waiting in (("s.slow", (900, 600, 300)), ("s.quick", (2, 1, 0)), ("s.behind", (1, 5, 9))):
+        story.dataset(name)
+        story.status(name, FlowStatus.RUNNING)
+        for batch, rows in enumerate(waiting):
+            story.batch(name, batch, 100, backlog_records=rows)
+    with LiveTable() as view:
+        for event in story.events:
+            view.on_event(event)
+        view.refresh()
+        shown = next(terminal).getvalue()
+    assert "about 1.0 s left" in shown
+    assert "slow catches up in about 1.0 s at this pace" in shown
+    assert "behind falls behind: the backlog grew from 1 to 9 rows in 3 batches" in shown
+    assert "quick catches" not in shown
+
+
+def test_in_eighty_columns_nothing_is_cut() -> None:
+    story = Story()
+    story.update("u")
+    for name in ("shop.customers_with_all_their_orders", "shop.bronze_orders"):
+        story.dataset(name, expectations=[("positive amount", "a > 0", "quarantine")])
+        story.status(name, FlowStatus.RUNNING)
+        story.batch(
+            name, 1, 1_234_567, failed=12_345, quarantined_records=23_456, late_rows=34_567, batch_duration_ms=200_000,
+            input_rows_per_second=123_456.0, processed_rows_per_second=98_765.4,
+        )  # fmt: skip
+    status = project_status(story.events)
+    for shown in (drawn(status_table(status), 80), drawn(quality_table(status), 80)):
+        assert max(map(len, shown.splitlines())) <= 80
+        assert "…" not in shown
+    row = next(line for line in drawn(status_table(status), 80).splitlines() if "bronze_orders" in line)
+    for number in ("1,222,222", "12,345", "23,456", "34,567", "123k/s", "98.8k/s", "3 min 20 s"):
+        assert number in row
 
 
 def test_numbers_shown_are_those_of_the_status(recorded: list[Event]) -> None:

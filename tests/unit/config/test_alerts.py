@@ -62,6 +62,17 @@ def test_an_environment_replaces_tables_or_destinations(project: Project) -> Non
     assert (alerts.destinations, list(alerts.tables)) == ((), ["t"])
 
 
+def test_an_environment_watches_tables_for_something_else(project: Project) -> None:
+    folder = project(
+        "name: orders\nalerts: {tables: {'*': {freshness: 1 day}, t: {no_input: 1 day}}, keep_firing_for: 1 minute}\n"
+        "environments: {prod: {alerts: {tables: {'*': {freshness: 1 hour}}}}}\n"
+    )
+    assert load_project(folder).alerts.of("shop.t") == TableAlerts(86400, 86400, None, None, True, True, True)
+    prod = load_project(folder, environment="prod").alerts
+    assert prod.of("shop.t") == TableAlerts(3600, None, None, None, True, True, True)
+    assert prod.keep_firing_for == 60
+
+
 @pytest.mark.parametrize(
     ("alerts", "condition", "line"),
     [

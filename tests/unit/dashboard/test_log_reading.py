@@ -13,7 +13,8 @@ from tests.unit.dashboard.conftest import client_of
 from penstock.dashboard import live_log
 from penstock.dashboard.live_log import LiveLog
 from penstock.dashboard.rendering import render
-from penstock.events import Level, UpdateState
+from penstock.events import EventLog, EventType, Level, UpdateState
+from penstock.events import builders as say
 from penstock.events.reader import EventReader, newest_update_events
 from penstock.observe.status import PipelineStatus
 
@@ -132,6 +133,26 @@ def test_of_a_long_log_the_newest_events_come_first(storage: str, monkeypatch: p
     assert last.epoch > first.epoch  # so that charts ask for everything again
     assert sum(dataset.rows or 0 for dataset in last.status.datasets) > rows
     assert last.status == whole_status()
+
+
+@pytest.mark.usefixtures("slow")
+def test_commands_and_broken_updates_after_it_do_not_hide_what_the_newest_update_defined(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded_orders(storage)
+    for update, said in (
+        ("broken", (EventType.CREATE_UPDATE, *say.create_update(pipeline="orders", cause="USER_ACTION", version="1"))),
+        ("optimize", (EventType.USER_ACTION, *say.user_action("OPTIMIZE"))),
+    ):
+        with EventLog.open(storage, pipeline_name="orders", update_id=update) as log:
+            log.append(*said)
+    monkeypatch.setattr(live_log, "_LONG_LOG", 1000)
+    monkeypatch.setattr(live_log, "_LAST", 1)
+    first = LiveLog(storage).snapshot()
+    assert first.read < 1
+    assert first.status.update is not None
+    assert first.status.update.id == "broken"
+    assert len(first.status.datasets) == len(first.lineage.nodes) - 1 == 5
 
 
 def test_the_newest_events_are_each_there_once(storage: str) -> None:

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from penstock.errors import ConfigError, StateError
+from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.events.types import Event, EventType, Level, Origin
 from penstock.graph.identifier import Identifier
-from penstock.observe.tables import find_table, list_tables, read_table
-from penstock.storage import StorageLayout
+from penstock.graph.quarantine import quarantine_of
+from penstock.observe.tables import StoredTable, find_beside, find_table, list_tables, read_table
+from penstock.storage import Storage, StorageLayout
 
 
 def write(storage: Path, name: str, rows: int = 3, *, schema: str = "shop", path: str | None = None) -> str:
@@ -76,6 +77,27 @@ def test_what_stands_beside_a_table_with_a_path_of_its_own_is_found_with_it(tmp_
 def test_a_view_and_a_table_never_written_are_no_tables(tmp_path: Path) -> None:
     events = [definition("shop.v", None, "VIEW"), definition("shop.t", None)]
     assert list_tables(str(tmp_path), events) == ()
+
+
+def test_a_place_that_does_not_answer_matters_to_its_own_table_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("orders", "orders__quarantine"):
+        write(tmp_path, name)
+    there = Storage.exists
+
+    def away(self: Storage, location: str = "") -> bool:
+        if self.uri.startswith("memory://"):
+            raise ExternalError("STORAGE_FAILED", path=self.uri, reason="no answer")
+        return there(self, location)
+
+    monkeypatch.setattr(Storage, "exists", away)
+    events = [definition("shop.far", "memory://bucket/far"), definition("shop.orders", None)]
+    assert find_table(str(tmp_path), "ORDERS", default_schema="shop", events=events).identifier.name == "orders"
+    beside = find_beside(str(tmp_path), "orders", quarantine_of, default_schema="shop", events=events)
+    assert isinstance(beside, StoredTable)
+    with pytest.raises(ExternalError, match="no answer"):
+        find_table(str(tmp_path), "far", default_schema="shop", events=events)
 
 
 def test_an_unknown_table_proposes_the_close_name(tmp_path: Path) -> None:

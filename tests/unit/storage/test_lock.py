@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import ConfigError, StateError
-from penstock.storage import LockOwner, Storage, StorageLock, is_locked, read_holder, refuse_if_locked
+from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock, is_locked, read_holder, refuse_if_locked
 
 HOLD = """
 import sys
@@ -224,3 +225,13 @@ def test_a_run_is_refused_where_the_lock_would_keep_nobody_out(uri: str) -> None
         with pytest.raises(ConfigError) as caught:
             action()
         assert (caught.value.condition, caught.value.facts) == ("STORAGE_ON_OBJECT_STORE", {"uri": uri})
+
+
+def test_values_on_the_command_line_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["penstock", "run", "--set", "password=canary", "--set=key=canary", "--env", "prod"]
+    monkeypatch.setattr(sys, "argv", words)
+    with StorageLock(str(tmp_path), LockOwner.current()):
+        assert "canary" not in Path(StorageLayout(str(tmp_path)).lock).read_text()
+        holder = read_holder(Storage(str(tmp_path)))
+    assert holder is not None
+    assert shlex.split(holder.owner.command) == ["penstock", "run", "--set", "password=…", "--set=…", "--env", "prod"]

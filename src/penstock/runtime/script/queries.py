@@ -110,7 +110,11 @@ class ScriptQueries:
             ready = prepared(write, self._reads)
             self._reports.definition(write)
             self._reports.status(write, FlowStatus.STARTING)
-            self._listener.handle(write.name, lambda progress: self._on_progress(write, ready, progress))
+            self._listener.handle(
+                write.name,
+                lambda progress: self._on_progress(write, ready, progress),
+                idle=None if write.ends else lambda: self._reports.status(write, FlowStatus.IDLE),
+            )
             try:
                 self.tables.create(write)
                 query = ready.start()
@@ -180,8 +184,6 @@ class ScriptQueries:
         return next(name for name in (base, *(f"{base}_{n}" for n in range(2, 10_000))) if name not in taken)
 
     def _on_progress(self, write: StreamWrite, ready: Prepared, progress: dict[str, Any]) -> None:
-        if "addBatch" not in (progress.get("durationMs") or {}):
-            return
         if ready.checking is not None:
             counters = ready.checking.take_counters(int(progress["batchId"]))
             progress["observedMetrics"] = {**(progress.get("observedMetrics") or {}), **counters}
@@ -199,7 +201,7 @@ class ScriptQueries:
             if failure is not None:
                 ended.error = self._told(ended, failure)
             ended.ended = True
-            complete = ended.write.trigger.get("availableNow") and not ended.stopped
+            complete = ended.write.ends and not ended.stopped
             status = FlowStatus.COMPLETED if complete else FlowStatus.STOPPED
             self._reports.status(ended.write, FlowStatus.FAILED if ended.error else status, ended.error)
 

@@ -69,6 +69,11 @@ class StreamWrite:
         return self.table is None and self.format.casefold() in FILE_FORMATS
 
     @property
+    def ends(self) -> bool:
+        """Whether the query ends by itself when it has read what is there."""
+        return bool(self.trigger.get("availableNow"))
+
+    @property
     def keeps_nothing(self) -> bool:
         """Whether the sink is one to look at, which begins anew with each start."""
         return self.format.casefold() in _KEEPS_NOTHING

@@ -1,0 +1,1 @@
+"""What the event log takes of each batch."""
