@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import JStreamingQueryListener
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
@@ -30,6 +30,7 @@ from penstock.events import BatchProgress, EventLog, EventType, batch_progress_o
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import run_update
 from penstock.spark.launch import SessionConfig
+from penstock.spark.listener import JavaCalls
 from penstock.spark.session import start_session, stop_session
 
 _GOAL: Final = 1.0
@@ -106,18 +107,15 @@ def _run(
 @contextmanager
 def _timed_reports() -> Iterator[list[tuple[float, float]]]:
     told: list[tuple[float, float]] = []
-    handle: Callable[[Any, Any], None] = JStreamingQueryListener.onQueryProgress
+    handle: Callable[[JavaCalls, Any], None] = JavaCalls.onQueryProgress
 
-    def timed(listener: JStreamingQueryListener, event: Any) -> None:
+    def timed(calls: JavaCalls, event: Any) -> None:
         began, used = time.perf_counter(), time.thread_time()
-        handle(listener, event)
+        handle(calls, event)
         told.append((time.perf_counter() - began, time.thread_time() - used))
 
-    JStreamingQueryListener.onQueryProgress = timed  # type: ignore[method-assign]
-    try:
+    with patch.object(JavaCalls, "onQueryProgress", timed):
         yield told
-    finally:
-        JStreamingQueryListener.onQueryProgress = handle  # type: ignore[method-assign]
 
 
 def _arguments() -> argparse.Namespace:

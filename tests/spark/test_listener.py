@@ -14,8 +14,14 @@ _PAUSE = "spark.sql.streaming.noDataProgressEventInterval"
 def test_a_query_that_finds_nothing_is_idle(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.json").write_text('{"id": 1}\n')
-    listener, idle = ProgressListener(), threading.Event()
-    listener.handle("idle", lambda _: idle.clear(), idle=idle.set)
+    listener, idle = ProgressListener(), threading.Semaphore(0)
+    told: list[str] = []
+
+    def is_idle() -> None:
+        told.append("idle")
+        idle.release()
+
+    listener.handle("idle", lambda _: told.append("batch"), idle=is_idle)
     listener.attach(spark)
     before = str(spark.conf.get(_PAUSE))
     spark.conf.set(_PAUSE, "100")
@@ -23,7 +29,11 @@ def test_a_query_that_finds_nothing_is_idle(spark: SparkSession, tmp_path: Path)
         source = spark.readStream.schema("id LONG").name("files").json(f"{tmp_path}/in")
         writer = source.writeStream.format("noop").option("checkpointLocation", f"{tmp_path}/check")
         query = writer.trigger(processingTime="50 milliseconds").queryName("idle").start()
-        assert idle.wait(30)
+        assert idle.acquire(timeout=30)
+        assert not idle.acquire(timeout=0.5), "once, although Spark says it every 100 ms"
+        (tmp_path / "in" / "1.json").write_text('{"id": 2}\n')
+        assert idle.acquire(timeout=30)
+        assert told == ["batch", "idle", "batch", "idle"]
         query.stop()
         assert listener.await_end(str(query.runId), timeout=30)
         assert not listener._names, "what has ended is forgotten"

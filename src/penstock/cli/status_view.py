@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.console import clean, table
-from penstock.observe.numbers import count, duration_ms, percent, rate
+from penstock.observe.numbers import count, duration_ms, percent, rate, short_count
 
 if TYPE_CHECKING:
     from penstock.observe.flow_loads import FlowLoad
     from penstock.observe.status import DatasetStatus, PipelineStatus
 
+_ANY_WIDTH = 10_000
 _STYLES = {
     "RUNNING": "cyan",
     "COMPLETED": "green",
@@ -39,36 +40,63 @@ def report(status: PipelineStatus) -> Iterator[Any]:
     yield from error_lines(status)
 
 
-def status_table(status: PipelineStatus, *, title: str = "") -> Any:
-    """Builds the table of datasets: status, rows, rates, the last batch, expectations."""
+def status_table(status: PipelineStatus) -> Any:
+    """Builds the table of datasets: status, rows, rates, the last batch, expectations.
+
+    Where that is too wide, numbers are short and only names are folded.
+    """
+    return _Fitting(_status_table(status, narrow=False), _status_table(status, narrow=True))
+
+
+def _status_table(status: PipelineStatus, *, narrow: bool) -> Any:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    built = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", padding=(0, 1, 0, 0), pad_edge=False)
-    built.add_column("dataset", overflow="fold")
-    built.add_column("status", overflow="fold")
+    number = short_count if narrow else count
     visible = _visible(status.datasets)
     aside = any(dataset.has_quarantine or dataset.quarantined for dataset in visible)
     late = any(dataset.late for dataset in visible)
-    more = (*(("quarantined",) if aside else ()), *(("late",) if late else ()))
-    for heading in ("rows", "dropped", *more, "in", "done", "batch", "passed"):
-        built.add_column(heading, justify="right", overflow="fold")
+    built = Table(box=box.SIMPLE_HEAD, padding=(0, 0 if narrow else 1, 0, 0), pad_edge=False)
+    built.add_column("dataset", overflow="fold")
+    built.add_column("status", no_wrap=True)
+    headings = (
+        "rows",
+        "drop" if narrow else "dropped",
+        *((("quar" if narrow else "quarantined"),) if aside else ()),
+        *(("late",) if late else ()),
+        *("in", "done", "batch", "pass" if narrow else "passed"),
+    )
+    for heading in headings:
+        built.add_column(heading, justify="right", no_wrap=True)
     for dataset in visible:
         word = "" if dataset.status is None else dataset.status.value
         built.add_row(
             Text(short_name(dataset.name, status.datasets)),
             Text(word.lower(), style=_STYLES.get(word, "")),
-            count(dataset.rows),
-            count(dataset.dropped),
-            *((count(dataset.quarantined),) if aside else ()),
-            *((count(dataset.late),) if late else ()),
+            number(dataset.rows),
+            number(dataset.dropped),
+            *((number(dataset.quarantined),) if aside else ()),
+            *((number(dataset.late),) if late else ()),
             rate(dataset.input_rows_per_second),
             rate(dataset.processed_rows_per_second),
             duration_ms(dataset.last_batch_duration_ms),
             passed(dataset),
         )
     return built
+
+
+class _Fitting:
+    """Shows the first of two tables where it fits, else the second."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self._first = first
+        self._second = second
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        """Called by rich with the place that there is."""
+        wanted = console.measure(self._first, options=options.update(max_width=_ANY_WIDTH)).maximum
+        yield self._first if wanted <= options.max_width else self._second
 
 
 def quality_table(status: PipelineStatus) -> Any | None:

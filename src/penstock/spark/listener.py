@@ -9,19 +9,15 @@ from contextlib import suppress
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
+
+from penstock.spark._jvm import java_session, jvm
 
 Progress = dict[str, Any]
 
 
-class ProgressListener(StreamingQueryListener):
+class ProgressListener:
     """Routes each micro-batch's progress to the flow whose query it is.
 
     Spark calls it on its listener thread, in order, a moment after the batch; `await_end` tells when
@@ -35,15 +31,18 @@ class ProgressListener(StreamingQueryListener):
         self._idle: set[str] = set()  # queries that have read nothing since somebody was told so
         self._names: dict[str, str] = {}  # of queries that run, by the id of the run
         self._ended: dict[str, threading.Event] = {}
+        self._java: Any = None
 
     def attach(self, spark: SparkSession) -> None:
         """Starts listening to all queries of the session."""
-        spark.streams.addListener(self)
+        ensure_callback_server_started(spark.sparkContext._gateway)
+        self._java = jvm(spark).org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(JavaCalls(self))
+        java_session(spark).streams().addListener(self._java)
 
     def detach(self, spark: SparkSession) -> None:
         """Stops listening; a JVM that has ended is no error here, because its flows already said so."""
         with suppress(Py4JError, OSError):
-            spark.streams.removeListener(self)
+            java_session(spark).streams().removeListener(self._java)
 
     def handle(
         self, query_name: str, handler: Callable[[Progress], None], *, idle: Callable[[], None] | None = None
@@ -61,14 +60,13 @@ class ProgressListener(StreamingQueryListener):
         """Waits until Spark has said that the run ended, after its last progress."""
         return self._end_of(run_id).wait(timeout)
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
-        """Called by Spark before the first batch; other events have no name."""
+    def started(self, run_id: str, name: str) -> None:
+        """A run of a query has begun; later events of it have no name."""
         with self._lock:
-            self._names[str(event.runId)] = event.name or ""
+            self._names[run_id] = name
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
-        """Called by Spark after each micro-batch."""
-        progress: Progress = json.loads(event.progress.json)
+    def progressed(self, progress: Progress) -> None:
+        """A query has looked for data, and maybe run a batch."""
         if "addBatch" not in (progress.get("durationMs") or {}):
             return  # it looked, and there was no batch
         name = progress.get("name") or ""
@@ -78,21 +76,49 @@ class ProgressListener(StreamingQueryListener):
         if handler is not None:
             handler(progress)
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
-        """Called by Spark when a query has had nothing to do."""
+    def idled(self, run_id: str) -> None:
+        """A query has had nothing to do."""
         with self._lock:
-            name = self._names.get(str(event.runId), "")
+            name = self._names.get(run_id, "")
             handler = None if name in self._idle else self._idle_handlers.get(name)
             self._idle.add(name)
         if handler is not None:
             handler()
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
-        """Called by Spark when a run of a query ended."""
+    def ended(self, run_id: str) -> None:
+        """A run of a query has ended."""
         with self._lock:
-            self._names.pop(str(event.runId), None)
-        self._end_of(str(event.runId)).set()
+            self._names.pop(run_id, None)
+        self._end_of(run_id).set()
 
     def _end_of(self, run_id: str) -> threading.Event:
         with self._lock:
             return self._ended.setdefault(run_id, threading.Event())
+
+
+class JavaCalls:
+    """What the JVM calls. PySpark's listener asks it back for each number of a batch, this one for all as one text."""
+
+    def __init__(self, listener: ProgressListener) -> None:
+        self._listener = listener
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Called by Spark before the first batch."""
+        self._listener.started(event.runId().toString(), event.name() or "")
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Called by Spark after each micro-batch."""
+        self._listener.progressed(json.loads(event.progress().json()))
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Called by Spark when a query has had nothing to do."""
+        self._listener.idled(event.runId().toString())
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Called by Spark when a run of a query ended."""
+        self._listener.ended(event.runId().toString())
+
+    class Java:
+        """Tells py4j what this is to the JVM."""
+
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)

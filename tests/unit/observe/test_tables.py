@@ -96,7 +96,7 @@ def test_a_place_that_does_not_answer_matters_to_its_own_table_only(
     assert find_table(str(tmp_path), "ORDERS", default_schema="shop", events=events).identifier.name == "orders"
     beside = find_beside(str(tmp_path), "orders", quarantine_of, default_schema="shop", events=events)
     assert isinstance(beside, StoredTable)
-    with pytest.raises(ExternalError, match="no answer"):
+    with pytest.raises(ExternalError, match="STORAGE_FAILED"):
         find_table(str(tmp_path), "far", default_schema="shop", events=events)
 
 
