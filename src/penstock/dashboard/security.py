@@ -26,7 +26,7 @@ _HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with `no-referrer` browsers send `Origin: null` with the own forms
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }

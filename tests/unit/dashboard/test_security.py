@@ -37,7 +37,7 @@ def test_every_answer_carries_the_headers(recorded: TestClient, path: str) -> No
     assert "unsafe" not in headers["content-security-policy"]
     assert headers["x-frame-options"] == "DENY"
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     assert "server" not in headers
     assert headers["cache-control"] == ("no-cache" if path.startswith("/static/") else "no-store")
 
