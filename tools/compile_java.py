@@ -20,6 +20,7 @@ from penstock.spark.setup.own_classes import JAR
 
 SOURCES = Path(__file__).resolve().parent.parent / "java"
 JAVA = "17"
+_JARS = ("core", "s3")
 _WHEN = (1980, 1, 1, 0, 0, 0)  # the same in every jar
 
 
@@ -30,7 +31,7 @@ def sources() -> dict[str, bytes]:
 
 def compiled() -> dict[str, bytes]:
     """Returns the class files by their path in the jar."""
-    class_path = [*(SPARK_HOME / "jars").glob("*.jar"), *ensure_jars("core")]
+    class_path = [*(SPARK_HOME / "jars").glob("*.jar"), *(jar for name in _JARS for jar in ensure_jars(name))]
     with tempfile.TemporaryDirectory() as folder:
         command = ["javac", "--release", JAVA, "-Xlint:all,-path,-classfile", "-Werror", "-encoding", "UTF-8"]
         command += [
@@ -56,7 +57,7 @@ def packed(files: dict[str, bytes]) -> bytes:
 
 def is_current() -> bool:
     """Tells whether the jar is what the sources make, as far as this machine can."""
-    if not (_can_compile() and jars_cached("core")):
+    if not (_can_compile() and all(map(jars_cached, _JARS))):
         with zipfile.ZipFile(JAR) as archive:
             return sources() == {name: archive.read(name) for name in archive.namelist() if name.endswith(".java")}
     return JAR.read_bytes() == packed(sources() | compiled())

@@ -3,6 +3,7 @@ package penstock.files;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -45,9 +46,15 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
   /** The option with the seconds after which everything is listed; without it, everything is listed each time. */
   static final String BACKFILL = "penstock.backfillSeconds";
 
+  /** The option with the listings after which everything is listed, where the order of the files is found out. */
+  static final String LISTINGS = "penstock.listingsBetweenBackfills";
+
+  private static final long NEVER_TOO_OLD = TimeUnit.DAYS.toMillis(36_500);
+  private static final String S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"; // its classes are there when it is
+
   private final FileStreamOptions options;
   private final boolean allowOverwrites;
-  private final FileStreamSourceLog log;
+  private final ReadFilesLog log;
   private final Map<?, ?> known; // by the path of each file that was read, when that had been modified
   private final Discovery discovery;
   private final Deque<FoundFile> waiting = new ArrayDeque<>(); // in the order of reading
@@ -72,19 +79,39 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     known = (Map<?, ?>) InsideSpark.field(SeenFilesMap.class, "map", seenFiles());
     step = currentLogOffset();
     discovery = discovery(files);
+    if (info.partitionColumns().isEmpty()) {
+      readPlainly();
+    }
   }
 
-  private FileStreamSourceLog log(String folder) {
+  /** Has folders of a batch name no columns, which the source would not expect. */
+  @SuppressWarnings("unchecked")
+  private void readPlainly() {
+    String field = "optionsForInnerDataSource";
+    scala.collection.immutable.Map<String, String> options =
+        (scala.collection.immutable.Map<String, String>) InsideSpark.field(FileStreamSource.class, field, this);
+    InsideSpark.set(FileStreamSource.class, field, this, options.updated("recursiveFileLookup", "true"));
+  }
+
+  private ReadFilesLog log(String folder) {
     deleteEmptyFolder((FileStreamSourceLog) InsideSpark.field(FileStreamSource.class, "metadataLog", this));
     ReadFilesLog read = new ReadFilesLog((SparkSession) InsideSpark.field(FileStreamSource.class, "sparkSession", this), folder);
     InsideSpark.set(FileStreamSource.class, "metadataLog", this, read);
     Option<Object> latest = read.getLatestBatchId();
     InsideSpark.set(FileStreamSource.class, "metadataLogCurrentOffset", this, latest.isDefined() ? latest.get() : -1L);
+    seenFiles().purge(); // of nothing yet: it sets what is too old
     for (FileEntry entry : read.restore()) {
       seenFiles().add(entry.sparkPath(), entry.timestamp());
     }
-    seenFiles().purge();
+    forgetOld();
     return read;
+  }
+
+  /** Forgets files by maxFileAge, which looks at each that was ever read. */
+  private void forgetOld() {
+    if (options.maxFileAgeMs() < NEVER_TOO_OLD) {
+      seenFiles().purge();
+    }
   }
 
   private static String emptyFolder() {
@@ -115,6 +142,9 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
       findNew(); // else new files wait behind those that were found before, which come first anyway
     }
     plan(limit);
+    if (waiting.isEmpty()) {
+      discovery.planned(step);
+    }
     return step < 0 ? null : new FileStreamSourceOffset(step);
   }
 
@@ -126,12 +156,18 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
         "numBytesOutstanding", String.valueOf(bytesOutstanding));
   }
 
+  @Override
+  public void stop() {
+    super.stop();
+    discovery.close();
+  }
+
   private void findNew() {
-    seenFiles().purge(); // by maxFileAge
+    forgetOld();
     Discovery.Found found = discovery.files();
     Map<SparkPath, FoundFile> files = new LinkedHashMap<>();
     if (!found.all()) {
-      waiting.stream().filter(ChangedFolders::isThere).forEach(file -> files.put(file.path(), file));
+      waiting.stream().filter(discovery::isThere).forEach(file -> files.put(file.path(), file));
     }
     found.files().stream().filter(this::isNew).forEach(file -> files.put(file.path(), file));
     Comparator<FoundFile> order = Comparator.comparingLong(FoundFile::modified);
@@ -147,17 +183,26 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     if (allowOverwrites || chosen || !files.options().contains(BACKFILL)) {
       return everything; // the time of a folder does not tell what is written to its files
     }
-    Path root = qualified(path, files);
-    long backfill = TimeUnit.SECONDS.toNanos(Long.parseLong(files.options().apply(BACKFILL)));
-    return ChangedFolders.serves(root)
-        ? new ChangedFolders(everything, root, known::containsKey, this::isPlain, backfill)
-        : everything;
+    FileSystem system = system(path, files);
+    Path root = system.makeQualified(path);
+    Duration backfill = Duration.ofSeconds(Long.parseLong(files.options().apply(BACKFILL)));
+    if (ChangedFolders.serves(root)) {
+      return new ChangedFolders(everything, root, known::containsKey, this::isPlain, backfill.toNanos());
+    }
+    if (!system.getClass().getName().equals(S3A)) {
+      return everything;
+    }
+    Option<String> listings = files.options().get(LISTINGS);
+    int between = listings.isDefined() ? Integer.parseInt(listings.get()) : Integer.MAX_VALUE;
+    LaterKeys.Backfill when = new LaterKeys.Backfill(backfill, between, listings.isDefined());
+    boolean recursive = files.options().get("recursiveFileLookup").contains("true");
+    S3Keys keys = new S3Keys(system, root);
+    return new LaterKeys(everything, keys, log, known.keySet(), this::isPlain, when, recursive);
   }
 
-  private static Path qualified(Path path, DataSource files) {
+  static FileSystem system(Path path, DataSource files) {
     try {
-      FileSystem system = path.getFileSystem(((SparkSession) files.sparkSession()).sessionState().newHadoopConf());
-      return system.makeQualified(path);
+      return path.getFileSystem(((SparkSession) files.sparkSession()).sessionState().newHadoopConf());
     } catch (IOException cannot) {
       throw new UncheckedIOException(cannot);
     }

@@ -1,5 +1,8 @@
 package penstock.files;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -14,14 +17,15 @@ import scala.collection.immutable.List;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** Spark's stream of files, with {@link ArrivingFiles} as its source; everything else is Spark's own. */
 public final class ArrivingFilesProvider implements SupportsStreamSourceMetadataColumns {
   /** The option that names the format of the files, as {@code readStream.format(...)} would. */
   static final String FORMAT = "penstock.format";
 
-  /** The option that says that the folder has only files: no folders that name partitions, for which Spark lists it. */
-  static final String FLAT = "penstock.flat";
+  /** The option with the columns that folders name, one a line: Spark lists everything to find them. */
+  static final String PARTITIONS = "penstock.partitions";
 
   /** Called by Spark for {@code readStream.format(...)}. */
   public ArrivingFilesProvider() {}
@@ -50,12 +54,22 @@ public final class ArrivingFilesProvider implements SupportsStreamSourceMetadata
   }
 
   private static DataSource.SourceInfo info(DataSource files, Option<StructType> schema) {
-    if (schema.isEmpty() || !files.options().contains(FLAT)) {
-      return files.sourceInfo();
+    Option<String> known = files.options().get(PARTITIONS);
+    if (schema.isEmpty() || known.isEmpty() || !isThere(files)) {
+      return files.sourceInfo(); // which says what is wrong
     }
-    List<String> none = none();
+    List<String> partitions = CollectionConverters.asScala(known.get().lines().toList()).toList();
     String name = "FileSource[" + files.options().apply("path") + "]"; // as Spark has it
-    return files.new SourceInfo(name, schema.get().asNullable(), none);
+    return files.new SourceInfo(name, schema.get().asNullable(), partitions);
+  }
+
+  private static boolean isThere(DataSource files) {
+    Path path = new Path(files.options().apply("path"));
+    try {
+      return ArrivingFiles.system(path, files).exists(path);
+    } catch (IOException | UncheckedIOException unknown) {
+      return false;
+    }
   }
 
   /** What Spark would stream the files with. */

@@ -13,17 +13,22 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.util.HadoopFSUtils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Lists again only those folders of a local disk whose time says that something has come, gone or been renamed in them.
  *
  * <p>That is the time of change of the folder, which nobody can set: a file that is moved in with an old time is found,
  * and so is one in a folder that was given an old time. Whatever is not plain is left to a listing of everything.
+ *
+ * <p>Of a root that has only files, Linux tells the new names; its time is looked at now and then only.
  */
 final class ChangedFolders implements Discovery {
   /** File systems that give a folder a fine time, by this machine's clock. */
@@ -33,6 +38,9 @@ final class ChangedFolders implements Discovery {
   private static final String CHANGED = "unix:ctime";
   private static final String SINK_LOG = "_spark_metadata";
   private static final long TICKS = 250; // milliseconds; two changes in a tick of the system's clock have one time
+  private static final long TRUSTED = TimeUnit.MINUTES.toNanos(1); // so long, names are as they are told, and longer
+  private static final long SHARE = 1000; // where to list them takes more than this part of the time
+  private static final Logger LOG = LoggerFactory.getLogger(ChangedFolders.class);
 
   private final Discovery everything;
   private final Path root;
@@ -43,6 +51,10 @@ final class ChangedFolders implements Discovery {
   private boolean flat; // whether the root has no folders, so that it was listed here and not by Spark
   private boolean nested; // whether files in folders of the root count, as they do where these name partitions
   private long listed;
+  private NewNames told; // of a flat root, where somebody tells them
+  private boolean untold; // nobody does
+  private long namesListed;
+  private long listingNames; // how long that took
 
   /**
    * Finds the files below {@code root}.
@@ -73,8 +85,8 @@ final class ChangedFolders implements Discovery {
     }
   }
 
-  /** Tells whether a file that was found is still there. */
-  static boolean isThere(FoundFile file) {
+  @Override
+  public boolean isThere(FoundFile file) {
     return Files.exists(local(file.path().toPath()));
   }
 
@@ -85,49 +97,80 @@ final class ChangedFolders implements Discovery {
     }
     try {
       List<FoundFile> found = new ArrayList<>();
-      for (Map.Entry<java.nio.file.Path, Folder> each : folders.entrySet()) {
-        Folder now = Folder.of(each.getKey(), each.getValue().path());
-        if (each.getValue().mayDiffer(now)) {
-          if (!addFiles(each.getKey(), now.path(), true, found)) {
-            return all();
-          }
-          each.setValue(now);
-        }
-      }
-      return new Found(found, false);
+      return (told == null ? addNew(found) : addTold(found)) ? new Found(found, false) : all();
     } catch (IOException | DirectoryIteratorException gone) {
       return all(); // it says what is wrong
     }
   }
 
+  @Override
+  public void close() {
+    if (told != null) {
+      told.close();
+    }
+    told = null;
+  }
+
+  /** Adds the new files of a root whose names are told; returns whether that is plain. */
+  private boolean addTold(List<FoundFile> found) throws IOException {
+    Set<java.nio.file.Path> names = told.take();
+    if (names == null || System.nanoTime() - namesListed > Math.max(TRUSTED, SHARE * listingNames)) {
+      return addNew(found);
+    }
+    List<java.nio.file.Path> children = names.stream().map(local(root)::resolve).toList();
+    return addNamed(children, root, true, found);
+  }
+
+  /** Adds the new files of the folders that have changed; returns whether that is plain. */
+  private boolean addNew(List<FoundFile> found) throws IOException {
+    for (Map.Entry<java.nio.file.Path, Folder> each : folders.entrySet()) {
+      Folder now = Folder.of(each.getKey(), each.getValue().path());
+      if (each.getValue().mayDiffer(now)) {
+        if (!addFiles(each.getKey(), now.path(), true, found)) {
+          return false;
+        }
+        each.setValue(now);
+      }
+    }
+    return true;
+  }
+
   /** Adds the files of a folder, perhaps without known ones; returns whether that is plain: a new folder is not. */
   private boolean addFiles(java.nio.file.Path folder, Path path, boolean onlyNew, List<FoundFile> found)
       throws IOException {
-    String uri = path.toUri() + "/";
+    namesListed = System.nanoTime();
     try (DirectoryStream<java.nio.file.Path> children = Files.newDirectoryStream(folder)) {
-      for (java.nio.file.Path child : children) {
-        String name = child.getFileName().toString();
-        if (flat && name.equals(SINK_LOG)) {
-          return false;
-        }
-        if (HadoopFSUtils.shouldFilterOutPathName(name) || folders.containsKey(child)) {
-          continue;
-        }
-        SparkPath named = isPlain(name) ? SparkPath.fromUrlString(uri + name) : SparkPath.fromPath(inside(path, name));
-        if (onlyNew && read.test(named.urlEncoded())) {
-          continue;
-        }
-        BasicFileAttributes file;
-        try {
-          file = Files.readAttributes(child, BasicFileAttributes.class);
-        } catch (NoSuchFileException gone) {
-          continue;
-        }
-        if (file.isDirectory() || !nested && !path.equals(root)) {
-          return false;
-        }
-        found.add(new FoundFile(named, file.size(), file.lastModifiedTime().toMillis()));
+      return addNamed(children, path, onlyNew, found);
+    } finally {
+      listingNames = System.nanoTime() - namesListed;
+    }
+  }
+
+  private boolean addNamed(Iterable<java.nio.file.Path> children, Path path, boolean onlyNew, List<FoundFile> found)
+      throws IOException {
+    String uri = path.toUri() + "/";
+    for (java.nio.file.Path child : children) {
+      String name = child.getFileName().toString();
+      if (flat && name.equals(SINK_LOG)) {
+        return false;
       }
+      if (HadoopFSUtils.shouldFilterOutPathName(name) || folders.containsKey(child)) {
+        continue;
+      }
+      SparkPath named = isPlain(name) ? SparkPath.fromUrlString(uri + name) : SparkPath.fromPath(inside(path, name));
+      if (onlyNew && read.test(named.urlEncoded())) {
+        continue;
+      }
+      BasicFileAttributes file;
+      try {
+        file = Files.readAttributes(child, BasicFileAttributes.class);
+      } catch (NoSuchFileException gone) {
+        continue;
+      }
+      if (file.isDirectory() || !nested && !path.equals(root)) {
+        return false;
+      }
+      found.add(new FoundFile(named, file.size(), file.lastModifiedTime().toMillis()));
     }
     return true;
   }
@@ -143,6 +186,7 @@ final class ChangedFolders implements Discovery {
     List<FoundFile> found = new ArrayList<>();
     folders = new HashMap<>();
     flat = true;
+    hear(); // first: what comes meanwhile is told later
     try {
       folders.put(local(root), Folder.of(local(root), root)); // first: what comes meanwhile is found by the time
       if (addFiles(local(root), root, false, found)) {
@@ -152,7 +196,27 @@ final class ChangedFolders implements Discovery {
       // Spark says what is wrong
     }
     flat = false;
+    close();
     return null;
+  }
+
+  /** Has the names that come into the root told, where somebody does. */
+  private void hear() {
+    if (told != null || untold || !NewNames.isPossible()) {
+      return;
+    }
+    try {
+      told = NewNames.of(local(root));
+    } catch (NoSuchFileException gone) {
+      // the listing says so
+    } catch (IOException tooMany) {
+      untold = true;
+      LOG.warn(
+          "New files in {} are found by listing it, which takes long in a large folder: {}"
+              + " (fs.inotify.max_user_instances, fs.inotify.max_user_watches)",
+          root,
+          tooMany.getMessage());
+    }
   }
 
   private Found allOfSpark() {

@@ -12,7 +12,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream;
 import org.apache.spark.sql.execution.streaming.runtime.CompactibleFileStreamLog;
 import org.apache.spark.sql.execution.streaming.runtime.FileStreamSource.FileEntry;
 import org.apache.spark.sql.execution.streaming.runtime.FileStreamSourceLog;
@@ -32,6 +34,16 @@ final class ReadFilesLog extends FileStreamSourceLog {
   private static final String PATH = "{\"path\":\"";
   private static final String TIMESTAMP = "\",\"timestamp\":";
   private static final String BATCH = ",\"batchId\":";
+  private static final String LISTINGS = "_listings"; // no number: Spark does not look at it
+
+  /**
+   * How the files were listed, noted when none of them waited.
+   *
+   * @param step the newest one of the log: with another, there was more
+   * @param everything when all of them were listed, in milliseconds since 1970
+   * @param later how often the later ones were since then
+   */
+  record Listings(long step, long everything, int later) {}
 
   ReadFilesLog(SparkSession session, String folder) {
     super(FileStreamSourceLog.VERSION(), session, folder);
@@ -68,6 +80,36 @@ final class ReadFilesLog extends FileStreamSourceLog {
       kept().put(batch, entries); // else the batch is looked for among all files
     }
     return added;
+  }
+
+  /** Returns what was noted last; null if nothing was, or if it is not of the newest step. */
+  Listings listings() {
+    Path note = new Path(metadataPath(), LISTINGS);
+    if (!fileManager().exists(note)) {
+      return null;
+    }
+    try (InputStream in = fileManager().open(note)) {
+      String[] lines = new String(in.readAllBytes(), UTF_8).split("\n");
+      Listings noted = new Listings(Long.parseLong(lines[0]), Long.parseLong(lines[1]), Integer.parseInt(lines[2]));
+      return getLatestBatchId().contains(noted.step()) ? noted : null;
+    } catch (IOException | RuntimeException damaged) {
+      return null; // everything is listed, then
+    }
+  }
+
+  /** Notes how the files were listed; null forgets it. */
+  void note(Listings listings) {
+    Path note = new Path(metadataPath(), LISTINGS);
+    if (listings == null) {
+      fileManager().delete(note);
+      return;
+    }
+    try (CancellableFSDataOutputStream out = fileManager().createAtomic(note, true)) {
+      String text = listings.step() + "\n" + listings.everything() + "\n" + listings.later() + "\n";
+      out.write(text.getBytes(UTF_8));
+    } catch (IOException failed) {
+      throw new UncheckedIOException(failed);
+    }
   }
 
   /** Writes the lines of the batches since the last compacted one, that one's too, and then those of {@code entries}. */

@@ -66,6 +66,31 @@ def test_a_folder_without_changes_is_left_alone_until_the_backfill(landing: Buil
         assert (_private(_discovery(query), "listed") == listed) == (interval == "1 day")
 
 
+def test_a_folder_of_files_is_not_listed_to_find_new_ones(landing: Build) -> None:
+    it = landing("text")
+    it.put("1.txt", "first\n")
+    with _running(it) as query:
+        listed = _private(_discovery(query), "namesListed")
+        for number in range(600):  # more than a key of Java's keeps
+            it.put(f".{number}", "never\n")
+        it.put("2.txt", "second\n")
+        (it.root / "3.txt").write_text("third\n")
+        (it.root / "3.txt").rename(it.files / "3 ä%.txt")
+        query.processAllAvailable()
+        assert _values(it) == ["first", "second", "third"]
+        assert _private(_discovery(query), "namesListed") == listed
+        it.files.rename(it.root / "former")
+        it.files.mkdir()
+        it.put("4.txt", "fourth\n")
+        query.processAllAvailable()
+        it.put("5.txt", "fifth\n")
+        query.processAllAvailable()
+        assert _values(it) == ["fifth", "first", "fourth", "second", "third"]
+        it.put("day=1/6.txt", "sixth\n")
+        query.processAllAvailable()
+        assert _private(_discovery(query), "told") is None, "Spark says what a folder in it means"
+
+
 @pytest.mark.parametrize("option", ["useIncrementalListing", "allowOverwrites"])
 def test_where_everything_is_listed_each_time(landing: Build, option: str) -> None:
     it = landing("text", **{option: "false" if option == "useIncrementalListing" else "true"})

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.spark import _jvm
 from penstock.spark.setup.own_classes import ARRIVING_FILES
-from penstock.spark.sources.auto_loader.discovery import local_uri
+from penstock.spark.sources.auto_loader.discovery import is_glob, local_uri
 from penstock.spark.sources.auto_loader.flat_folder import is_flat
 from penstock.spark.sources.auto_loader.option_names import ALLOW_OVERWRITES
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.storage.s3 import is_s3
 
 
 def arriving_files(
-    spark: SparkSession, source_format: str, settings: Mapping[str, str], options: AutoLoaderOptions
+    spark: SparkSession,
+    source_format: str,
+    settings: Mapping[str, str],
+    options: AutoLoaderOptions,
+    partitions: Sequence[str] | None,
 ) -> tuple[str, dict[str, str]]:
     """Returns the format and the options under which files of `source_format` are streamed.
 
+    `partitions` are all columns that the folders of the source name, None if these are not known.
     The checkpoint is the same either way. Only the variant tells how many files wait, reads changed ones again, and
     leaves folders alone that have not changed.
 
@@ -30,11 +36,25 @@ def arriving_files(
         own = {"penstock.format": source_format, "penstock.allowOverwrites": str(options.allow_overwrites)}
         if options.backfill_seconds is not None:
             own["penstock.backfillSeconds"] = str(options.backfill_seconds)
-        local = local_uri(spark, options.path) if not options.reader_option("basePath") else None
-        if local is not None and is_flat(local):
-            own["penstock.flat"] = "true"
+        if options.listings is not None:
+            own["penstock.listingsBetweenBackfills"] = str(options.listings)
+        known = _known_partitions(spark, options, partitions)
+        if known is not None:
+            own["penstock.partitions"] = "\n".join(known)
         return ARRIVING_FILES, {**settings, **own}
     if options.allow_overwrites:
         reason = "the session is not one that Penstock has made, and lacks the class that reads a file again"
         raise DefinitionError("AUTO_LOADER_UNSUPPORTED_OPTION", option=ALLOW_OVERWRITES, value="true", reason=reason)
     return source_format, dict(settings)
+
+
+def _known_partitions(
+    spark: SparkSession, options: AutoLoaderOptions, partitions: Sequence[str] | None
+) -> Sequence[str] | None:
+    """Returns the columns that folders name, None where only Spark can tell: it lists everything for that, twice."""
+    if options.reader_option("basePath"):
+        return None
+    if is_s3(options.path):
+        return None if is_glob(options.path) else partitions
+    local = local_uri(spark, options.path)
+    return () if local is not None and is_flat(local) else None

@@ -70,7 +70,7 @@ def list_files(spark: SparkSession, options: AutoLoaderOptions) -> Listing:
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
-        if _GLOB.search(options.path):
+        if is_glob(options.path):
             return Listing((), StructType())
         raise DefinitionError("PATH_NOT_FOUND", path=options.path) from error
     # One string for the whole listing: a call into the JVM for each file would take seconds for thousands.
@@ -86,10 +86,15 @@ def _by_age(files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
 
 def local_uri(spark: SparkSession, path: str) -> str | None:
     """Returns the URI of a path on this machine, as Hadoop spells it; None if it may be elsewhere or is a glob."""
-    if _GLOB.search(path) or (":" in path and not path.startswith("file:")):
+    if is_glob(path) or (":" in path and not path.startswith("file:")):
         return None
     uri = _jvm.qualified_path(spark, path)
     return uri if uri.startswith("file:") else None
+
+
+def is_glob(path: str) -> bool:
+    """Tells whether a path may name several folders."""
+    return _GLOB.search(path) is not None
 
 
 def literal_path(path: str) -> str:

@@ -73,7 +73,9 @@ def load_auto_loader(
     source_options = {**limit_options(options, sizes), "maxFileAge": options.max_file_age}
 
     def native(kind: str, settings: Mapping[str, str], schema: StructType) -> DataFrame:
-        source_format, settings = arriving_files(spark, kind, {**settings, **source_options}, options)
+        inferred = version.number > 0 and options.partition_columns is None
+        partitions = version.partitions.fieldNames() if inferred else None
+        source_format, settings = arriving_files(spark, kind, {**settings, **source_options}, options, partitions)
         rows = native_load(spark, source_format, settings, schema, options.path, source_name=source_name)
         return within_times(rows, options)
 

@@ -18,6 +18,8 @@ DEFAULT_MAX_FILES: Final = 1000
 DEFAULT_RESCUED_COLUMN: Final = "_rescued_data"
 
 _DEFAULT_BACKFILL: Final = "1 day"
+_LISTINGS: Final = 7  # as Databricks has it
+_ANY_LISTINGS: Final = 2**31 - 1
 _BYTES = re.compile(r"(\d+)\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
@@ -47,7 +49,9 @@ class AutoLoaderOptions:
     `variant_column` takes whole records, None when they have columns. Only files count that were modified after
     `modified_after` and before `modified_before`, which Spark's SQL reads as timestamps. `clean` is None when files
     stay. With `allow_overwrites`, a file that was modified after it was read is another file.
-    `backfill_seconds` is the time after which all folders are listed, None when that shall be each time.
+    `backfill_seconds` is the time after which all folders are listed, None when that shall be each time;
+    `listings` is the number of listings of an object store after which everything is listed, at once where files did
+    not come in the order of their names; None when they do.
     With `widens_types`, a column gets a wider type when files need it, as far as Delta can widen.
     `reader` holds what is passed on to Spark's reader of the format, in the user's spelling.
     """
@@ -70,6 +74,7 @@ class AutoLoaderOptions:
     clean: CleanSource | None = None
     allow_overwrites: bool = False
     backfill_seconds: int | None = None
+    listings: int | None = None
     widens_types: bool = False
     reader: Mapping[str, str] = field(default_factory=dict)
 
@@ -151,6 +156,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         clean=parse_clean_source(read, path),
         allow_overwrites=_flag(read, names.ALLOW_OVERWRITES, default=False),
         backfill_seconds=_backfill_seconds(read),
+        listings=_listings(read),
         widens_types=mode is EvolutionMode.ADD_NEW_COLUMNS_WITH_TYPE_WIDENING,
         reader=_reader_options(read, source_format),
     )
@@ -291,6 +297,12 @@ def _backfill_seconds(read: StreamRead) -> int | None:
             expected="a duration such as '1 day'",
         )
     return None if listing.casefold() == "false" else seconds
+
+
+def _listings(read: StreamRead) -> int | None:
+    if (read.option(names.USE_INCREMENTAL_LISTING) or "auto").strip().casefold() != "auto":
+        return None
+    return _LISTINGS if read.option(names.BACKFILL_INTERVAL) is None else _ANY_LISTINGS
 
 
 def _either(read: StreamRead, option: str) -> str | None:
