@@ -30,6 +30,7 @@ from penstock.events import (
 )
 from penstock.events import builders as say
 from penstock.events.audit import Actor
+from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 
 RECORDED = Path(__file__).parent / "orders"
 FIRST_UPDATE = "0f6d3c1e-5d0a-4b7e-9a51-3f2f0c6f1a01"
@@ -48,6 +49,35 @@ _SILVER_CHECKS = (
     ("positive amount", "amount > 0", "drop"),
     ("valid time", "order_time > '2020-01-01'", "drop"),
 )
+
+
+def _lineage(
+    read: str, ways: tuple[Transformation, ...], rows: tuple[InputColumn, ...] = (), *, unknown: tuple[str, ...] = ()
+) -> ColumnLineage:
+    """Each column is made of that of the same name, in its own way; of those that are `unknown`, nobody knows."""
+    return ColumnLineage(
+        tuple(
+            OutputColumn(name, (), resolved=False)
+            if name in unknown
+            else OutputColumn(name, (InputColumn(read, name, (way,)),))
+            for (name, _, _), way in zip(_ORDER_COLUMNS, ways, strict=True)
+        ),
+        rows,
+        rows_resolved=not unknown,
+    )
+
+
+_SAME = (Transformation.IDENTITY,) * 4
+_BRONZE = _lineage("cloudFiles ./data/orders", (*_SAME[:3], Transformation.TRANSFORMATION))
+_SILVER = _lineage(
+    "shop.bronze_orders", _SAME, (InputColumn("shop.bronze_orders", "amount", (Transformation.FILTER,)),)
+)
+_HOURLY = _lineage(
+    "shop.silver_orders",
+    (Transformation.AGGREGATION,) * 3 + (Transformation.TRANSFORMATION,),
+    (InputColumn("shop.silver_orders", "order_time", (Transformation.GROUP_BY,)),),
+)
+_REPORT = _lineage("shop.hourly_revenue", _SAME, unknown=("amount",))
 
 
 class SteppedClock:
@@ -215,10 +245,10 @@ class _Update:
             (("revenue is positive", "revenue > 0", "fail"),),
         )
         self._dataset("revenue_report", "MATERIALIZED_VIEW", 60, None, ("shop.hourly_revenue",))
-        self._flow("bronze_orders", "append", (), 10, sources=(source,))
-        self._flow("silver_orders", "append", ("shop.paid_orders",), 30)
-        self._flow("hourly_revenue", "append", ("shop.silver_orders",), 44, stateful=("aggregate",))
-        self._flow("revenue_report", "materialized_view", ("shop.hourly_revenue",), 60)
+        self._flow("bronze_orders", "append", (), 10, sources=(source,), lineage=_BRONZE)
+        self._flow("silver_orders", "append", ("shop.paid_orders",), 30, lineage=_SILVER)
+        self._flow("hourly_revenue", "append", ("shop.silver_orders",), 44, stateful=("aggregate",), lineage=_HOURLY)
+        self._flow("revenue_report", "materialized_view", ("shop.hourly_revenue",), 60, lineage=_REPORT)
         self.log.append(
             EventType.PLANNING_INFORMATION,
             *say.planning_information(
@@ -261,6 +291,7 @@ class _Update:
         *,
         sources: tuple[tuple[str, str, str | None], ...] = (),
         stateful: tuple[str, ...] = (),
+        lineage: ColumnLineage,
     ) -> None:
         self.log.append(
             EventType.FLOW_DEFINITION,
@@ -275,6 +306,7 @@ class _Update:
                 stateful=stateful,
                 watermark=("order_time", "10 minutes") if stateful else None,
                 location=f"transformations/orders.py:{line}",
+                lineage=lineage,
             ),
             dataset=f"shop.{name}",
             flow=name,

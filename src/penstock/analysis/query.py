@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +16,7 @@ from penstock.analysis.snapshots import first_snapshot
 from penstock.analysis.update_keys import update_keys
 from penstock.declare.user_frames import caller_location, failure_location
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, SourceLocation, did_you_mean
+from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.elements import ChangeFlow, Dataset, OutputMode, Sink, SnapshotChangeFlow, Table, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.output_modes import declared_mode
@@ -23,10 +25,11 @@ from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.spark.changes.resolve import judged_expectations, resolve_changes
-from penstock.spark.changes.snapshots import snapshot_target
+from penstock.spark.changes.snapshots import followed_snapshot, snapshot_target
 from penstock.spark.definition import query_definition
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import observe_expectations
+from penstock.spark.lineage.query import column_lineage
 from penstock.spark.operator_calls import hearing_operator_calls
 from penstock.spark.plans import (
     possible_output_modes,
@@ -58,6 +61,20 @@ class AnalysedQuery:
     keys: UpdateKeys | None
     endless: tuple[EndlessState, ...]
     widens: bool
+    lineage: ColumnLineage
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a flow reads and, of one that applies changes, what these are and its target's columns, `written`.
+
+    `followed` makes of `frame`, or of its rows that meet expectations, the query of the target's columns.
+    """
+
+    frame: DataFrame
+    applied: AppliedChanges | None = None
+    written: StructType | None = None
+    followed: Callable[[DataFrame], DataFrame] = lambda frame: frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +115,8 @@ class QueryAnalyser:
         root = self.settings.directory
         try:
             with hearing_operator_calls(lambda operator: calls.append((operator, caller_location(root)))):
-                frame, applied, written = self._source(evaluation, flow)
+                read = self._source(evaluation, flow)
+            frame = read.frame
             if self.settings.batch:
                 _check_batch(frame)
             if isinstance(target, Dataset):
@@ -116,44 +134,43 @@ class QueryAnalyser:
                 offset = flow.function.text.offset_at(position.line, position.column - 1)
                 translated.at(None).location = flow.function.text.location(offset)
             raise translated from error
+        schema = plain_schema(frame.schema if read.written is None else read.written)
         mark = watermark(frame) if frame.isStreaming else None
         kept = kept_state(frame, mode)
         conf = {**(target.spark_conf if isinstance(target, Table) else {}), **flow.spark_conf}
         return AnalysedQuery(
-            schema=plain_schema(frame.schema if written is None else written),
+            schema=schema,
             streaming=frame.isStreaming,
             inputs=tuple(dict.fromkeys(evaluation.inputs)),
             output_mode=mode,
             stateful=tuple(state.name for state in kept),
             watermark=None if mark is None else (mark.column, mark.delay),
             definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
-            changes=applied,
+            changes=read.applied,
             stream=stream_definition(
                 frame, evaluation.sources, mode, None if keys is None else keys.columns, spark_settings(conf)
             )
             if frame.isStreaming and modes
             else None,
-            judged=None if written is None else plain_schema(frame.schema),
+            judged=None if read.written is None else plain_schema(frame.schema),
             keys=keys,
             endless=endless_state(kept, calls),
             widens=any(source.options.widens_types for source in evaluation.auto_loader_sources),
+            lineage=column_lineage(lambda: read.followed(frame), schema.names, evaluation),
         )
 
-    def _source(
-        self, evaluation: Evaluation, flow: UnresolvedFlow
-    ) -> tuple[DataFrame, AppliedChanges | None, StructType | None]:
-        """Returns what the flow reads and, of one that applies changes, what these are and its target's columns."""
+    def _source(self, evaluation: Evaluation, flow: UnresolvedFlow) -> _Source:
         match flow:
             case ChangeFlow():
                 frame = evaluation.call(flow.function)
                 changes = resolve_changes(flow, frame)
-                return frame, changes.applied, changes.target_schema
+                return _Source(frame, changes.applied, changes.target_schema, changes.followed)
             case SnapshotChangeFlow():
                 frame, versions = first_snapshot(flow, evaluation, lambda: self.target_path(flow.target))
                 columns, applied = snapshot_target(flow, frame, versions)
-                return frame, applied, columns
+                return _Source(frame, applied, columns, partial(followed_snapshot, flow))
             case _:
-                return evaluation.call(flow.function), None, None
+                return _Source(evaluation.call(flow.function))
 
     @staticmethod
     def _expect(evaluation: Evaluation, dataset: Dataset, frame: DataFrame) -> DataFrame:

@@ -139,7 +139,9 @@ class Resolver:
         if isinstance(query, FailedFlow):
             self._failed[view.identifier] = [query]
         else:
-            self._views[view.identifier] = ResolvedView(view, query.schema, query.streaming, query.inputs)
+            self._views[view.identifier] = ResolvedView(
+                view, query.schema, query.streaming, query.inputs, query.lineage
+            )
             self._known[view.identifier] = Known(query.schema, query.streaming, rewritten=False)
 
     def _resolve_table(self, table: Table) -> None:
@@ -333,6 +335,7 @@ def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
         query.keys,
         query.endless,
         query.widens,
+        query.lineage,
     )
 
 

@@ -15,11 +15,13 @@ from typing import Any, Literal
 
 from penstock.events.accounting import BatchAccounts, Verdict
 from penstock.events.audit import user_action as user_action  # noqa: PLC0414 - it is one of the builders
+from penstock.events.column_lineage import told_lineage
 from penstock.events.late_rows import LateRows
 from penstock.events.redaction import shown_option
 from penstock.events.text import clean
 from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, MaintenanceProgress, UpdateState
 from penstock.events.watermark import WatermarkStand, WatermarkState
+from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.late_rows import SUFFIX
 
 Built = tuple[str, dict[str, Any]]
@@ -161,6 +163,7 @@ def flow_definition(
     once: bool = False,
     comment: str | None = None,
     location: str | None = None,
+    lineage: ColumnLineage | None = None,
 ) -> Built:
     """A flow as this update sees it.
 
@@ -178,6 +181,7 @@ def flow_definition(
         once: whether it runs one time only.
         comment: the user's description.
         location: `file:line` of the declaration.
+        lineage: what its columns are made of; None when nobody looked.
     """
     external = list(sources)
     read = [*input_datasets, *(f"{kind} {description}".strip() for kind, description, _ in external)]
@@ -197,6 +201,7 @@ def flow_definition(
             "once": once,
             "comment": comment,
             "location": location,
+            "column_lineage": None if lineage is None else told_lineage(lineage),
         }
     }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from penstock.errors import PenstockError, SourceLocation
+from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.elements import (
     UNBOUNDED_STATE_ALLOWED,
     AnySink,
@@ -139,7 +140,7 @@ class ResolvedFlow:
     not those of `schema`: of such a flow they are the columns of its events.
     `stream` is what the checkpoint of a streaming flow depends on. `keys` are of a flow that updates a table.
     `endless` are those of its stateful operators whose state only grows. `widens` says that a source of the flow gives
-    columns wider types when files have them.
+    columns wider types when files have them. `lineage` is that of the columns of `schema`.
     """
 
     flow: UnresolvedFlow
@@ -156,6 +157,7 @@ class ResolvedFlow:
     keys: UpdateKeys | None = None
     endless: tuple[EndlessState, ...] = ()
     widens: bool = False
+    lineage: ColumnLineage | None = None
 
     @property
     def rows(self) -> Schema:
@@ -186,6 +188,7 @@ class ResolvedView:
     schema: Schema
     streaming: bool
     inputs: tuple[Input, ...]
+    lineage: ColumnLineage | None = None
 
     @property
     def upstream(self) -> tuple[Identifier, ...]:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.events.column_lineage import lineage_of
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.events.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
+from penstock.graph.column_lineage import ColumnLineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,8 @@ class FlowDefinition:
     """One flow as the newest definition in the log has it.
 
     `inputs` are datasets of the pipeline, `sources` (format, description) outside of it; `watermark` is (column,
-    delay). `last` is its newest batch, `checkpoint` what that batch left in the checkpoint.
+    delay). `lineage` is that of its columns, None in the log of an older version. `update_id` is of the update that
+    defined it last. `last` is its newest batch, `checkpoint` what that batch left in the checkpoint.
     """
 
     dataset: str
@@ -28,6 +31,8 @@ class FlowDefinition:
     stateful: tuple[str, ...] = ()
     watermark: tuple[str, str] | None = None
     plan: str = ""
+    lineage: ColumnLineage | None = None
+    update_id: str = ""
     last: BatchProgress | None = None
     checkpoint: CheckpointedBatch | None = None
 
@@ -37,13 +42,15 @@ class FlowDefinitionProjection:
 
     def __init__(self) -> None:
         self._flows: dict[str, dict[str, FlowDefinition]] = {}
+        self._newest = ""
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """Takes an event into account, of which `FlowFacts` made `fact`."""
         if event.event_type is EventType.FLOW_DEFINITION:
             told = details_of(event)
             dataset, flow = str(told.get("output_dataset")), event.origin.flow_name or ""
-            self._put(_defined(self._known(dataset, flow), told))
+            self._newest = event.origin.update_id
+            self._put(replace(_defined(self._known(dataset, flow), told), update_id=self._newest))
         elif fact is not None and fact.progress is not None:
             known = self._known(fact.dataset, fact.flow)
             checkpoint = checkpointed_batch_of(event) or known.checkpoint
@@ -54,6 +61,11 @@ class FlowDefinitionProjection:
     def of(self, dataset: str) -> tuple[FlowDefinition, ...]:
         """Returns the flows into `dataset` (`schema.name`), in the order of the log."""
         return tuple(self._flows.get(dataset.casefold(), {}).values())
+
+    def declared(self) -> tuple[FlowDefinition, ...]:
+        """Returns the flows that the newest update defined; `of` has earlier ones as well."""
+        every = (flow for flows in self._flows.values() for flow in flows.values())
+        return tuple(flow for flow in every if flow.update_id == self._newest)
 
     def _known(self, dataset: str, flow: str) -> FlowDefinition:
         key = flow_key(dataset, flow)
@@ -81,6 +93,7 @@ def _defined(known: FlowDefinition, told: Mapping[str, Any]) -> FlowDefinition:
         if isinstance(watermark, Mapping)
         else None,
         plan=_text(told.get("explain_text")) or "",
+        lineage=lineage_of(told),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,16 +58,22 @@ class DeclaredGraph:
 
     def inputs(self, dataset: str, flow: str) -> dict[DatasetName, Definition]:
         """Returns what a flow reads that is stored somewhere: a view stands for what it reads itself."""
-        return dict(self._inputs(self.flow(dataset, flow), {dataset.casefold()}))
+        return {name: told for _, name, told in self._inputs(self.flow(dataset, flow), {dataset.casefold()})}
 
-    def _inputs(self, flow: Definition, seen: set[str]) -> Iterator[tuple[DatasetName, Definition]]:
+    def input_name(self, dataset: str, flow: str) -> Callable[[str], DatasetName]:
+        """Returns a function that gives the name of what the column lineage of a flow says is read."""
+        names = {shown.casefold(): name for shown, name, _ in self._inputs(self.flow(dataset, flow), set())}
+        return lambda shown: names.get(shown.casefold()) or self.name(shown)
+
+    def _inputs(self, flow: Definition, seen: set[str]) -> Iterator[tuple[str, DatasetName, Definition]]:
         for source in flow.get("sources") or ():
             if isinstance(source, Mapping):
-                yield of_source(source, self.namespace), {}
+                shown = f"{source.get('format')} {source.get('description')}".strip()
+                yield shown, of_source(source, self.namespace), {}
         for name in map(str, flow.get("input_datasets") or ()):
             told = self.dataset(name)
             if told.get("dataset_type") != "VIEW":
-                yield self.name(name), told
+                yield name, self.name(name), told
             elif name.casefold() not in seen:
                 seen.add(name.casefold())
                 for (target, _), inner in self._flows.items():

@@ -25,7 +25,9 @@ from openlineage.client.facet_v2 import (
 
 from penstock.events import Event, EventType, FlowStatus, UpdateState
 from penstock.events.codec import format_timestamp
+from penstock.events.column_lineage import lineage_of
 from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
+from penstock.openlineage.columns import column_lineage_facet
 from penstock.openlineage.graph import DeclaredGraph, Definition
 from penstock.openlineage.names import DatasetName
 
@@ -141,7 +143,7 @@ class RunEvents:
                     rowCount=run.rows, producer=PRODUCER
                 )
             },
-            facets=self._facets(target),
+            facets={**self._facets(target), **self._columns(run, target)},
         )
         inputs = [
             InputDataset(*name, facets=self._facets(told))
@@ -164,6 +166,15 @@ class RunEvents:
         except ValueError:
             update = uuid.uuid5(uuid.NAMESPACE_OID, self._update_id)
         return str(update if run is None else uuid.uuid5(update, "/".join(flow_key(run.dataset, run.flow))))
+
+    def _columns(self, run: _FlowRun, target: Definition) -> dict[str, Any]:
+        """Returns what the columns of a flow's output are made of; of a function's output nobody knows."""
+        lineage = lineage_of(self._graph.flow(run.dataset, run.flow))
+        if lineage is None or target.get("format") == "foreach_batch":
+            return {}
+        name = self._graph.input_name(run.dataset, run.flow)
+        found = column_lineage_facet(lineage, name, producer=PRODUCER)
+        return {} if found is None else {"columnLineage": found}
 
     def _facets(self, told: Definition) -> dict[str, Any]:
         """Returns what is known of a dataset; nothing of one outside of the pipeline."""

@@ -22,6 +22,7 @@ from penstock.events import (
     WatermarkStand,
     builders,
 )
+from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink, MaterializedView
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph
@@ -79,7 +80,9 @@ class Reporter:
         for sink in graph.sinks.values():
             self._sink_definition(sink, graph)
         for identifier, view in graph.views.items():
-            self._flow_definition(identifier.name, identifier, "view", inputs=view.inputs, schema=view.schema)
+            self._flow_definition(
+                identifier.name, identifier, "view", inputs=view.inputs, schema=view.schema, lineage=view.lineage
+            )
         for flow in graph.flows:
             self._flow_definition(
                 flow.flow.name,
@@ -87,6 +90,7 @@ class Reporter:
                 flow.type.value,
                 inputs=flow.inputs,
                 schema=flow.schema,
+                lineage=flow.lineage,
                 flow=flow,
             )
         for warning in graph.warnings:
@@ -261,6 +265,7 @@ class Reporter:
         *,
         inputs: tuple[Input, ...],
         schema: Schema,
+        lineage: ColumnLineage | None,
         flow: ResolvedFlow | None = None,
     ) -> None:
         self._log.append(
@@ -277,6 +282,7 @@ class Reporter:
                 once=flow is not None and flow.flow.once,
                 comment=None if flow is None else flow.flow.comment,
                 location=None if flow is None else str(flow.flow.location),
+                lineage=lineage,
             ),
             dataset=str(output),
             flow=name,

@@ -58,6 +58,12 @@ def marked_source(schema: StructType, source: str, options: Mapping[str, str]) -
     return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *schema.fields[1:]])
 
 
+def marked_dataset(leaf: Any) -> str | None:
+    """Returns the `source` that `marked_source` was told of a `LocalRelation`; None of one without a mark."""
+    mark = _mark(leaf)
+    return None if mark is None else str(json.loads(mark)[0])
+
+
 def query_definition(frame: DataFrame, *, around: object) -> QueryDefinition:
     """Returns the definition of a batch query over relations marked by `marked_source`.
 
@@ -97,8 +103,7 @@ class _Leaves:
         """Returns a text that is the same as long as the leaf reads the same."""
         kind = str(leaf.getClass().getSimpleName())
         if kind == "LocalRelation":
-            fields = json.loads(leaf.schema().json())["fields"]
-            mark = fields[0]["metadata"].get(_SOURCE) if fields else None
+            mark = _mark(leaf)
             return f"pipeline {mark}" if mark else f"rows {leaf.data().toString()}"
         if kind in _SELF_CONTAINED:
             return kind
@@ -118,6 +123,12 @@ class _Leaves:
     def _elsewhere(self, what: str) -> str:
         self.elsewhere = self.elsewhere or f"it reads {what}, not only Delta tables"
         return what
+
+
+def _mark(leaf: Any) -> str | None:
+    fields = json.loads(leaf.schema().json())["fields"]
+    mark = fields[0]["metadata"].get(_SOURCE) if fields else None
+    return None if mark is None else str(mark)
 
 
 def _without_drawn(line: str, ordinals: Ordinals) -> str:

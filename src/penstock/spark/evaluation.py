@@ -32,7 +32,7 @@ from penstock.spark.sources.source import ChecksAccess, Source, SourceRead, chec
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction
 from penstock.spark.sql.statement import run_statement
-from penstock.storage import StorageLayout
+from penstock.storage import StorageLayout, local_path
 from penstock.storage.s3 import is_s3, s3a_uri, unsupported_for_table
 
 
@@ -83,6 +83,8 @@ class Evaluation:
     `more_options` gives what the streaming sources of a format are read with beside the author's options.
     `checks` make sure, before the query starts, that its sources answer.
     `functions` are table functions of SQL, by their folded names, beside those that every statement may call.
+    `places` are the paths of the files and tables outside of the pipeline that are read as batches, with
+    `Input.source` of each.
     """
 
     spark: SparkSession
@@ -99,6 +101,7 @@ class Evaluation:
     observed: list[ObservedExpectations] = field(default_factory=list)
     checks: list[Callable[[], None]] = field(default_factory=list)
     functions: Mapping[str, TableFunction] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
     _schema: str | None = None
     _chosen_name: str | None = None
@@ -138,6 +141,7 @@ class Evaluation:
             auto_loader_sources=self.auto_loader_sources,
             observed=self.observed,
             checks=self.checks,
+            places=self.places,
             _names=self._names,
         )
         frame = nested.expect(view, nested._called(function))
@@ -220,7 +224,7 @@ class Evaluation:
             return None
         with handling_reads(None):
             if not streaming:
-                self.note(Input("delta", name, streaming=False))
+                self._note_place(Input("delta", name, streaming=False), stored)
                 return spark.read.format("delta").options(**options).load(stored)
             source = self.source_name(name)
             self.note(Input("delta", name, streaming=True, name=source))
@@ -268,8 +272,12 @@ class Evaluation:
         """Maps a path of another platform to a local one and a relative one to the pipeline's folder."""
         where = map_path(path, self.settings)
         if batch:
-            self.note(Input("files", path, streaming=False))
+            self._note_place(Input("files", path, streaming=False), where)
         return where
+
+    def _note_place(self, read: Input, path: str) -> None:
+        self.note(read)
+        self.places[local_path(path).rstrip("/")] = read.source
 
     def statement(self, spark: SparkSession, statement: str, execute: Callable[[str], DataFrame]) -> DataFrame:
         """Runs a SQL statement in which names and table functions mean what they mean in a pipeline."""

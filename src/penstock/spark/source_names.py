@@ -43,7 +43,7 @@ def named_apart(frame: DataFrame, another: Callable[[str], str]) -> DataFrame:
     renamed: dict[int, Any] = {}
     for place, leaf in enumerate(_jvm.scala_seq(leaves)):
         given = _given(leaf)
-        name = _stands_for(leaf) if given is None else str(given.name())
+        name = source_name_of(leaf)
         if name is None:
             continue
         if name in seen:
@@ -54,6 +54,12 @@ def named_apart(frame: DataFrame, another: Callable[[str], str]) -> DataFrame:
     if not renamed:
         return frame
     return _jvm.frame_of(frame.sparkSession, _with_leaves(frame.sparkSession, plan, renamed, itertools.count()))
+
+
+def source_name_of(leaf: Any) -> str | None:
+    """Returns the name of the source that a leaf of a plan reads, or stands for; None of a leaf without one."""
+    given = _given(leaf)
+    return _stands_for(leaf) if given is None else str(given.name())
 
 
 def _with_leaves(spark: SparkSession, plan: Any, renamed: Mapping[int, Any], places: Iterator[int]) -> Any:

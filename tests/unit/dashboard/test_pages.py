@@ -206,3 +206,30 @@ def test_nothing_is_read_twice_within_a_moment(storage: str) -> None:
     log = LiveLog(storage)
     first = log.snapshot()
     assert log.snapshot() is first
+
+
+def test_columns_lead_to_where_they_come_from(recorded: TestClient) -> None:
+    def columns(name: str) -> dict[str, list[str]]:
+        page = recorded.get(f"/datasets/{name}").text
+        table = page[page.index('id="schema-card"') : page.index('id="events-card"')]
+        assert table.count('scope="col"') == len(re.findall(r"<th scope=\"col\"", table))
+        rows = re.findall(r'<th scope="row">(\w+).*?</th>(.*?)</tr>', table, re.DOTALL)
+        cells = {column: re.findall(r"<td>(.*?)</td>", cells, re.DOTALL) for column, cells in rows}
+        return {
+            column: [re.sub(r"<(?!a )[^>]*>", "", cell).strip() for cell in found] for column, found in cells.items()
+        }
+
+    link = '<a href="/datasets/shop.{0}">shop.{0} {1}'
+    assert columns("shop.silver_orders")["amount"] == [
+        "double",
+        link.format("bronze_orders", "amount"),
+        link.format("hourly_revenue", "amount (aggregated)"),
+    ]
+    assert columns("shop.bronze_orders")["order_time"][1] == "cloudFiles ./data/orders order_time (computed)"
+    report = columns("shop.revenue_report")
+    assert report["amount"] == ["double", "not resolved"]
+    assert report["order_id"] == ["bigint", link.format("hourly_revenue", "order_id")]
+    page = recorded.get("/datasets/shop.silver_orders").text
+    assert "Which rows there are depends on" in page
+    view = recorded.get("/datasets/shop.paid_orders").text
+    assert "Made of" not in view, "the log does not tell"

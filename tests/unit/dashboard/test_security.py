@@ -16,6 +16,7 @@ from penstock.dashboard.access import is_loopback
 from penstock.errors import DataError
 from penstock.events import EventLog, EventType, FlowStatus
 from penstock.events import builders as say
+from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 
 PATHS = ("/", "/events", "/datasets/shop.silver_orders", "/datasets/nope", "/nope",
          "/series?dataset=shop.silver_orders", "/problems", "/updates", "/compare", "/checks",
@@ -103,6 +104,7 @@ def test_reading_changes_nothing(storage: str) -> None:
 def hostile(storage: str) -> TestClient:
     """A log in which every text that others choose is an attack."""
     clock = SteppedClock(START)
+    inputs = tuple(InputColumn(name, HOSTILE, (Transformation.AGGREGATION,)) for name in (HOSTILE, f"kafka {HOSTILE}"))
     with EventLog.open(storage, pipeline_name=HOSTILE, update_id=HOSTILE, clock=clock, host=HOSTILE) as log:
         log.append(EventType.CREATE_UPDATE, *say.create_update(pipeline=HOSTILE, cause=HOSTILE, version=HOSTILE))
         log.append(
@@ -120,7 +122,11 @@ def hostile(storage: str) -> TestClient:
         log.append(
             EventType.FLOW_DEFINITION,
             *say.flow_definition(
-                HOSTILE, output_dataset=HOSTILE, flow_type=HOSTILE, sources=((HOSTILE, HOSTILE, HOSTILE),)
+                HOSTILE,
+                output_dataset=HOSTILE,
+                flow_type=HOSTILE,
+                sources=((HOSTILE, HOSTILE, HOSTILE),),
+                lineage=ColumnLineage((OutputColumn(HOSTILE, inputs),), inputs, rows_resolved=False),
             ),
             dataset=HOSTILE,
             flow=HOSTILE,

@@ -21,12 +21,28 @@ from tests.unit.openlineage.specification import violations
 from penstock.config import PipelineConfig, load_project
 from penstock.errors import ConfigError
 from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, UpdateState, builders, read_events
+from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 from penstock.openlineage.follower import Lineage
 from penstock.openlineage.names import of_location, of_sink, of_source
 from penstock.openlineage.run_events import RunEvents
 
 PAGE = ROOT / "docs/how-to/lineage.md"
 CANARY = "canary-t0ken"
+_AMOUNT = (Transformation.AGGREGATION, Transformation.CONDITIONAL)
+BRONZE = ColumnLineage(
+    (
+        OutputColumn("id", (InputColumn("cloudFiles /data/in", "id", (Transformation.IDENTITY,)),)),
+        OutputColumn("amount", (InputColumn("kafka orders", "value", (Transformation.TRANSFORMATION,)),)),
+    )
+)
+GOLD = ColumnLineage(
+    (
+        OutputColumn("id"),
+        OutputColumn("amount", (InputColumn("shop.Bronze", "amount", _AMOUNT),), resolved=False),
+        OutputColumn("of_python", resolved=False),
+    ),
+    (InputColumn("shop.bronze", "id", (Transformation.GROUP_BY,)),),
+)
 
 
 def told(storage: Path, *, interval: float = 60.0) -> list[dict[str, Any]]:
@@ -100,9 +116,10 @@ class Run:
         options = {"kafka.bootstrap.servers": "broker:9092,other:9092", "topic": "out", "kafka.sasl.password": CANARY}
         sink = builders.sink_definition("shop.out", sink_format="kafka", options=options)
         self.log.append(EventType.SINK_DEFINITION, *sink, dataset="shop.out")
-        self.flow("bronze", "append", sources=[("cloudFiles", "/data/in", "orders"), ("kafka", "orders", None)])
+        sources = [("cloudFiles", "/data/in", "orders"), ("kafka", "orders", None)]
+        self.flow("bronze", "append", sources=sources, lineage=BRONZE)
         self.flow("clean", "view", input_datasets=["shop.bronze"])
-        self.flow("gold", "materialized_view", input_datasets=["shop.CLEAN", "shop.bronze"])
+        self.flow("gold", "materialized_view", input_datasets=["shop.CLEAN", "shop.bronze"], lineage=GOLD)
         self.flow("out", "append", input_datasets=["shop.bronze"])
         self.state(UpdateState.RUNNING)
 
@@ -160,6 +177,47 @@ def test_datasets_are_named_by_where_they_are_and_views_stand_for_what_they_read
     kinds = [event["job"]["facets"]["jobType"]["processingType"] for event in (bronze, gold)]
     assert kinds == ["STREAMING", "BATCH"]
     assert CANARY not in json.dumps(list(events.values()))
+
+
+def test_each_column_has_those_that_it_is_made_of(run: Run, storage: Path) -> None:
+    run.define()
+    for name in ("bronze", "gold", "out"):
+        run.status(name, FlowStatus.STARTING)
+    events = {event["job"]["name"].rpartition(".")[2]: event for event in told(storage)}
+
+    def made_of(name: str) -> dict[str, list[tuple[str, str, str, list[str]]]]:
+        facet = events[name]["outputs"][0]["facets"]["columnLineage"]
+        fields = {field: told["inputFields"] for field, told in facet["fields"].items()}
+        return {
+            field: [
+                (one["namespace"], one["name"], one["field"], [f"{way['type']} {way['subtype']}" for way in ways])
+                for one in inputs
+                for ways in [one["transformations"]]
+            ]
+            for field, inputs in {**fields, "(dataset)": facet["dataset"]}.items()
+        }
+
+    assert [found for event in events.values() for found in violations(event)] == []
+    assert made_of("bronze") == {
+        "id": [("file", "/data/in", "id", ["DIRECT IDENTITY"])],
+        "amount": [("penstock", "kafka orders", "value", ["DIRECT TRANSFORMATION"])],
+        "(dataset)": [],
+    }
+    assert made_of("gold") == {
+        "id": [],
+        "amount": [("file", "/data/bronze", "amount", ["DIRECT AGGREGATION", "INDIRECT CONDITIONAL"])],
+        "(dataset)": [("file", "/data/bronze", "id", ["INDIRECT GROUP_BY"])],
+    }
+    assert "columnLineage" not in events["out"]["outputs"][0].get("facets", {}), "its flow tells nothing"
+
+
+def test_what_a_function_writes_has_no_known_columns(run: Run, storage: Path) -> None:
+    run.define()
+    sink = builders.sink_definition("shop.fn", sink_format="foreach_batch", options={})
+    run.log.append(EventType.SINK_DEFINITION, *sink, dataset="shop.fn")
+    run.flow("fn", "append", input_datasets=["shop.bronze"], lineage=GOLD)
+    run.status("fn", FlowStatus.STARTING)
+    assert "columnLineage" not in json.dumps(told(storage))
 
 
 def test_a_long_stream_tells_now_and_then_and_a_repeated_batch_counts_once(run: Run, storage: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from penstock.dashboard import page_models as models
+from penstock.dashboard.column_rows import columns_table
 from penstock.dashboard.event_window import Wanted
 from penstock.dashboard.live_log import Snapshot
 from penstock.dashboard.pages.drawing import lineage_drawing
@@ -25,6 +26,7 @@ def dataset(site: Site, snapshot: Snapshot, request: Request) -> Page:
         events, _ = projections.window.newest(_LATEST, Wanted(dataset=found.name))
         has_series = any(len(one) for one in projections.series.of(found.name))
         flows = projections.flows.of(found.name)
+        declared = projections.flows.declared()
         throughput = {each.flow.casefold(): each for each in projections.throughput.of(found.name)}
         quality = projections.quality.of(found.name)
     around = snapshot.lineage.around(found.name)
@@ -33,6 +35,7 @@ def dataset(site: Site, snapshot: Snapshot, request: Request) -> Page:
         "running": models.is_running(snapshot.status.update),
         "is_stored": found.type in _STORED,
         "definition": definition,
+        "columns": columns_table(definition, declared, [each.name for each in snapshot.status.datasets]),
         "flows": [models.flow_row(flow, throughput.get(flow.flow.casefold())) for flow in flows],
         "expectations": models.rule_rows(found, definition, quality),
         "has_series": has_series,

@@ -34,7 +34,8 @@ class ResolvedChanges:
 
     `row` are the columns that reach the target, keys included, in the source's order. `ignoring` and
     `tracked` are names of them; `sequence`, `deletes` and `truncates` stand over the source's columns, and so
-    does `updates`, an array of the names of the columns that an event changes, None for all.
+    does `updates`, an array of the names of the columns that an event changes, None for all. `conditions` are what the
+    flow gives of `where`, `apply_as_deletes` and `apply_as_truncates`.
     """
 
     keys: tuple[str, ...]
@@ -47,6 +48,15 @@ class ResolvedChanges:
     ignoring: tuple[str, ...]
     tracked: tuple[str, ...]
     updates: Column | None = None
+    conditions: tuple[Column, ...] = ()
+
+    def followed(self, source: DataFrame) -> DataFrame:
+        """Returns a query whose columns are made of the source's as those of the target are; it is not for running."""
+        for condition_given in self.conditions:
+            source = source.where(condition_given)
+        newest = source.sort(self.sequence).dropDuplicates(list(self.keys))
+        history = [self.sequence.alias(name) for name in (START_AT, END_AT)] if self.scd_type == 2 else []
+        return newest.select(*(named(field.name) for field in self.row), *history)
 
     def fills(self, column: str) -> bool:
         """Whether the value of a column can come from an older event than the row's newest."""
@@ -95,9 +105,10 @@ def resolve_changes(flow: ChangeFlow, source: DataFrame) -> ResolvedChanges:
     ignoring = inner.selected(flow.ignore_null_updates, "ignore_null_updates_column_list", nothing=True)
     tracked = inner.selected(flow.track_history, "track_history_column_list")
     sequence = columns.expression(flow.sequence_by)
-    for condition_given in (flow.where, flow.apply_as_deletes, flow.apply_as_truncates):
-        if condition_given is not None:
-            source.where(columns.expression(condition_given))  # Spark says what is wrong with it
+    given = (flow.where, flow.apply_as_deletes, flow.apply_as_truncates)
+    conditions = tuple(columns.expression(each) for each in given if each is not None)
+    for each in conditions:
+        source.where(each)  # Spark says what is wrong with it
     # Asks Spark whether sequence and keys have an order; nothing is executed.
     ordered = source.select(sf.max(sequence).alias("sequence"), sf.max(sf.struct(*map(named, keys))).alias("key"))
     return ResolvedChanges(
@@ -111,6 +122,7 @@ def resolve_changes(flow: ChangeFlow, source: DataFrame) -> ResolvedChanges:
         ignoring=_names_without(keys, ignoring),
         tracked=_names_without(keys, tracked),
         updates=None if flow.columns_to_update is None else _updates(columns, source),
+        conditions=conditions,
     )
 
 

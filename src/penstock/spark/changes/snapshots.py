@@ -67,6 +67,13 @@ def snapshot_target(
     return target_schema(snapshot.schema, flow.scd_type, versions), applied
 
 
+def followed_snapshot(flow: SnapshotChangeFlow, snapshot: DataFrame) -> DataFrame:
+    """Returns a query whose columns are made of the snapshot's as those of the target are; it is not for running."""
+    keys, _ = resolve_snapshot(flow, snapshot)
+    history = [sf.lit(None).alias(name) for name in (START_AT, END_AT)] if flow.scd_type == 2 else []
+    return snapshot.dropDuplicates(list(keys)).select("*", *history)
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotWriter:
     """Brings the Delta table at `path` in line with one snapshot."""

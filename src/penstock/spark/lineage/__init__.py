@@ -1,0 +1,1 @@
+"""Which columns the columns of a query are made of, read off its analysed plan."""

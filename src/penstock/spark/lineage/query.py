@@ -1,0 +1,52 @@
+"""The lineage of the columns of a query, whose leaves are those of an evaluation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from penstock.graph.column_lineage import ColumnLineage
+from penstock.spark import _jvm
+from penstock.spark.definition import marked_dataset
+from penstock.spark.evaluation import Evaluation
+from penstock.spark.lineage.plan import NO_DATA, lineage_of_plan
+from penstock.spark.source_names import source_name_of
+from penstock.storage import local_path
+
+
+def column_lineage(query: Callable[[], DataFrame], names: tuple[str, ...], evaluation: Evaluation) -> ColumnLineage:
+    """Returns what the columns of a query, made in `evaluation`, are made of; nothing is executed.
+
+    `names` are those of the columns. A query that cannot be followed stops no pipeline: its columns are not resolved.
+    """
+    try:
+        plan = _jvm.without_ctes(query())
+        document = json.loads(str(plan.toJSON()))  # the whole plan in one call
+        leaves = [_read_by(leaf, evaluation) for leaf in _jvm.scala_seq(plan.collectLeaves())]
+        return lineage_of_plan(document, leaves, names)
+    except (Py4JError, PySparkException, LookupError, TypeError, ValueError):  # Spark writes it as nobody knows yet
+        return ColumnLineage.unknown(names)
+
+
+def _read_by(leaf: Any, evaluation: Evaluation) -> str | None:
+    """Returns what a leaf reads, as `InputColumn.dataset` names it; None when it is not known."""
+    kind = str(leaf.getClass().getSimpleName())
+    if (name := source_name_of(leaf)) is not None:
+        return next((read.source.strip() for read in evaluation.sources if read.name == name), None)
+    if kind == "LocalRelation":
+        marked = marked_dataset(leaf)
+        if marked is None:
+            return None if leaf.isStreaming() else NO_DATA
+        found = evaluation.catalog.find(marked)
+        return marked if found is None else str(found)
+    index = _jvm.file_index(leaf) if kind == "LogicalRelation" else None
+    if index is None:
+        return None
+    paths = [local_path(str(path)) for path in _jvm.scala_seq(index.rootPaths())]
+    reads = {evaluation.places.get(path.rstrip("/")) for path in paths}
+    return reads.pop() if len(reads) == 1 else None
