@@ -73,7 +73,7 @@ def query_definition(frame: DataFrame, *, around: object) -> QueryDefinition:
     ordinals, leaves = Ordinals(), _Leaves()
     always: str | None = None
     try:
-        document = str(plan.toJSON())
+        document = str(_jvm.plan_json(frame.sparkSession, plan))
     except Py4JJavaError:
         document, always = "[]", "its query cannot be compared with that of the last refresh"
     # Two forms of the plan: the JSON lacks what is in a map, the text the types of literals.

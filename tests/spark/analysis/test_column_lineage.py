@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.graph.column_lineage import ColumnLineage, InputColumn
@@ -153,3 +154,24 @@ def test_each_column_comes_from_where_its_query_takes_it(project: PipelineProjec
         "__END_AT": "at~",
         "(rows)": "amount/FILTER at/SORT id/GROUP_BY",
     }
+
+
+def test_a_plan_that_takes_long_to_read_is_not_followed(
+    project: PipelineProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.spark.lineage.query.MOST_EXPRESSIONS", 10)
+    project.write(
+        """
+        @dlt.table
+        def short():
+            return spark.range(1).selectExpr(*(f"id AS c{i}" for i in range(9)))
+
+        @dlt.table
+        def long():
+            return spark.range(1).selectExpr(*(f"id AS c{i}" for i in range(9))).where("c1 > 1")
+        """
+    )
+    graph = project.validate().graph
+    assert graph is not None
+    resolved = {flow.flow.name: flow.lineage.rows_resolved for flow in graph.flows if flow.lineage is not None}
+    assert resolved == {"short": True, "long": False}

@@ -192,7 +192,9 @@ def test_a_deep_expression_and_a_wide_table() -> None:
 
 # ---- an oracle: what a column does not come from can change without changing it ----
 
-Rows = list[dict[int, int]]
+Row = dict[int, int]
+Rows = list[Row]
+Value = Callable[[Row], int]
 Tables = dict[str, list[tuple[int, ...]]]
 _WIDTH = 3
 
@@ -224,35 +226,38 @@ def queries(draw: st.DrawFn) -> Query:
     def column(query: Query) -> int:
         return draw(st.sampled_from(query.ids))
 
+    def value(query: Query) -> tuple[Tree, Value]:
+        x, y, z = column(query), column(query), column(query)
+        ax, ay, az = (attribute(each, "c") for each in (x, y, z))
+
+        def same(row: Row) -> int:
+            return row[x]
+
+        def added(row: Row) -> int:
+            return row[x] + row[y]
+
+        def chosen(row: Row) -> int:
+            return row[y] if row[x] > 0 else row[z]
+
+        def constant(_: Row) -> int:
+            return 7
+
+        ways: list[tuple[Tree, Value]] = [
+            (ax, same),
+            (expression("Add", ax, ay), added),
+            (expression("If", expression("IsPositive", ax), ay, az), chosen),
+            (expression("Literal"), constant),
+        ]
+        return draw(st.sampled_from(ways))
+
     def projected(query: Query) -> Query:
-        values: list[tuple[int, Tree, Callable[[dict[int, int]], int]]] = []
-        for _ in range(draw(st.integers(1, 3))):
-            x, y, z = column(query), column(query), column(query)
-            ax, ay, az = (attribute(each, "c") for each in (x, y, z))
-            values.append(
-                (
-                    next(numbers),
-                    *draw(
-                        st.sampled_from(
-                            [
-                                (ax, lambda row, x=x: row[x]),
-                                (expression("Add", ax, ay), lambda row, x=x, y=y: row[x] + row[y]),
-                                (
-                                    expression("If", expression("IsPositive", ax), ay, az),
-                                    lambda row, x=x, y=y, z=z: row[y] if row[x] > 0 else row[z],
-                                ),
-                                (expression("Literal"), lambda _: 7),
-                            ]
-                        )
-                    ),
-                )
-            )
+        values = [(next(numbers), *value(query)) for _ in range(draw(st.integers(1, 3)))]
         plan = project(query.plan, *(alias(number, "c", tree) for number, tree, _ in values))
         return Query(
             plan,
             tuple(number for number, _, _ in values),
             query.leaves,
-            lambda tables: [{number: value(row) for number, _, value in values} for row in query.run(tables)],
+            lambda tables: [{number: made(row) for number, _, made in values} for row in query.run(tables)],
         )
 
     def filtered(query: Query) -> Query:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from penstock.graph.column_lineage import NOTHING, UNKNOWN, ColumnLineage, Origins, Transformation
 from penstock.spark.lineage.expressions import Node, id_of, kind_of, references
@@ -269,9 +269,9 @@ def _named(node: Node, field: str) -> list[list[dict[str, Any]]] | None:
     return found if found is not None and all("exprId" in tree[0] for tree in found) else None
 
 
-def _are_trees(value: object) -> bool:
+def _are_trees(value: object) -> TypeGuard[list[list[dict[str, Any]]]]:
     return isinstance(value, list) and all(_is_tree(each) for each in value)
 
 
-def _is_tree(value: object) -> bool:
+def _is_tree(value: object) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(value, list) and bool(value) and all(isinstance(node, dict) for node in value)

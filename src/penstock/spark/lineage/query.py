@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -18,6 +18,9 @@ from penstock.spark.lineage.plan import NO_DATA, lineage_of_plan
 from penstock.spark.source_names import source_name_of
 from penstock.storage import local_path
 
+MOST_EXPRESSIONS: Final = 10_000
+"""A larger plan is not followed: a hundred columns added to as many one by one, half a second."""
+
 
 def column_lineage(query: Callable[[], DataFrame], names: tuple[str, ...], evaluation: Evaluation) -> ColumnLineage:
     """Returns what the columns of a query, made in `evaluation`, are made of; nothing is executed.
@@ -25,10 +28,13 @@ def column_lineage(query: Callable[[], DataFrame], names: tuple[str, ...], evalu
     `names` are those of the columns. A query that cannot be followed stops no pipeline: its columns are not resolved.
     """
     try:
-        plan = _jvm.without_ctes(query())
-        document = json.loads(str(plan.toJSON()))  # the whole plan in one call
+        frame = query()
+        plan = _jvm.without_ctes(frame)
+        document = _jvm.plan_json(frame.sparkSession, plan, most=MOST_EXPRESSIONS)  # the whole plan in one call
+        if document is None:
+            return ColumnLineage.unknown(names)
         leaves = [_read_by(leaf, evaluation) for leaf in _jvm.scala_seq(plan.collectLeaves())]
-        return lineage_of_plan(document, leaves, names)
+        return lineage_of_plan(json.loads(document), leaves, names)
     except (Py4JError, PySparkException, LookupError, TypeError, ValueError):  # Spark writes it as nobody knows yet
         return ColumnLineage.unknown(names)
 
