@@ -83,8 +83,8 @@ class Evaluation:
     `more_options` gives what the streaming sources of a format are read with beside the author's options.
     `checks` make sure, before the query starts, that its sources answer.
     `functions` are table functions of SQL, by their folded names, beside those that every statement may call.
-    `places` are the paths of the files and tables outside of the pipeline that are read as batches, with
-    `Input.source` of each.
+    `places` is the `Input.source` of what is read as a batch: by the path of files and tables outside of the pipeline,
+    and by the name, in small letters, of its datasets.
     """
 
     spark: SparkSession
@@ -162,6 +162,8 @@ class Evaluation:
         self.inputs.append(read)
         if read.name is not None:
             self.sources.append(read)
+        elif read.dataset is not None:
+            self.places[read.source.casefold()] = read.source
 
     def source_name(self, suggestion: str) -> str:
         """Returns a name for a source in the checkpoint: readable, stable, unique within the flow.

@@ -14,7 +14,7 @@ _PIPELINE = '''
         rate = spark.readStream.format("rate").load()
         return rate.selectExpr("value id", "timestamp at", "value % 7 amount", "cast(value AS string) note")
 
-    @dlt.table
+    @dlt.table(name="Customers")
     def customers():
         return spark.sql("SELECT id, concat(first, ' ', last) AS name FROM VALUES (1, 'a', 'b') AS t (id, first, last)")
 
@@ -126,8 +126,8 @@ def test_each_column_comes_from_where_its_query_takes_it(project: PipelineProjec
     }
     assert of("joined") == {
         "id": "id=",
-        "name": "[shop.customers]name=",
-        "(rows)": "[shop.customers]id/JOIN id/JOIN",
+        "name": "[shop.Customers]name=",
+        "(rows)": "[shop.Customers]id/JOIN id/JOIN",
     }
     assert of("hourly") == {
         "window": "at~",
@@ -144,7 +144,7 @@ def test_each_column_comes_from_where_its_query_takes_it(project: PipelineProjec
     }
     assert of("words") == {"id": "id=", "word": "note~", "(rows)": "id/GROUP_BY note/GROUP_BY"}
     assert of("foreign") == {"id": " ?", "two": "", "(rows)": "amount/FILTER ?"}
-    assert of("subquery") == {"id": "[shop.customers]id=", "most": " ?", "(rows)": ""}
+    assert of("subquery") == {"id": "[shop.Customers]id=", "most": " ?", "(rows)": ""}
     assert of("files") == {"c": "[files data]a~ [files data]b~", "(rows)": ""}
     assert of("history") == {
         "id": "id=",

@@ -48,8 +48,7 @@ def _read_by(leaf: Any, evaluation: Evaluation) -> str | None:
         marked = marked_dataset(leaf)
         if marked is None:
             return None if leaf.isStreaming() else NO_DATA
-        found = evaluation.catalog.find(marked)
-        return marked if found is None else str(found)
+        return evaluation.places.get(marked, marked)
     index = _jvm.file_index(leaf) if kind == "LogicalRelation" else None
     if index is None:
         return None
