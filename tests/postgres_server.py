@@ -77,6 +77,23 @@ class PostgresServer:
         """Returns the address as JDBC spells it."""
         return f"jdbc:postgresql://127.0.0.1:{self.port}/{database}"
 
+    def offer_tls(self, host: str) -> Path:
+        """Has the server take TLS too, with a certificate of `host`, which it returns."""
+        key, certificate = (self._folder / f"{host}.{ending}" for ending in ("key", "pem"))
+        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={host}"]
+        command += ["-addext", f"subjectAltName=DNS:{host}", "-keyout", str(key), "-out", str(certificate)]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        if os.geteuid() == 0:
+            shutil.chown(key, "postgres", "postgres")
+        for name, value in (("ssl_key_file", key), ("ssl_cert_file", certificate), ("ssl", "on")):
+            self.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.execute("SELECT pg_reload_conf()")
+        return certificate
+
+    def refuse_tls(self) -> None:
+        """Ends what `offer_tls` began."""
+        self.execute("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()")
+
     @property
     def options(self) -> dict[str, str]:
         """The options of a sink that all have."""

@@ -16,12 +16,14 @@ import pytest
 
 from penstock.declare import SPELLINGS
 from penstock.errors import conditions
+from penstock.spark.sources import delta
 from penstock.spark.sources.auto_loader import option_names as auto_loader
 from penstock.spark.sources.event_hubs import options as event_hubs
 from penstock.spark.sources.kafka import options as kafka
 from penstock.spark.sources.kinesis import option_names as kinesis
 
 ROOT = Path(__file__).resolve().parents[2]
+_REFUSED_OF_DELTA = [option.name for option in delta.OPTIONS if option.refused]
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,7 @@ def test_every_name_and_parameter_of_the_spellings_has_a_row(tool: ModuleType) -
     [
         ("Auto Loader: options", (*auto_loader.SUPPORTED, *auto_loader.WITHOUT_EFFECT, *auto_loader.REFUSED)),
         ("Kafka", (*kafka.OPTIONS, *kafka.REFUSED)),
+        ("Delta tables", tuple(option.name for option in delta.OPTIONS)),
         ("Kinesis", (*kinesis.SUPPORTED, *kinesis.WITHOUT_EFFECT, *kinesis.REFUSED)),
         ("Event Hubs", (*event_hubs.OPTIONS, *event_hubs.SHARED, *event_hubs.WITHOUT_EFFECT, *event_hubs.REFUSED)),
     ],
@@ -101,7 +104,7 @@ def test_every_option_of_a_source_has_a_row(tool: ModuleType, section: str, opti
     assert [option for option in options if option not in rows] == []
     refusals = {"AUTO_LOADER_UNSUPPORTED_OPTION", "SOURCE_OPTION_REFUSED"}
     refused = {name for name, row in rows.items() if row.condition in refusals}
-    never = {*auto_loader.REFUSED, *kafka.REFUSED, *event_hubs.REFUSED, *kinesis.REFUSED}
+    never = {*auto_loader.REFUSED, *kafka.REFUSED, *event_hubs.REFUSED, *kinesis.REFUSED, *_REFUSED_OF_DELTA}
     assert refused == {option for option in options if option in never}
 
 
@@ -122,6 +125,11 @@ def test_every_option_of_kinesis_stands_in_its_page(tool: ModuleType) -> None:
     page = (ROOT / "docs/how-to/kinesis.md").read_text(encoding="utf-8")
     every = (*kinesis.SUPPORTED, *kinesis.WITHOUT_EFFECT, *kinesis.REFUSED)
     assert [name for name in every if f"`{name}`" not in page] == []
+
+
+def test_every_option_of_delta_stands_in_its_page() -> None:
+    page = (ROOT / "docs/how-to/delta.md").read_text(encoding="utf-8")
+    assert [name for name in (option.name.rstrip("*") for option in delta.OPTIONS) if f"`{name}" not in page] == []
 
 
 def _named_parameters(function: Callable[..., Any]) -> Iterator[str]:

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema, spark_schema
+from penstock.analysis.column_mapping import with_column_mapping
+from penstock.analysis.partition_fields import with_partition_fields
 from penstock.analysis.protection import check_protection
 from penstock.analysis.query import AnalysedQuery, QueryAnalyser
 from penstock.analysis.rules import check
@@ -165,7 +167,8 @@ class Resolver:
         if failed or not resolved:
             self._failed[table.identifier] = failed
             return
-        decided = with_event_parts(_decide(table, resolved), resolved)
+        decided, schema = with_partition_fields(with_event_parts(_decide(table, resolved), resolved), schema)
+        decided = with_column_mapping(decided, resolved)
         self._tables[table.identifier] = decided
         self._flows.extend(resolved)
         rewritten = isinstance(decided, MaterializedView) or any(flow.type.rewrites for flow in resolved)

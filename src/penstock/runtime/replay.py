@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
@@ -154,7 +155,9 @@ def _gone_flows(graph: ResolvedGraph, table: StreamingTable, aside: DeltaTable) 
     if not any(isinstance(flow, ChangeFlow) for flow in flows):
         return
     known = {flow.name.lower() for flow in flows}
-    for name in aside.to_pyarrow_table(columns=[FLOW])[FLOW].unique().to_pylist():
+    # The query engine, and not the plain dataset: it knows mapped columns.
+    named = QueryBuilder().register("rows", aside).execute(f"SELECT DISTINCT {FLOW} FROM rows")  # noqa: S608
+    for name in pa.table(named.read_all())[FLOW].to_pylist():
         if str(name).lower() not in known:
             yield str(name)
 

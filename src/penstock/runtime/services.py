@@ -111,7 +111,7 @@ class FlowQueries:
             if table is not None and isinstance(flow.flow, (ChangeFlow, SnapshotChangeFlow)):
                 table = replace(table, expectations=judged_expectations(flow.flow, frame, table.expectations))
             declared = self._declared(flow, table)
-            if table is not None and (flow.keys is not None or _needs_checking(table, declared)):
+            if table is not None and (flow.keys is not None or self._needs_checking(flow, table)):
                 frame = with_judgements(with_source(frame), table.expectations)
                 checking = self._checking_writer(flow, table, declared)
             else:
@@ -135,6 +135,17 @@ class FlowQueries:
         if table is None or table.schema is None or flow.type not in ROWS_AS_QUERIED:
             return None
         return self.graph.stored_schemas[table.identifier]
+
+    def _needs_checking(self, flow: ResolvedFlow, table: Table) -> bool:
+        """Whether rows are judged before one is written.
+
+        Generated columns are among the reasons because Delta's streaming sink rewrites the query for them, and
+        the counters of its batches are lost.
+        """
+        if has_quarantine(table) or has_uniqueness(table):
+            return True
+        stored = self.graph.stored_schemas[table.identifier]
+        return flow.type in ROWS_AS_QUERIED and any(column.generated is not None for column in stored.columns)
 
     def _checking_writer(self, flow: ResolvedFlow, table: Table, declared: Schema | None) -> CheckingWriter:
         target, name = flow.flow.target, flow.flow.name
@@ -236,13 +247,3 @@ class FlowServices(FlowQueries):
         if flow.stream is None or not (flow.stream.operators and flow.stream.watermarks):
             return False
         return flow.type is not FlowType.COMPLETE and self.trigger_of(flow).kind is not TriggerKind.REAL_TIME
-
-
-def _needs_checking(table: Table, declared: Schema | None) -> bool:
-    """Whether rows are judged before one is written.
-
-    Generated columns are among the reasons because Delta's streaming sink rewrites the query for them, and
-    the counters of its batches are lost.
-    """
-    generated = declared is not None and any(column.generated is not None for column in declared.columns)
-    return has_quarantine(table) or has_uniqueness(table) or generated

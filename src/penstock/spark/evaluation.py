@@ -25,7 +25,7 @@ from penstock.spark.outside import Outside, SourcePlace
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.source_names import named_apart
 from penstock.spark.sources.auto_loader import AutoLoaderSource
-from penstock.spark.sources.delta import delta_options
+from penstock.spark.sources.delta import delta_options, stream_options
 from penstock.spark.sources.option import places
 from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
 from penstock.spark.sources.source import ChecksAccess, Source, SourceRead, checked, read_batch
@@ -203,7 +203,7 @@ class Evaluation:
                 computed = self.catalog.find(self._qualified(name)) is not None
                 options, streaming = delta_options(options, name, computed=computed), False
             elif streaming:
-                options = {**options, **self.more_options("delta")}
+                options = {**stream_options(options, self.checkpoint), **self.more_options("delta")}
             return self._table(spark, name, streaming=streaming, options=options)
         finally:
             self._chosen_name = None
@@ -267,6 +267,7 @@ class Evaluation:
             more_options=self.more_options,
             description=description,
             schemas=self.schemas(name),
+            checkpoint=self.checkpoint,
             place=lambda path: map_path(path, self.settings),
         )
 

@@ -48,6 +48,8 @@ _STATE_FAILURES = {
     ("CONCURRENT_STREAM_LOG_UPDATE",): "CHECKPOINT_WRITTEN_BY_ANOTHER",
     ("CANNOT_LOAD_STATE_STORE",): "CHECKPOINT_STATE_NOT_LOADED",
     ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES"): "SOURCE_ROWS_CHANGED",
+    ("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE",): "SOURCE_COLUMNS_CHANGED",
+    ("DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION",): "SOURCE_COLUMNS_NOT_ACCEPTED",
 }
 """Which condition Spark's and Delta's mean, by how theirs begin."""
 _DAMAGED_LOG = (
@@ -55,6 +57,11 @@ _DAMAGED_LOG = (
     "DELTA_TRUNCATED_TRANSACTION_LOG",
     "DELTA_TXN_LOG_FAILED_INTEGRITY",
     "DELTA_VERSIONS_NOT_CONTIGUOUS",
+)
+_SCHEMA_CHANGED = (
+    "DELTA_SCHEMA_CHANGED",
+    "DELTA_STREAMING_METADATA_EVOLUTION",
+    "DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART",
 )
 _TYPE_CONDITIONS = ("DELTA_FAILED_TO_MERGE_FIELDS", "DELTA_MERGE_INCOMPATIBLE")
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException")
@@ -221,7 +228,7 @@ def reason_of(error: PySparkException) -> str:
 
 def is_upstream_schema_change(error: BaseException) -> bool:
     """Whether a Delta source only says that its table has a new schema, which a restart reads."""
-    return any((cause.condition or "").startswith("DELTA_SCHEMA_CHANGED") for cause in causes_of(error))
+    return any((cause.condition or "").startswith(_SCHEMA_CHANGED) for cause in causes_of(error))
 
 
 def user_raised(error: BaseException) -> str | None:

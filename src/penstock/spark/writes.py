@@ -187,7 +187,8 @@ def replace_table(rows: DataFrame, path: str, replacement: Replacement) -> None:
     """Replaces the rows of the table at `path`, in one commit."""
     writer = rows.write.format("delta").mode("overwrite").option("userMetadata", replacement.note)
     writer = writer.option("overwriteSchema", str(not replacement.keeps_schema).lower())
-    columns = replacement.partition_columns
+    # A table that keeps its schema keeps its partitions; one of its columns may be computed by Delta.
+    columns = () if replacement.keeps_schema else replacement.partition_columns
     (writer.partitionBy(*columns) if columns else writer).save(path)
 
 

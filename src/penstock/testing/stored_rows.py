@@ -25,7 +25,7 @@ def read_rows(path: str) -> list[dict[str, Any]]:
     if not Storage(path).exists("_delta_log"):
         return []
     table = open_delta_table(path)
-    if "deletionVectors" in (table.protocol().reader_features or ()):  # which the plain reader does not know
+    if table.protocol().min_reader_version > 1:  # the plain reader knows neither deletion vectors nor mapped columns
         stored = pa.table(QueryBuilder().register("rows", table).execute("SELECT * FROM rows").read_all())
     else:
         stored = table.to_pyarrow_table()

@@ -9,14 +9,15 @@ from penstock.graph.resolved import ResolvedGraph
 
 
 def layout_column_unknown(graph: ResolvedGraph) -> Iterator[PenstockError]:
-    """Refuses `partition_cols` and `cluster_by` that name no column; `cluster_by` may name a nested field."""
+    """Refuses `partition_cols` and `cluster_by` that name no column, and no field of a struct."""
     for identifier, table in graph.tables.items():
         columns = graph.stored_schemas[identifier].names
         known = {name.casefold() for name in columns}
-        layout = [("partition_cols", name) for name in table.partition_columns]
-        layout += [("cluster_by", name) for name in table.cluster_by]
-        for parameter, name in layout:
-            if known.isdisjoint({name.casefold(), name.partition(".")[0].casefold()}):
+        # A field by which a table is partitioned has become a column by now; Delta clusters by a field itself.
+        layout = [("partition_cols", name, name) for name in table.partition_columns]
+        layout += [("cluster_by", name, name.partition(".")[0]) for name in table.cluster_by]
+        for parameter, name, column in layout:
+            if known.isdisjoint({name.casefold(), column.casefold()}):
                 yield DefinitionError(
                     "LAYOUT_COLUMN_UNKNOWN",
                     location=table.location,

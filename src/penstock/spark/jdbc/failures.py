@@ -17,6 +17,7 @@ from penstock.spark.translate import Cause, causes_of
 _LONGEST_DETAIL = 500
 _DRIVER: Final = ("org.postgresql.", "java.sql.")
 _TLS = "javax.net.ssl."
+_OTHER_HOST = "could not be verified by hostnameverifier"
 _STAGED_KEY = re.compile(r'null value in column "(?P<column>.+)" of relation "penstock_staging_')
 
 _REFUSED: Final = {"28": "JDBC_LOGIN_REFUSED", "3D": "JDBC_DATABASE_UNKNOWN", "42501": "JDBC_PERMISSION_DENIED"}
@@ -67,7 +68,7 @@ def database_failure(error: BaseException, place: SinkPlace, target: JdbcTarget)
         return None
     told = said[-1]
     state, detail = told.sql_state or "", _in_one_line(told)
-    if any(cause.class_name.startswith(_TLS) for cause in causes) or state == "08004":
+    if any(cause.class_name.startswith(_TLS) for cause in causes) or state == "08004" or _OTHER_HOST in told.message:
         return ExternalError("JDBC_TLS_REFUSED", **place.facts, detail=detail)
     if state.startswith(_AWAY):
         return ExternalError("SERVICE_UNREACHABLE", **place.facts, detail=detail)

@@ -40,8 +40,8 @@ class SourceRead(StreamRead):
     `load` is Spark's own answer, `more_options(format)` what a source of Spark's has to be told beside the author's
     options. `description` is what a person calls the source.
     `schemas` is where a connector may keep what it has found out about the columns, as Auto Loader does; without
-    `persist` nothing is to be written. `place` says where a path of the author's leads. `opened` is told of a source
-    that takes in new columns by itself.
+    `persist` nothing is to be written. `checkpoint` is that of the flow, None when it does not run. `place` says where
+    a path of the author's leads. `opened` is told of a source that takes in new columns by itself.
     """
 
     spark: SparkSession = field(repr=False)
@@ -51,6 +51,7 @@ class SourceRead(StreamRead):
     description: str = ""
     schemas: str = ""
     persist: bool = False
+    checkpoint: str | None = None
     place: Callable[[str], str] = field(default=_as_it_is, repr=False)
     opened: Callable[[Any], None] = field(default=_ignore, repr=False)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
 from penstock.spark.sources.files import file_options
+from penstock.spark.sources.option import Option
 from penstock.spark.sources.source import SourceRead
 
 
@@ -15,7 +17,7 @@ class SparkSource:
     """Leaves the read to Spark, whose matter its options are."""
 
     replayable: bool = True
-    options: None = None
+    options: Sequence[Option] | None = None
 
     def stream(self, read: SourceRead) -> DataFrame:
         """Returns the stream as the author asked for it."""
