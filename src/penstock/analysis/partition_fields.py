@@ -42,7 +42,7 @@ def with_partition_fields(table: AnyTable, schema: Schema) -> tuple[AnyTable, Sc
 
 
 def _field(data_type: Mapping[str, Any] | str, path: Sequence[str]) -> tuple[list[str], str] | None:
-    """The path of a field in the schema's own spelling, and its type; None for a struct, and where there is no field."""
+    """The path of a field in the schema's own spelling, and its type; None for a struct, and without such a field."""
     if not path:
         return ([], data_type) if isinstance(data_type, str) else None
     if isinstance(data_type, str) or data_type["type"] != "struct":
