@@ -95,6 +95,26 @@ def test_each_message_is_read_by_numbers_and_nothing_is_lost(spark: SparkSession
     assert "of another type" in why[7]
 
 
+def test_fields_that_no_schema_has_are_rescued(spark: SparkSession) -> None:
+    told, sent = proto(id=_F.TYPE_INT32, other=".shop.Other"), proto(id=_F.TYPE_INT32, other=".shop.Other", more="")
+    sent.message_type[1].field[2].ClearField("type_name")
+    sent.message_type[1].field[2].type = _F.TYPE_STRING
+    sent.message_type[0].field.add(name="deep", number=9, type=_F.TYPE_INT32, label=_F.LABEL_OPTIONAL)
+    with SchemaRegistryServer() as registry:
+        number = registered(registry, told)
+        sentences = (
+            order(number, sent, id=1, more="secret"), order(number, sent, id=2, other={"x": 1, "deep": 7}),
+            order(number, sent, id=3, other={"x": 1}),
+        )  # fmt: skip
+        read = ps.sources.protobuf_values(
+            messages(spark, *sentences), "orders-value", registry.address, message_name="Order", keep=["offset"]
+        )
+        rows = read.orderBy("offset").collect()
+    assert [row["id"] for row in rows] == [1, 2, 3]
+    kept = [json.loads(row["_rescued_data"] or "{}").get("_unknown_fields") for row in rows]
+    assert [each and framed(number, b"\x02\x02" + base64.b64decode(each)) for each in kept] == [*sentences[:2], None]
+
+
 def test_types(spark: SparkSession, tmp_path: Path) -> None:
     file = proto(
         at=".google.protobuf.Timestamp", kind=".shop.Kind", tags=".shop.Order.TagsEntry", many=_F.TYPE_BYTES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.graph.resolved import ResolvedFlow
 from penstock.runtime.services import FlowQuery, FlowServices
+from penstock.runtime.skipped_files import SkippedFiles
 from penstock.runtime.source_cleaning import SourceCleaning
 from penstock.runtime.unfinished_files import UnfinishedFiles
 
@@ -14,6 +15,7 @@ class FilesRead:
     def __init__(self, flow: ResolvedFlow, services: FlowServices, checkpoint: str) -> None:
         self._unfinished = UnfinishedFiles(flow, services, checkpoint)
         self._cleaning = SourceCleaning(flow, services, checkpoint)
+        self._skipped = SkippedFiles(flow, services)
 
     def before_start(self, built: FlowQuery) -> None:
         """Called before each start of the query."""
@@ -23,10 +25,12 @@ class FilesRead:
         """Called again and again while the query runs; `batches` have ended."""
         self._unfinished.after_batches()
         self._cleaning.after_batches(built, batches)
+        self._skipped.look(built)
 
     def after_end(self, built: FlowQuery) -> None:
         """Called when the query has read all that there was."""
         self._unfinished.look()
+        self._skipped.look(built)
         self._cleaning.clean(built)
         self._cleaning.tell()
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigError
-from penstock.graph.elements import Table
+from penstock.graph.elements import TYPE_WIDENING, Table
 from penstock.graph.schema import Schema
 from penstock.graph.sql_names import literal, quoted
 from penstock.spark._jvm import jvm
@@ -85,11 +85,21 @@ def _alter(spark: SparkSession, path: str, change: str) -> None:
 
 
 def add_missing_columns(spark: SparkSession, path: str, schema: StructType) -> None:
-    """Adds the columns of `schema` that the Delta table at `path` does not have, nested ones too, in one commit."""
-    present = {name.casefold() for name in DeltaTable.forPath(spark, path).toDF().columns}
-    if any(name.casefold() not in present for name in schema.fieldNames()):
+    """Adds the columns of `schema` that the Delta table at `path` does not have, nested ones too, in one commit.
+
+    Columns with narrower types get wider ones where the table has `delta.enableTypeWidening`.
+    """
+    table = DeltaTable.forPath(spark, path)
+    present = {field.name.casefold(): field.dataType.simpleString() for field in table.toDF().schema}
+    differing = [field for field in schema if present.get(field.name.casefold()) != field.dataType.simpleString()]
+    if any(field.name.casefold() not in present for field in differing) or (differing and _widens(table)):
         empty = spark.createDataFrame([], schema)
         empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+
+
+def _widens(table: DeltaTable) -> bool:
+    [detail] = table.detail().select("properties").collect()
+    return str(detail["properties"].get(TYPE_WIDENING, "false")).casefold() == "true"
 
 
 def _define(builder: DeltaTableBuilder, table: Table, path: str, schema: Schema, properties: Mapping[str, str]) -> None:

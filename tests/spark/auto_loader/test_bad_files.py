@@ -10,12 +10,12 @@ import shutil
 from collections.abc import Callable
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import StreamingQueryException
 from tests.spark.auto_loader.conftest import Landing
+from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import DataError, DefinitionError
-from penstock.spark.translate import translate_failure
 
 Build = Callable[..., Landing]
 
@@ -108,10 +108,10 @@ def test_a_file_that_is_cut_off_is_named_and_commits_nothing(landing: Build) -> 
     whole = gzip.compress(b"".join(_json(number) for number in range(2, 1002)))
     cut = it.files / "2.json.gz"
     cut.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(StreamingQueryException) as failure:
+    with pytest.raises(DataError) as error:
         it.run()
-    error = translate_failure(failure.value, dataset="shop.orders", flow="orders")
-    assert "2.json.gz" in error.message, error
+    assert error.value.condition == "AUTO_LOADER_FILE_UNREADABLE"
+    assert error.value.facts["file"].endswith("2.json.gz")
     assert it.table.count() == 1
     cut.write_bytes(whole)
     it.run()
@@ -145,3 +145,30 @@ def test_a_folder_that_is_deleted_while_the_stream_runs(landing: Build) -> None:
     with pytest.raises(DefinitionError) as missing:
         it.load()
     assert missing.value.condition == "PATH_NOT_FOUND"
+
+
+def test_files_that_are_left_out_are_told(project: PipelineProject) -> None:
+    folder = project.directory / "in"
+    for kind in ("json", "parquet"):
+        (folder / kind).mkdir(parents=True)
+    rows = b"".join(b'{"id": %d}\n' % number for number in range(2))
+    (folder / "json/1.json").write_bytes(rows)
+    (folder / "json/2.json.gz").write_bytes(b"no gzip")
+    pq.write_table(pa.table({"id": [1, 2]}), folder / "parquet/1.parquet")
+    (folder / "parquet/2.parquet").write_bytes(b"no Parquet" * 9)
+    project.write("""
+        for kind in ("json", "parquet"):
+            def read(kind=kind):
+                files = spark.readStream.format("cloudFiles").option("cloudFiles.format", kind)
+                files = files.option("cloudFiles.schemaHints", "id BIGINT").option("ignoreCorruptFiles", "true")
+                return files.load("in/" + kind)
+
+            dlt.table(read, name="from_" + kind)
+    """)
+    outcome = project.run()
+    assert outcome.errors == ()
+    assert project.rows("from_json", "id") == [0, 1]
+    assert project.rows("from_parquet", "id") == [1, 2]
+    told = [event.message for event in project.events(outcome) if "ignoreCorruptFiles" in event.message]
+    assert len(told) == 2, told
+    assert all(any(name in each for each in told) for name in ("json/2.json.gz", "parquet/2.parquet"))

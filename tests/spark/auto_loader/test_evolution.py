@@ -119,6 +119,10 @@ def test_fail_on_new_columns_commits_nothing_and_names_field_and_file(landing: B
     assert error.facts["file"].endswith(str(file))
     assert it.rows() == [("1", None)]
     assert len(list((it.schemas / "_schemas").iterdir())) == 1
+    it.options["cloudFiles.schemaHints"] = "`it's` INT, `a.b` STRING, id INT"  # what the error says to do
+    it.transform = lambda frame: frame.withColumnRenamed("a.b", "ab").withColumnRenamed("it's", "its")
+    it.run()
+    assert it.rows("id", "its", "ab") == [("1", None, None), ("2", 1, "2")]
 
 
 def test_a_failure_of_something_else_is_not_ours(landing: Build, spark: SparkSession) -> None:

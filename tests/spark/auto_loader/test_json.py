@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -227,3 +228,41 @@ def test_partition_columns_come_from_the_path(landing: Build) -> None:
     it.run()
     assert it.table.dtypes == [("id", "string"), ("day", "date"), ("_rescued_data", "string")]
     assert [str(row[1]) for row in it.rows()] == ["2026-01-01", "2026-01-02"]
+
+
+def test_a_number_that_is_rounded_is_rescued_as_it_is(landing: Build) -> None:
+    hints = "a DECIMAL(4,2), who.b DECIMAL(4,1), l ARRAY<DECIMAL(3,1)>, m MAP<STRING, DECIMAL(3,1)>, big DECIMAL(38,0)"
+    it = landing(schemaHints=f"id INT, {hints}", schemaEvolutionMode="rescue")
+    plain = {"a": 1.23, "who": {"b": 1.5}, "l": [1.5], "m": {"k": 1.5}, "big": 1}
+    it.put_json(
+        "1.json",
+        [
+            {"id": 1, **plain},
+            {"id": 2, **plain, "a": 1.239},
+            {"id": 3, **plain, "a": "99.999"},
+            {"id": 4, **plain, "who": {"b": 1.25}, "l": [1, 2.01]},
+            {"id": 5, **plain, "m": {"k": 0.0625}, "a": 1000},
+            {"id": 6, **plain, "a": 1.2300},
+        ],
+    )
+    it.run()
+    found = [(*row[:3], row[3][0], *row[4:]) for row in it.rows("id", "a", "who.b", "l", "m.k", "_rescued_data")]
+    one, half = Decimal("1.23"), Decimal("1.5")
+    assert found == [
+        (1, one, half, half, half, None),
+        (2, Decimal("1.24"), half, half, half, {"a": 1.239}),
+        (3, None, half, half, half, {"a": "99.999"}),
+        (4, one, Decimal("1.3"), Decimal(1), half, {"who": {"b": 1.25}, "l": [1, 2.01]}),
+        (5, None, half, half, Decimal("0.1"), {"a": 1000, "m": {"k": 0.0625}}),
+        (6, one, half, half, half, None),
+    ]
+
+
+def test_another_stretch_of_time_has_another_schema(landing: Build) -> None:
+    it = landing()
+    for time, name in ((1_000_000, "old"), (2_000_000, "new")):
+        it.put(f"{name}.json", f'{{"{name}": 1}}\n', modified=time)
+    it.options["modifiedBefore"] = "1970-01-18T00:00:00Z"
+    assert it.load(persist=False)[0].columns == ["old", "_rescued_data"]
+    it.options["modifiedAfter"] = it.options.pop("modifiedBefore")
+    assert it.load(persist=False)[0].columns == ["new", "_rescued_data"]

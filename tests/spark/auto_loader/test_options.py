@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from tests.spark.auto_loader.conftest import Landing
 
@@ -241,3 +244,34 @@ def test_a_file_is_read_once(landing: Build) -> None:
     it.run()
     it.run()
     assert it.table.count() == 1
+
+
+def test_files_that_the_log_of_a_sink_names_are_not_cleaned(landing: Build) -> None:
+    it = landing(cleanSource="DELETE")
+    it.put_json("1.json", [{"id": 1}])
+    _, source = it.load()
+    it.run()
+    (it.files / "_spark_metadata").mkdir()
+    with pytest.raises(DefinitionError) as refused:
+        it.load()
+    assert refused.value.condition == "AUTO_LOADER_UNSUPPORTED_OPTION"
+    assert "names the files" in refused.value.facts["reason"]
+    (it.files / "_spark_metadata/0").write_text("v1")
+    cleaned = source.clean(str(it.root / "checkpoint"), lambda: False)
+    assert cleaned.failure is not None
+    assert "_spark_metadata" in cleaned.failure
+
+
+def test_files_are_chosen_at_any_depth_and_may_go(landing: Build) -> None:
+    it = landing("parquet", schema="id BIGINT")
+    it.options |= {"pathGlobfilter": "*.parquet", "recursiveFileLookup": "TRUE", "ignoreMissingFiles": "true"}
+    (it.files / "plain/deep").mkdir(parents=True)
+    for number, place in enumerate(("0.parquet", "plain/1.parquet", "plain/deep/2.parquet", "plain/deep/3.par")):
+        pq.write_table(pa.table({"id": [number]}), it.files / place)
+    it.transform = lambda frame: frame.where("raise_error('the batch is planned') IS NULL")
+    with pytest.raises(StreamingQueryException):
+        it.run()
+    (it.files / "0.parquet").unlink()
+    it.transform = lambda frame: frame
+    it.run()
+    assert it.rows() == [(1,), (2,)]

@@ -8,12 +8,10 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import StreamingQueryException
 from tests.spark.auto_loader.conftest import Landing
 
-from penstock.errors import DataError, DefinitionError
+from penstock.errors import DataError
 from penstock.spark.sources.auto_loader import looked_at_files
-from penstock.spark.translate import translate_failure
 
 Build = Callable[..., Landing]
 
@@ -79,29 +77,6 @@ def test_parquet_fail_on_new_columns(landing: Build) -> None:
         it.run()
     assert error.value.condition == "UNKNOWN_FIELD_EXCEPTION"
     assert error.value.facts["fields"] == "'more'"
-
-
-def test_parquet_files_that_disagree_about_a_type(landing: Build) -> None:
-    it = landing("parquet")
-    put_parquet(it, "1.parquet", id=[1])
-    put_parquet(it, "2.parquet", id=["x"])
-    with pytest.raises(DefinitionError) as error:
-        it.load()
-    assert error.value.condition == "AUTO_LOADER_TYPE_CONFLICT"
-
-
-def test_a_later_file_with_another_type_is_named_and_loses_nothing(landing: Build) -> None:
-    it = landing("parquet")
-    put_parquet(it, "1.parquet", id=[1])
-    it.run()
-    put_parquet(it, "2.parquet", id=["x"])
-    with pytest.raises(StreamingQueryException) as failure:
-        it.run()
-    error = translate_failure(failure.value, dataset="shop.orders", flow="orders")
-    assert "2.parquet" in error.message
-    put_parquet(it, "2.parquet", id=[2])
-    it.run()
-    assert it.rows("id") == [(1,), (2,)]
 
 
 def test_text_is_one_column(landing: Build) -> None:

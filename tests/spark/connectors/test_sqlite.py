@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.plan.explain import render_plan
@@ -62,6 +64,29 @@ class TestSink(SinkConformance):
 
     def stored(self) -> list[int]:
         return [int(str(row[0])) for row in _read(self.path, "SELECT id FROM orders")]
+
+    def texts(self) -> Mapping[int, str]:
+        return {int(str(row[0])): str(row[1]) for row in _read(self.path, "SELECT id, text FROM orders")}
+
+
+def test_a_sink_that_forgets_its_batches_fails_the_tests(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one that finds rows by keys, nothing else shows it."""
+    sqlite = importlib.import_module("penstock_sqlite")
+    write = sqlite.SqliteBatches.write
+
+    def forgetful(self: Any, rows: DataFrame, batch: Any) -> int | None:
+        with closing(sqlite3.connect(self.path)) as database, database:
+            database.execute("DELETE FROM penstock_batches")
+        written: int | None = write(self, rows, batch)
+        return written
+
+    monkeypatch.setattr(sqlite.SqliteBatches, "write", forgetful)
+    kit = TestSink()
+    kit.path = tmp_path / "out.db"
+    with pytest.raises(AssertionError, match="a ledger tells which ones were"):
+        kit.test_a_batch_that_comes_again_leaves_what_came_later(tmp_path)
 
 
 _PIPELINE = """

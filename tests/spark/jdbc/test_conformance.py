@@ -25,3 +25,12 @@ class TestAppend(SinkConformance):
 
     def stored(self) -> list[int]:
         return [int(row[0]) for row in self.postgres.rows(f"SELECT id FROM {self.schema}.rows")]
+
+
+@pytest.mark.slow  # as TestAppend; what is different, tests of the sink tell
+class TestUpsert(TestAppend):
+    def options(self) -> Mapping[str, str]:
+        return {**super().options(), "mode": "upsert", "keys": "id"}
+
+    def texts(self) -> Mapping[int, str]:
+        return {int(row[0]): str(row[1]) for row in self.postgres.rows(f"SELECT id, text FROM {self.schema}.rows")}

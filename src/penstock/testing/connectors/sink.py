@@ -49,16 +49,39 @@ class SinkConformance:
         """Returns the `id` of each row that the sink has."""
         raise NotImplementedError
 
+    def texts(self) -> Mapping[int, str] | None:
+        """Returns the `text` of each `id`, of a sink that finds rows by `id`; None of one that adds rows."""
+        return None
+
     # ---- the tests ----
 
     def test_rows_get_there_in_run_after_run(self, tmp_path: Path) -> None:
-        """Also when nothing has come."""
+        """Also when nothing has come; a row with an `id` that is there is added, or takes its place."""
         self._arrive(tmp_path, [1, 2, 3])
         self._run(tmp_path)
         self._run(tmp_path)
-        self._arrive(tmp_path, [4])
+        self._arrive(tmp_path, [3, 4])
         self._run(tmp_path)
-        assert sorted(self.stored()) == [1, 2, 3, 4]
+        found = sorted(self.stored())
+        if found == [1, 2, 3, 4]:
+            assert self.texts() is not None, (
+                "the sink finds rows by `id`: write `texts`, for the test of what came later"
+            )
+        else:
+            assert found == [1, 2, 3, 3, 4]
+
+    def test_a_batch_that_comes_again_leaves_what_came_later(self, tmp_path: Path) -> None:
+        """Where rows are found by `id`, exactly once: what another flow has written since the batch stays."""
+        if self.texts() is None or self._promise is not Promise.EXACTLY_ONCE:
+            return
+        before, later = tmp_path / "before", tmp_path / "later"
+        self._arrive(before, [1], text="before")
+        self._run(before)
+        self._arrive(later, [1], text="later")
+        self._run(later, flow="later")
+        self._forget_newest_commit(before)
+        self._run(before)
+        assert self.texts() == {1: "later 1"}, "the batch was written again: a ledger tells which ones were"
 
     def test_a_batch_that_comes_again_keeps_the_promise(self, tmp_path: Path) -> None:
         """A process dies when the rows were written and the checkpoint does not know it yet."""
@@ -123,10 +146,10 @@ class SinkConformance:
         name = Identifier("conformance", "sink")
         return FormatSink(identifier=name, location=SourceLocation("test"), format=self.format, options=options)
 
-    def _arrive(self, folder: Path, ids: Iterable[int]) -> None:
+    def _arrive(self, folder: Path, ids: Iterable[int], *, text: str = "text") -> None:
         arrived = folder / "arrived"
-        arrived.mkdir(exist_ok=True)
-        rows = [json.dumps({"id": each, "text": f"text {each}"}) for each in ids]
+        arrived.mkdir(parents=True, exist_ok=True)
+        rows = [json.dumps({"id": each, "text": f"{text} {each}"}) for each in ids]
         (arrived / f"{len(list(arrived.iterdir())):03}.json").write_text("\n".join(rows), encoding="utf-8")
 
     def _rows(self, folder: Path) -> DataFrame:
@@ -139,7 +162,7 @@ class SinkConformance:
         for file in (commits / f"{newest}", commits / f".{newest}.crc"):
             file.unlink(missing_ok=True)
 
-    def _run(self, folder: Path, *, dies_at: int | None = None) -> None:
+    def _run(self, folder: Path, *, dies_at: int | None = None, flow: str = "flow") -> None:
         rows = self._rows(folder)
         if dies_at is not None:
             rows = rows.selectExpr(_CRASH.format(dies_at), "text")
@@ -150,8 +173,8 @@ class SinkConformance:
             options=self.options(),
             rows=rows,
             mode="append",
-            flow="conformance/sink/flow",
-            flow_name="flow",
+            flow=f"conformance/sink/{flow}",
+            flow_name=flow,
             checkpoint=checkpoint,
         )
         query = start_stream(

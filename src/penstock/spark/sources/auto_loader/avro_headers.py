@@ -29,6 +29,6 @@ def avro_schemas(spark: SparkSession, options: AutoLoaderOptions, files: Sequenc
         try:
             yield path, schema_of(path)
         except Py4JJavaError as error:
-            if not options.reader_flag("ignoreCorruptFiles", default=False):
+            if not options.skips_corrupt:
                 reason = failure_messages(error)[-1].strip().partition("\n")[0].rstrip(".")
                 raise DataError("AUTO_LOADER_FILE_UNREADABLE", file=path, format="Avro", reason=reason) from error

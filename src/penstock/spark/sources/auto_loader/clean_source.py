@@ -9,13 +9,18 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from pyspark.sql import SparkSession
+
 from penstock.errors import DefinitionError
+from penstock.spark._jvm import path_exists
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.storage import local_path
 
 CLEAN_SOURCE: Final = "cloudFiles.cleanSource"
 RETENTION: Final = "cloudFiles.cleanSource.retentionDuration"
 DESTINATION: Final = "cloudFiles.cleanSource.moveDestination"
+
+SINK_LOG: Final = "_spark_metadata"
 
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800, "month": 2_678_400}
 _PART: Final = re.compile(r"\s*(\d+)\s*(second|minute|hour|day|week|month)s?\s*,?", re.IGNORECASE)
@@ -52,7 +57,7 @@ def parse_clean_source(read: StreamRead, path: str) -> CleanSource | None:
         return None
     if value.upper() not in CleanMode.__members__:
         raise _invalid(CLEAN_SOURCE, value, "OFF, DELETE or MOVE")
-    mode, base = CleanMode(value.upper()), _base_folder(path)
+    mode, base = CleanMode(value.upper()), base_folder(path)
     retention = _retention(read, mode)
     if mode is CleanMode.DELETE:
         return CleanSource(mode, base, retention)
@@ -67,6 +72,20 @@ def parse_clean_source(read: StreamRead, path: str) -> CleanSource | None:
     if _scheme(destination) != _scheme(base):
         raise _invalid(DESTINATION, given, "a folder of the file system from which files are read")
     return CleanSource(mode, base, retention, destination)
+
+
+def check_nobody_names_the_files(spark: SparkSession, options: CleanSource, path: str) -> None:
+    """Refuses to clean what a file sink of Spark writes: its log names the files, for every reader of the folder.
+
+    Raises:
+        DefinitionError: AUTO_LOADER_UNSUPPORTED_OPTION.
+    """
+    if path_exists(spark, f"{options.base}/{SINK_LOG}"):
+        reason = f"a file sink of Spark writes '{path}', and its log {SINK_LOG} names the files: whoever reads the "
+        reason += "folder would fail on those that are gone"
+        raise DefinitionError(
+            "AUTO_LOADER_UNSUPPORTED_OPTION", option=CLEAN_SOURCE, value=options.mode.value, reason=reason
+        )
 
 
 def with_destination(read: StreamRead, place: Callable[[str], str]) -> StreamRead:
@@ -108,7 +127,7 @@ def _retention(read: StreamRead, mode: CleanMode) -> int:
     return seconds
 
 
-def _base_folder(path: str) -> str:
+def base_folder(path: str) -> str:
     """The folder below which a path with globs finds files."""
     found = _GLOB.search(path)
     return _absolute(path if found is None else path[: found.start()].rpartition("/")[0])

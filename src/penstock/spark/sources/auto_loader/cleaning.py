@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock.errors import PenstockError
-from penstock.spark.sources.auto_loader.clean_source import CleanMode, CleanSource
+from penstock.spark.sources.auto_loader.clean_source import SINK_LOG, CleanMode, CleanSource
 from penstock.storage import Storage
 from penstock.storage.checkpoint import (
     DamagedFile,
@@ -76,6 +76,8 @@ def clean_source(
         return Cleaned()
     if last is None or last <= notes.cleaned:
         return Cleaned()
+    if Storage(how.base).list(SINK_LOG):
+        return Cleaned(failure=f"a file sink of Spark writes {how.base}, and its log {SINK_LOG} names the files")
     before = notes
     notes = _with_committed(notes, last, now(), how.retention)
     due = max((step for step, known in notes.committed if known + how.retention <= now()), default=-1)

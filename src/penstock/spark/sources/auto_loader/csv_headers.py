@@ -18,6 +18,7 @@ Header = tuple[str, ...]
 def read_headers(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> dict[str, Header]:
     """Returns the header of each file that has one, by path and in the order as given; runs one Spark job."""
     settings = {key: options.reader_option(key) for key in ("encoding", "lineSep") if options.reader_option(key)}
+    settings |= options.skipping
     by_tail = {_tail(path): path for path in files}
     lines = decoded(spark.read.options(**settings).text([literal_path(path) for path in files]), options)
     # Inside a task the id grows with the line, so the smallest one of a file's first split is its first line.

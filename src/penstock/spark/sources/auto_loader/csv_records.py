@@ -14,6 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.csv_headers import Header, unambiguous_names
+from penstock.spark.sources.auto_loader.exact_decimals import exact, exact_fields, is_rounded, rounded
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.sql_text import (
@@ -42,7 +43,8 @@ def same_header_schema(version: SchemaVersion, options: AutoLoaderOptions) -> St
     fields = []
     for name in _layout(version):
         known = kinds.get(name.casefold())
-        fields.append(StructField(name, StringType() if known is None else known.dataType))
+        kind = StringType() if known is None else known.dataType
+        fields.append(StructField(name, kind if options.rescued_column is None else exact(kind)))
     return StructType([*fields, StructField(_CORRUPT, StringType()), *version.partitions.fields])
 
 
@@ -72,7 +74,10 @@ def same_header_rows(
     columns = []
     for field in version.columns.fields:
         name = layout.get(field.name.casefold())
-        value = f"CAST(NULL AS {field.dataType.simpleString()})" if name is None else column(name)
+        if name is None:
+            value = f"CAST(NULL AS {field.dataType.simpleString()})"
+        else:
+            value = column(name) if options.rescued_column is None else rounded(column(name), field.dataType)
         columns.append(f"{value} AS {column(field.name)}")
     columns.extend(column(field.name) for field in version.partitions.fields)
     if options.rescued_column is not None:
@@ -139,18 +144,22 @@ def _named_columns(
     settings = options_map(_parse_settings(options))
     if options.fails_on_wider:
         with_map = with_map.where(_stop_at_wider(texts, source_name, _FILE))
+    exactly = typed if options.rescued_column is None else exact_fields(typed)
     if typed.fields:
         # The typed columns pass through one more CSV line, so that they are parsed exactly as Spark's source does.
         typed_sql = (
-            f"from_csv(to_csv(named_struct({_struct_items(texts, typed)})), {literal(schema_ddl(typed))}, {settings})"
+            f"from_csv(to_csv(named_struct({_struct_items(texts, typed)})), {literal(schema_ddl(exactly))}, {settings})"
         )
         with_map = with_map.selectExpr("*", f"{typed_sql} AS typed")
     columns, lost = [], []
     for field, text in texts:
         value = f"typed.{column(field.name)}" if field in typed.fields else text
-        columns.append(f"{value} AS {column(field.name)}")
         if field in typed.fields:
-            lost.append(f"IF({value} IS NULL, {literal(field.name.lower())}, NULL)")
+            loses = is_rounded(value, field.dataType) or "false"
+            lost.append(f"IF({value} IS NULL OR {loses}, {literal(field.name.lower())}, NULL)")
+        if options.rescued_column is not None:
+            value = rounded(value, field.dataType)
+        columns.append(f"{value} AS {column(field.name)}")
     columns.extend(partitions)
     if options.rescued_column is not None:
         columns.append(f"{_rescued_by_file(version, options, lost)} AS {column(options.rescued_column)}")
@@ -221,13 +230,17 @@ def _rescued_same_header(version: SchemaVersion, options: AutoLoaderOptions) -> 
     layout = _layout(version)
     known = {field.name.casefold(): field for field in (*version.columns.fields, *version.partitions.fields)}
     raw = _raw_line(version, options)
-    items = []
+    items, losing = [], []
     for position, name in enumerate(layout):
         field = known.get(name.casefold())
         if field is None and options.keeps_unknown:
             items.append(f"{literal(name)}, {column(name)}")
         elif field is not None and not isinstance(field.dataType, StringType):
             text = f"IF({_CORRUPT} IS NOT NULL AND {column(name)} IS NULL, {raw}.c{position}, NULL)"
+            loses = is_rounded(column(name), field.dataType)
+            if loses is not None:  # a column of a line that fits: its text is nowhere, its digits are
+                losing.append(f"({column(name)} IS NOT NULL AND {loses})")
+                text = f"IF({losing[-1]}, trim(TRAILING '0' FROM CAST({column(name)} AS STRING)), {text})"
             items.append(f"{literal(name)}, {text}")
     whole = whole_record(_CORRUPT, "input_file_name()")
     too_long = f"WHEN {_CORRUPT} IS NOT NULL AND {raw}.c{len(layout)} IS NOT NULL THEN {whole}"
@@ -235,6 +248,7 @@ def _rescued_same_header(version: SchemaVersion, options: AutoLoaderOptions) -> 
         return f"CASE {too_long} ELSE NULL END"
     present = " OR ".join(f"{column(name)} IS NOT NULL" for name in layout if name.casefold() not in known)
     nothing = f"{_CORRUPT} IS NULL" + (f" AND NOT ({present})" if present and options.keeps_unknown else "")
+    nothing += "".join(f" AND NOT {loses}" for loses in losing)
     fields = f"map_filter(map({', '.join(items)}), (k, x) -> x IS NOT NULL)"
     return (
         f"CASE WHEN {nothing} THEN NULL {too_long} ELSE {with_file_path(f'to_json({fields})', 'input_file_name()')} END"

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
-from urllib.parse import unquote
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
-from penstock.errors import DataError, DefinitionError
+from penstock.errors import DefinitionError
 from penstock.spark._jvm import case_sensitive_clone
-from penstock.spark.sources.auto_loader.avro_headers import avro_schemas
 from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, read_headers, unambiguous_names
 from penstock.spark.sources.auto_loader.discovery import Listing, literal_path
+from penstock.spark.sources.auto_loader.file_schemas import schema_of_each, unreadable
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.auto_loader.other_types import READERS, OtherTypes, misfits, sort_by_type
 from penstock.spark.sources.auto_loader.sample import sample
 from penstock.spark.sources.auto_loader.schema_hints import apply_hints
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
@@ -26,11 +26,11 @@ from penstock.spark.sources.auto_loader.schema_merge import (
     fields_with_several_values,
     merge_types,
     union_of,
+    wider_of_avro,
     without_case_twins,
 )
 from penstock.spark.sources.auto_loader.type_widening import wider
 from penstock.spark.translate import failure_messages
-from penstock.storage import local_path
 
 _CORRUPT = "__penstock_corrupt"
 _FIXED: Final = {
@@ -51,7 +51,7 @@ def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing
 
     Raises:
         DefinitionError: CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE, AUTO_LOADER_SCHEMA_HINT_INVALID,
-            AUTO_LOADER_TYPE_CONFLICT.
+            AUTO_LOADER_TYPE_CONFLICT (xml).
     """
     reason = "first inference"
     if options.fixed_columns:
@@ -61,18 +61,20 @@ def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing
     files = [file.path for file in chosen]
     if not files:
         raise DefinitionError("CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE", path=options.path)
-    found = infer_columns(spark, options, files)
+    found, agree = _first_columns(spark, options, files)
     partitions = _hinted_partitions(listing.partitions, options)
     columns = _without(apply_hints(_without(found, partitions), options.schema_hints), partitions)
     check_repeated(options, columns, found)
-    version = SchemaVersion(1, columns, partitions, reason)
+    if not agree or (options.format in READERS and misfits(columns, found, options.format)):
+        _, others = sort_by_type(columns, schema_of_each(spark, options, files), options.format, None)
+        return SchemaVersion(1, columns, partitions, reason, others=OtherTypes().with_misfits(others))
     if options.format == "csv" and options.reader_flag("header", default=True):
         headers = distinct_headers(read_headers(spark, options, files))
         mixed = len(headers) > 1 or any(unambiguous_names(header) != header for header in headers)
         return SchemaVersion(1, columns, partitions, reason, csv_headers=headers, csv_by_file=mixed)
     if options.format == "json":
         return SchemaVersion(1, columns, partitions, reason, json_arrays=has_json_arrays(spark, options, files))
-    return version
+    return SchemaVersion(1, columns, partitions, reason)
 
 
 def infer_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
@@ -85,7 +87,19 @@ def infer_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequen
     try:
         return _columns_of(spark, options, files)
     except (PySparkException, Py4JJavaError) as error:
-        raise _unreadable(error, options, files) or error from error
+        raise unreadable(error, options, files) or error from error
+
+
+def _first_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> tuple[StructType, bool]:
+    """Returns the columns of the first files, and whether these agree about their types: else those of the oldest."""
+    try:
+        return infer_columns(spark, options, files), True
+    except DefinitionError as error:
+        if error.condition != "AUTO_LOADER_TYPE_CONFLICT":
+            raise
+    schemas = schema_of_each(spark, options, files)
+    columns, _ = sort_by_type(StructType(), schemas, options.format, widening(options) or wider_of_avro)
+    return columns, False
 
 
 def _columns_of(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
@@ -100,7 +114,7 @@ def _columns_of(spark: SparkSession, options: AutoLoaderOptions, files: Sequence
         case "csv":
             return _infer_csv(spark, options, files)
         case "avro":
-            return _infer_avro(spark, options, files)
+            return _union_of_files(spark, options, files)
         case "orc" | "parquet":
             return _infer_by_footers(spark, options, files)
         case _:
@@ -139,7 +153,7 @@ def has_json_arrays(spark: SparkSession, options: AutoLoaderOptions, files: Sequ
     """Whether records also come as arrays: always possible in multi-line files, else a look at the sample."""
     if options.reader_flag("multiLine", default=False):
         return True
-    lines = spark.read.text([literal_path(path) for path in files])
+    lines = spark.read.options(**options.skipping).text([literal_path(path) for path in files])
     return not lines.where("startswith(ltrim(value), '[')").isEmpty()
 
 
@@ -180,14 +194,6 @@ def _infer_csv(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[
     return merge_types(found)
 
 
-def _infer_avro(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
-    """Spark infers from one file; so from one of each schema that the headers spell."""
-    by_schema: dict[str, str] = {}
-    for path, schema in avro_schemas(spark, options, files):
-        by_schema.setdefault(schema, path)
-    return _union_of_files(spark, options, by_schema.values())
-
-
 def _infer_by_footers(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
     reader = spark.read.format(options.reader_format).options(**{**options.reader, "mergeSchema": "true"})
     try:
@@ -205,26 +211,12 @@ def _infer_by_footers(spark: SparkSession, options: AutoLoaderOptions, files: Se
     return StructType([StructField(field.name, field.dataType) for field in schema.fields])
 
 
-def _union_of_files(spark: SparkSession, options: AutoLoaderOptions, files: Iterable[str]) -> StructType:
-    reader = spark.read.format(options.reader_format).options(**options.reader)
+def _union_of_files(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
+    distinct = {id(schema): schema for _, schema in schema_of_each(spark, options, files)}
     try:
-        return union_of((reader.load(literal_path(path)).schema for path in files), widening(options))
+        return union_of(distinct.values(), widening(options))
     except ValueError as error:
         raise DefinitionError("AUTO_LOADER_TYPE_CONFLICT", path=options.path, detail=str(error)) from error
-
-
-def _unreadable(
-    error: PySparkException | Py4JJavaError, options: AutoLoaderOptions, files: Sequence[str]
-) -> DataError | None:
-    """Returns what a failure says about one of the files; None when it names none."""
-    messages = failure_messages(error)
-    told = unquote("\n".join(messages))
-    named = next((path for path in files if local_path(path) in told), None)
-    if named is None:
-        return None
-    reason = messages[-1].strip().partition("\n")[0].rstrip(".")
-    kind = options.format.capitalize() if options.format == "parquet" else options.format.upper()
-    return DataError("AUTO_LOADER_FILE_UNREADABLE", file=named, format=kind, reason=reason)
 
 
 def _hinted_partitions(partitions: StructType, options: AutoLoaderOptions) -> StructType:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.graph.sql_names import literal
+from penstock.spark.sources.auto_loader.exact_decimals import exact_fields, is_rounded, rounded
 from penstock.spark.sources.auto_loader.json_fields import (
     all_known_sql,
     folded_paths,
@@ -83,7 +84,8 @@ def json_rows(
 
     parse_options = {name: value for name, value in options.reader.items() if name.casefold() not in _LINE_OPTIONS}
     parse_options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    parsed_schema = StructType([*data.fields, StructField(_CORRUPT, StringType())])
+    exactly = data if options.rescued_column is None else exact_fields(data)
+    parsed_schema = StructType([*exactly.fields, StructField(_CORRUPT, StringType())])
     record = F.from_json(_LINE, parsed_schema, parse_options).alias(_RECORD)
     parsed = lines.select(*partitions, _LINE, record).selectExpr(
         "*",
@@ -96,6 +98,8 @@ def json_rows(
     for field in version.columns.fields:
         is_raw = field.name == corrupt_column
         value = f"IF({_MALFORMED}, {_LINE}, NULL)" if is_raw else f"{_RECORD}.{column(field.name)}"
+        if options.rescued_column is not None and not is_raw:
+            value = rounded(value, field.dataType)
         columns.append(f"{value} AS {column(field.name)}")
     columns.extend(partitions)
     if options.rescued_column is not None:
@@ -154,6 +158,16 @@ def _keep(data: StructType, options: AutoLoaderOptions, source_name: str, *, kee
     return " AND ".join(f"({condition})" for condition in conditions)
 
 
+def wider_types(lines: DataFrame, version: SchemaVersion, options: AutoLoaderOptions) -> list[Row]:
+    """Returns the wider types that the numbers in `lines` need, each once: `path` and `type` as of `wider_type_sql`."""
+    found = _wider_types(version.columns, options)
+    if found is None:
+        return []
+    if version.json_arrays:
+        lines = _split_arrays(lines, [])
+    return lines.selectExpr(f"explode({found}) AS found").selectExpr("found.*").distinct().collect()
+
+
 def _wider_types(data: StructType, options: AutoLoaderOptions) -> str | None:
     """SQL for the types that columns would need for the numbers of the line; None when no column can be wider."""
     fields = f"CAST(try_parse_json({_LINE}) AS MAP<STRING, VARIANT>)"
@@ -170,16 +184,23 @@ def _wider_types(data: StructType, options: AutoLoaderOptions) -> str | None:
 
 def _rescued(data: StructType, options: AutoLoaderOptions, origin: str | None) -> str:
     """SQL for the rescued data: the fields that found no place in the row, as a JSON object with their origin."""
+    losing = {field.name: is_rounded(f"{_RECORD}.{column(field.name)}", field.dataType) for field in data.fields}
+    losing = {name: loses for name, loses in losing.items() if loses is not None}
     keys = [_mismatched(data, options)]
+    if losing:
+        names = (f"IF({loses}, {literal(name)}, NULL)" for name, loses in losing.items())
+        keys.append(f"array_compact(array({', '.join(names)}))")
     if options.keeps_unknown:
-        keys.append(f"transform({_SECOND_LOOK}.unknown, p -> substring_index(p, {literal(PATH_SEPARATOR)}, 1))")
+        tops = f"transform({_SECOND_LOOK}.unknown, p -> substring_index(p, {literal(PATH_SEPARATOR)}, 1))"
+        keys.append(f"coalesce({tops}, CAST(array() AS ARRAY<STRING>))")
+    exactly = "".join(f" AND NOT coalesce({loses}, false)" for loses in losing.values())
     kept = f"concat({', '.join(keys)})"
     fields = f"""map_filter(CAST(try_parse_json({_LINE}) AS MAP<STRING, VARIANT>),
         (k, x) -> NOT is_variant_null(x) AND array_contains({kept}, k))"""
     whole = with_origin(f"to_json(named_struct('_corrupt_record', {_LINE}))", origin)
-    return f"""CASE WHEN {_SECOND_LOOK} IS NULL THEN NULL
+    return f"""CASE WHEN {_SECOND_LOOK} IS NULL{exactly} THEN NULL
         WHEN {_MALFORMED} THEN {whole}
-        WHEN {_RECORD}.{_CORRUPT} IS NULL AND size({_SECOND_LOOK}.unknown) = 0 THEN NULL
+        WHEN {_RECORD}.{_CORRUPT} IS NULL AND size({_SECOND_LOOK}.unknown) = 0{exactly} THEN NULL
         WHEN try_parse_json({_LINE}) IS NULL THEN {whole}
         ELSE {with_origin(f"to_json({fields})", origin)} END"""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType, _parse_datatype_string
 
 from penstock.spark.sources.auto_loader.arriving_files import arriving_files
+from penstock.spark.sources.auto_loader.clean_source import check_nobody_names_the_files
 from penstock.spark.sources.auto_loader.discovery import Listing, list_files, one_of_files_sql
 from penstock.spark.sources.auto_loader.inference import has_json_arrays, infer_first_version
 from penstock.spark.sources.auto_loader.limits import limit_options, needs_sizes
@@ -17,10 +19,12 @@ from penstock.spark.sources.auto_loader.modified_times import check_times, withi
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, parse_options
 from penstock.spark.sources.auto_loader.records import file_rows
 from penstock.spark.sources.auto_loader.sample import sample
+from penstock.spark.sources.auto_loader.schema_hints import with_hinted_fields
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource
 from penstock.spark.sources.auto_loader.variant_records import variant_version
 from penstock.spark.sources.native import native_load
+from penstock.spark.sources.skipped_files import listen_for_skipped_files
 from penstock.spark.sources.stream_read import StreamRead
 
 _EXISTING: Final = "_existing_files"
@@ -48,23 +52,30 @@ def load_auto_loader(
         DefinitionError: the AUTO_LOADER_… conditions of the options, PATH_NOT_FOUND,
             CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE.
         DataError: UNKNOWN_FIELD_EXCEPTION (avro, orc, parquet and xml in mode failOnNewColumns),
-            AUTO_LOADER_FILE_UNREADABLE (avro, orc, parquet).
+            AUTO_LOADER_FILE_UNREADABLE, and AUTO_LOADER_TYPE_MISMATCH where there is no rescued data column (avro,
+            orc, parquet).
         StateError: AUTO_LOADER_SCHEMA_UNREADABLE.
     """
     options = parse_options(read)
     check_times(spark, options)
+    if options.clean is not None:
+        check_nobody_names_the_files(spark, options.clean, options.path)
+    if options.skips_corrupt:
+        listen_for_skipped_files(spark)
     log = SchemaLog(schema_location)
     stored: SchemaVersion | None = None
     listing: Listing | None = None
     if options.variant_column is not None or read.schema is not None:
         listing = list_files(spark, options)
-        version = unstored_version(spark, read, options, listing)
+        version = replace(unstored_version(spark, read, options, listing), others=log.others())
     else:
         stored = log.latest()
         if stored is None:
             version, listing = _first_version(spark, options, log, persist=persist)
         else:
-            version = stored
+            version = stored if options.fixed_columns else with_hinted_fields(stored, options.schema_hints)
+            if persist and version is not stored:
+                log.write(version)
             listing = list_files(spark, options) if needs_sizes(options) or options.looks_at_files else None
     if options.looks_at_files and listing is not None and (stored is not None or read.schema is not None):
         version = look_at_files(spark, options, version, listing, log, persist=persist)
@@ -125,13 +136,16 @@ def _first_version(
 ) -> tuple[SchemaVersion, Listing]:
     """Returns what was inferred, and the files that were listed for it: what came since is not known."""
     key = (log.location, options.path, options.format, options.infer_types, options.schema_hints,
-           options.partition_columns, tuple(sorted(options.reader.items())))  # fmt: skip
+           options.partition_columns, options.modified_after, options.modified_before, options.widens_types,
+           tuple(sorted(options.reader.items())))  # fmt: skip
     if key in _inferred:
         version, listing = _inferred[key]
     else:
         listing = list_files(spark, options)
         version = infer_first_version(spark, options, listing)
     if persist:
+        if version.others.files:
+            log.write_others(version.others)
         log.write(version)
         if options.looks_at_files:
             note_looked_at(log, options, listing)

@@ -7,16 +7,20 @@ schema when the flow starts; a file that arrives later stops the batch, is looke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.errors import DataError
+from penstock.errors import DataError, DefinitionError
+from penstock.spark._jvm import has_format
 from penstock.spark.sources.auto_loader.discovery import Listing, one_of_files_sql
+from penstock.spark.sources.auto_loader.file_schemas import schema_of_each
 from penstock.spark.sources.auto_loader.inference import all_records_fit, check_repeated, infer_columns, widening
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, EvolutionMode
+from penstock.spark.sources.auto_loader.other_types import READERS, Misfit, OtherTypes, misfits, sort_by_type
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, describe_growth, new_field_paths
 from penstock.spark.sources.auto_loader.sql_text import string_array
@@ -53,7 +57,9 @@ def look_at_files(
     seen = log.read_paths(_LOOKED_AT) or frozenset()
     unseen = sorted(file.path for file in listing.files if file.identity(options) not in seen)
     following = with_columns_of(spark, options, version, unseen)
-    if persist and following is not version:
+    if persist and following.others != version.others:
+        log.write_others(following.others)
+    if persist and following.number != version.number:
         log.write(following)
     if persist and unseen:
         note_looked_at(log, options, listing)
@@ -65,14 +71,18 @@ def with_columns_of(
 ) -> SchemaVersion:
     """Returns `version` when it has all columns of `files`, else the next one; writes nothing.
 
+    Either way, `others` tells of the columns in `files` that have a type which does not fit.
+
     Raises:
-        DataError: UNKNOWN_FIELD_EXCEPTION in mode failOnNewColumns; AUTO_LOADER_FILE_UNREADABLE.
-        DefinitionError: AUTO_LOADER_TYPE_CONFLICT.
+        DataError: UNKNOWN_FIELD_EXCEPTION in mode failOnNewColumns; AUTO_LOADER_TYPE_MISMATCH without a rescued data
+            column; AUTO_LOADER_FILE_UNREADABLE.
+        DefinitionError: AUTO_LOADER_TYPE_CONFLICT (xml).
     """
     if not files:
         return version
-    found = infer_columns(spark, options, files)
+    found, others = _columns_of_files(spark, options, version, files)
     check_repeated(options, version.columns, found)
+    version = version if others == version.others else replace(version, others=others)
     partitions = {field.name.casefold() for field in version.partitions.fields}
     known = {field.name.casefold() for field in version.columns.fields}
     new = StructType([field for field in found.fields if field.name.casefold() not in partitions | known])
@@ -99,6 +109,53 @@ def with_columns_of(
             if rescued == version.rescued:
                 return version
             return version.followed_by(f"rescued: {', '.join(paths)}", rescued=rescued)
+
+
+def rescue_other_types(
+    spark: SparkSession, options: AutoLoaderOptions, version: SchemaVersion, files: Sequence[str]
+) -> OtherTypes:
+    """Returns `version.others` with the columns of `files` that have a type which does not fit.
+
+    Raises:
+        DataError: AUTO_LOADER_TYPE_MISMATCH without a rescued data column; AUTO_LOADER_FILE_UNREADABLE.
+    """
+    schemas = schema_of_each(spark, options, files)
+    _, found = sort_by_type(version.read_columns(), schemas, options.format, widening(options))
+    _check_rescued(spark, options, found)
+    return version.others.with_misfits(found)
+
+
+def _columns_of_files(
+    spark: SparkSession, options: AutoLoaderOptions, version: SchemaVersion, files: Sequence[str]
+) -> tuple[StructType, OtherTypes]:
+    """Returns the columns that `files` have, with the types that fit, and the others."""
+    known, widen = version.read_columns(), widening(options)
+    try:
+        found = infer_columns(spark, options, files)
+        if options.format not in READERS or not misfits(add_new_fields(known, found, widen), found, options.format):
+            return found, version.others.without(files)
+    except DefinitionError as error:
+        if error.condition != "AUTO_LOADER_TYPE_CONFLICT":
+            raise
+    schemas = list(schema_of_each(spark, options, files))
+    columns, unfit = sort_by_type(known, schemas, options.format, widen)
+    _check_rescued(spark, options, unfit)
+    names = {field.name.casefold() for _, schema in schemas for field in schema.fields}
+    there = StructType([field for field in columns.fields if field.name.casefold() in names])
+    return there, version.others.with_misfits(unfit)
+
+
+def _check_rescued(spark: SparkSession, options: AutoLoaderOptions, found: Mapping[str, Sequence[Misfit]]) -> None:
+    path, misfit = next(((path, each) for path, misfits in found.items() for each in misfits), (None, None))
+    if misfit is None or (options.rescued_column is not None and has_format(spark, READERS[options.format])):
+        return
+    raise DataError(
+        "AUTO_LOADER_TYPE_MISMATCH",
+        file=path,
+        column=misfit.path,
+        found=misfit.found.simpleString(),
+        expected=misfit.known.simpleString(),
+    )
 
 
 def stop_at_others(rows: DataFrame, options: AutoLoaderOptions, listing: Listing, source_name: str) -> DataFrame:

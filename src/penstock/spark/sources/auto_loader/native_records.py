@@ -11,6 +11,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructFi
 
 from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.auto_loader.other_types import READERS
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.sql_text import column, whole_record, with_file_path
 from penstock.spark.sources.auto_loader.unknown_fields import raise_malformed_sql
@@ -21,19 +22,21 @@ _FILE: Final = "input_file_name()"
 
 def native_schema(version: SchemaVersion, options: AutoLoaderOptions) -> StructType:
     """Returns the schema with which Spark reads the files: also what goes to the rescued data."""
-    larger = {field.name: field for field in version.rescued.fields}
-    columns = [larger.pop(field.name, field) for field in version.columns.fields]
-    corrupt = _corrupt_column(version, options)
-    if corrupt == _CORRUPT:
-        columns.append(StructField(_CORRUPT, StringType()))
-    return StructType([*columns, *larger.values(), *version.partitions.fields])
+    corrupt = [StructField(_CORRUPT, StringType())] if _corrupt_column(version, options) == _CORRUPT else []
+    columns = version.read_columns().fields
+    return StructType([*columns, *corrupt, *version.others.fields(), *version.partitions.fields])
+
+
+def native_format(version: SchemaVersion, options: AutoLoaderOptions) -> str:
+    """Returns the name under which Spark finds the reader."""
+    return READERS[options.format] if version.others.files else options.reader_format
 
 
 def native_options(version: SchemaVersion, options: AutoLoaderOptions) -> dict[str, str]:
-    """Returns the options of Spark's reader."""
+    """Returns the options of the reader."""
     corrupt = _corrupt_column(version, options)
     if corrupt is None:
-        return dict(options.reader)
+        return {**options.reader, **(version.others.reader_options() if version.others.files else {})}
     own = {"mode", "columnnameofcorruptrecord"}
     settings = {name: value for name, value in options.reader.items() if name.casefold() not in own}
     mode = "DROPMALFORMED" if _mode(options) == "DROPMALFORMED" else "PERMISSIVE"
@@ -95,13 +98,15 @@ def _without_more(value: str, kind: DataType, wanted: DataType, names: Iterator[
 
 
 def _rescued(version: SchemaVersion, values: dict[str, str], corrupt: str | None) -> str:
-    items = []
+    items: list[tuple[str, str]] = []
+    others = (column(field.name) for field in version.others.fields())
     for field in version.rescued.fields:
         name = column(field.name)
         if field.name in values:  # it is there, and the fields inside of which the schema knows nothing are not
             differs = f"to_json(struct({name} AS v)) <> to_json(struct({values[field.name]} AS v))"
             name = f"IF({differs}, {name}, NULL)"
         items.append((field.name, name))
+    items.extend(zip((each.name for each in version.others.columns), others, strict=True))
     document = "CAST(NULL AS STRING)"
     if items:
         present = " OR ".join(f"{value} IS NOT NULL" for _, value in items)

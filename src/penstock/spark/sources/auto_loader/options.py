@@ -98,6 +98,17 @@ class AutoLoaderOptions:
         return self.widens_types and self.fails_on_unknown
 
     @property
+    def skips_corrupt(self) -> bool:
+        """Whether files that cannot be read are left out."""
+        return self.reader_flag("ignoreCorruptFiles", default=False)
+
+    @property
+    def skipping(self) -> dict[str, str]:
+        """The options by which files that cannot be read, or are gone, are left out; empty where they fail a batch."""
+        asked = ("ignoreCorruptFiles", "ignoreMissingFiles")
+        return {name: "true" for name in asked if self.reader_flag(name, default=False)}
+
+    @property
     def reader_format(self) -> str:
         """The name under which Spark finds the reader of the format."""
         return names.READERS.get(self.format, self.format)

@@ -17,13 +17,21 @@ from penstock.spark.sources.auto_loader.discovery import Listing
 from penstock.spark.sources.auto_loader.encoded_text import decoded
 from penstock.spark.sources.auto_loader.json_records import json_rows, line_options
 from penstock.spark.sources.auto_loader.looked_at_files import stop_at_others
-from penstock.spark.sources.auto_loader.native_records import native_options, native_rows, native_schema
+from penstock.spark.sources.auto_loader.native_records import (
+    native_format,
+    native_options,
+    native_rows,
+    native_schema,
+)
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.variant_records import variant_options, variant_rows, variant_schema
 
 NativeRead = Callable[[str, Mapping[str, str], StructType], DataFrame]
 """Spark's own read of the source's files: in a format, with these options and this schema."""
+
+# The options that say which files are read, and how their bytes are text.
+_OF_FILES = ("encoding", "ignoreCorruptFiles", "ignoreMissingFiles", "pathGlobFilter", "recursiveFileLookup")
 
 
 def file_rows(
@@ -48,17 +56,16 @@ def file_rows(
             lines = decoded(native("text", line_options(options), text_schema), options)
             return json_rows(lines, version, options, source_name)
         case "csv" if version.csv_by_file:
-            settings = {
-                key: options.reader_option(key) for key in ("encoding", "pathGlobFilter", "recursiveFileLookup")
-            }
-            settings = {key: value for key, value in settings.items() if value} | {"wholetext": "true"}
+            settings = {name: options.reader_option(name) for name in _OF_FILES}
+            settings = {name: value for name, value in settings.items() if value} | {"wholetext": "true"}
             return by_file_rows(decoded(native("text", settings, text_schema), options), version, options, source_name)
         case "csv":
             settings = same_header_options(options, by_name=bool(version.csv_headers))
             rows = native("csv", settings, same_header_schema(version, options))
             return same_header_rows(rows, version, options, source_name)
         case _:
-            rows = native(options.reader_format, native_options(version, options), native_schema(version, options))
+            settings = native_options(version, options)
+            rows = native(native_format(version, options), settings, native_schema(version, options))
             if checked is not None:
                 rows = stop_at_others(rows, options, checked, source_name)
             return native_rows(rows, version, options, source_name)

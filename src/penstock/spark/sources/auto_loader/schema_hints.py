@@ -8,6 +8,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, _parse_datatype_string
 
 from penstock.errors import DefinitionError
+from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
+from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, describe_growth
 
 _HINT = re.compile(r"\s*((?:`[^`]+`|[^\s`.]+)(?:\.(?:`[^`]+`|[^\s`.]+))*)\s*(?::|\s)\s*(\S.*?)\s*", re.DOTALL)
 _PART = re.compile(r"`([^`]+)`|([^.`]+)")
@@ -35,6 +37,23 @@ def apply_hints(schema: StructType, hints: str | None) -> StructType:
         result = _with(result, path, hinted)
     assert isinstance(result, StructType)
     return result
+
+
+def with_hinted_fields(version: SchemaVersion, hints: str | None) -> SchemaVersion:
+    """Returns `version`, or the next one with the hinted fields that it has not: hints that were given since.
+
+    The types of known fields stay, because the table has them.
+
+    Raises:
+        DefinitionError: AUTO_LOADER_SCHEMA_HINT_INVALID.
+    """
+    partitions = {field.name.casefold() for field in version.partitions.fields}
+    hinted = apply_hints(version.columns, hints)
+    hinted = StructType([field for field in hinted.fields if field.name.casefold() not in partitions])
+    columns = add_new_fields(version.columns, hinted)
+    if columns == version.columns:
+        return version
+    return version.followed_by(f"hints: {describe_growth(version.columns, columns)}", columns=columns)
 
 
 def _split(hints: str) -> list[str]:

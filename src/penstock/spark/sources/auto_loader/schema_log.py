@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql.types import StructType
 
 from penstock.errors import StateError
+from penstock.spark.sources.auto_loader.other_types import OtherTypes
 from penstock.storage import Storage
+
+_OTHER_TYPES: Final = "_other_types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +23,8 @@ class SchemaVersion:
     `partitions` those that come from the path. `json_arrays`: records also come as JSON arrays.
     `csv_headers`: the headers seen, the one in use last; `csv_by_file`: files of several layouts
     are mixed, so each is read by its own header. `rescued`: columns that files have and that go to the
-    rescued data; one that `columns` has too holds further fields inside. `number` 0 is a schema that is
-    not stored (the user's own).
+    rescued data; one that `columns` has too holds further fields inside. `others`: columns of files whose type
+    does not fit, kept apart. `number` 0 is a schema that is not stored (the user's own).
     """
 
     number: int
@@ -32,6 +35,13 @@ class SchemaVersion:
     csv_headers: tuple[tuple[str, ...], ...] = ()
     csv_by_file: bool = False
     rescued: StructType = StructType()  # noqa: RUF009 - never changed
+    others: OtherTypes = OtherTypes()  # noqa: RUF009 - never changed
+
+    def read_columns(self) -> StructType:
+        """Returns the columns as which files are read: those of the table, and what goes to the rescued data."""
+        larger = {field.name: field for field in self.rescued.fields}
+        columns = [larger.pop(field.name, field) for field in self.columns.fields]
+        return StructType([*columns, *larger.values()])
 
     def followed_by(self, reason: str, **changes: Any) -> SchemaVersion:
         """Returns the next version with `changes`."""
@@ -86,12 +96,27 @@ class SchemaLog:
             return None
         path = f"_schemas/{max(numbers)}"
         try:
-            return SchemaVersion.from_text(self._storage.read_text(path))
+            version = SchemaVersion.from_text(self._storage.read_text(path))
         except (ValueError, KeyError, TypeError) as error:
-            detail = f"{type(error).__name__}: {error}"
-            raise StateError(
-                "AUTO_LOADER_SCHEMA_UNREADABLE", path=self._storage.resolve(path), detail=detail
-            ) from error
+            raise self._unreadable(path, error) from error
+        return replace(version, others=self.others())
+
+    def others(self) -> OtherTypes:
+        """Returns which columns of which files have other types; they are not in the versions, which stay small.
+
+        Raises:
+            StateError: AUTO_LOADER_SCHEMA_UNREADABLE.
+        """
+        if not self._storage.exists(_OTHER_TYPES):
+            return OtherTypes()
+        try:
+            return OtherTypes.from_text(self._storage.read_text(_OTHER_TYPES))
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._unreadable(_OTHER_TYPES, error) from error
+
+    def write_others(self, others: OtherTypes) -> None:
+        """Stores which columns of which files have other types."""
+        self._storage.write_text_atomic(_OTHER_TYPES, others.to_text())
 
     def write(self, version: SchemaVersion) -> None:
         """Stores a version; a process that dies meanwhile leaves the previous one in force."""
@@ -106,3 +131,7 @@ class SchemaLog:
     def write_paths(self, name: str, paths: frozenset[str]) -> None:
         """Stores a set of file paths, one a line."""
         self._storage.write_text_atomic(name, "".join(f"{path}\n" for path in sorted(paths)))
+
+    def _unreadable(self, path: str, error: Exception) -> StateError:
+        detail = f"{type(error).__name__}: {error}"
+        return StateError("AUTO_LOADER_SCHEMA_UNREADABLE", path=self._storage.resolve(path), detail=detail)

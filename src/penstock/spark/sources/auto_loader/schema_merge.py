@@ -90,8 +90,13 @@ def union_of(schemas: Iterable[StructType], widen: Widen | None = None) -> Struc
     """
     merged = StructType()
     for schema in schemas:
-        merged = _union(merged, schema, "", widen or _wider_of_avro)
+        merged = _union(merged, schema, "", widen or wider_of_avro)
     return merged
+
+
+def wider_of_avro(known: DataType, found: DataType) -> DataType | None:
+    """Returns the type as which Spark's Avro reader, and the others, read both; None when it is not `found`."""
+    return found if (type(known), type(found)) in _WIDENING else None
 
 
 def fields_with_several_values(known: StructType, found: StructType, prefix: str = "") -> Iterator[str]:
@@ -179,10 +184,6 @@ def _common(left: DataType, right: DataType, path: str, widen: Widen) -> DataTyp
             return common
         case _:
             raise ValueError(f"'{path}' is {left.simpleString()} in one and {right.simpleString()} in another")
-
-
-def _wider_of_avro(known: DataType, found: DataType) -> DataType | None:
-    return found if (type(known), type(found)) in _WIDENING else None
 
 
 def _untwinned(kind: DataType) -> DataType:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType, _parse_datatype_string
 
+from penstock.spark.sources.auto_loader.clean_source import base_folder
 from penstock.spark.sources.auto_loader.cleaning import Cleaned, clean_source
 from penstock.spark.sources.auto_loader.csv_headers import read_headers, unambiguous_names
+from penstock.spark.sources.auto_loader.discovery import literal_path, path_of_uri
+from penstock.spark.sources.auto_loader.encoded_text import decoded
 from penstock.spark.sources.auto_loader.failed_batch import failed_batch_files
+from penstock.spark.sources.auto_loader.file_schemas import damaged_file
 from penstock.spark.sources.auto_loader.inference import infer_columns
-from penstock.spark.sources.auto_loader.looked_at_files import NOT_LOOKED_AT
+from penstock.spark.sources.auto_loader.json_records import line_options, wider_types
+from penstock.spark.sources.auto_loader.looked_at_files import NOT_LOOKED_AT, rescue_other_types
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, EvolutionMode
+from penstock.spark.sources.auto_loader.other_types import READERS
 from penstock.spark.sources.auto_loader.schema_hints import apply_hints
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, describe_growth, new_field_paths
 from penstock.spark.sources.auto_loader.type_widening import widened_at
 from penstock.spark.sources.auto_loader.unknown_fields import UnknownFields, unknown_fields
-from penstock.spark.translate import failure_messages
+from penstock.spark.translate import causes_of, failure_messages
+from penstock.storage import local_path
 
 # Spark gives both failures the same numbered legacy condition prefix, so only the text tells.
 _OTHER_HEADER = ("CSV header does not conform to the schema", "Number of column in CSV header is not equal")
+
+_FILE_UNREAD, _FILE_GONE = "FAILED_READ_FILE", "FAILED_READ_FILE.FILE_NOT_EXIST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,9 @@ class AutoLoaderSource:
         it evaluates the flow function again, which loads the new version, and restarts the same checkpoint
         at once: Spark plans exactly the failed batch again, so each row is written once. None: this source
         did not cause the failure, or its mode does not add columns; nothing was written.
+
+        Raises:
+            DataError: AUTO_LOADER_FILE_UNREADABLE, AUTO_LOADER_TYPE_MISMATCH.
         """
         name = source_name or self.source_name
         reported = unknown_fields(failure)
@@ -70,7 +82,17 @@ class AutoLoaderSource:
             return self._evolve_fields(spark, reported, files)
         if self.options.format == "csv" and not self.given_schema and _is_other_header(failure):
             return self._evolve_headers(spark, failed_batch_files(checkpoint_location, name))
+        if _is_of_a_file(failure):
+            files = failed_batch_files(checkpoint_location, name)
+            evolution = self._evolve_types(spark, files) if self.options.format in READERS else None
+            if evolution is None and (damaged := damaged_file(failure, self.options, files)) is not None:
+                raise damaged
+            return evolution
         return None
+
+    def reads(self, uri: str) -> bool:
+        """Whether a file, told as Spark tells it, may be one of this source."""
+        return local_path(path_of_uri(uri)).startswith(base_folder(self.path))
 
     def clean(self, checkpoint_location: str, stopped: Callable[[], bool], source_name: str | None = None) -> Cleaned:
         """Deletes or moves the files that `cloudFiles.cleanSource` names, as far as they are committed.
@@ -102,10 +124,9 @@ class AutoLoaderSource:
             return None
         before = self._latest()
         columns = self._grown(spark, before, files, reported.fields)
-        for path, ddl in reported.types:
-            widened = widened_at(columns, path, _parse_datatype_string(ddl))
-            assert isinstance(widened, StructType)
-            columns = widened
+        columns = _widened(columns, reported.types)
+        if reported.types and self.options.format == "json":
+            columns = self._wide_enough(spark, columns, before, files)
         if columns == before.columns:
             return None
         changes: dict[str, object] = {"columns": columns}
@@ -113,6 +134,31 @@ class AutoLoaderSource:
             headers = read_headers(spark, self.options, files)
             changes["csv_headers"] = tuple(dict.fromkeys((*before.csv_headers, *headers.values())))
         return self._write(before, changes)
+
+    def _wide_enough(
+        self, spark: SparkSession, columns: StructType, before: SchemaVersion, files: tuple[str, ...]
+    ) -> StructType:
+        """The first record that did not fit was reported; with all records asked, one start does for the batch."""
+        reader = spark.read.format("text").options(**line_options(self.options))
+        lines = decoded(reader.load([literal_path(path) for path in files]), self.options)
+        while True:
+            found = wider_types(lines, replace(before, columns=columns), self.options)
+            wider = _widened(columns, sorted((tuple(row["path"]), row["type"]) for row in found))
+            if wider == columns:
+                return columns
+            columns = wider
+
+    def _evolve_types(self, spark: SparkSession, files: tuple[str, ...]) -> Evolution | None:
+        """Files that nobody has looked at, or that were written again since."""
+        if not files:
+            return None
+        before = self._latest()
+        others = rescue_other_types(spark, self.options, before, files)
+        if others == before.others:
+            return None
+        SchemaLog(self.schema_location).write_others(others)
+        message = "new files have columns of other types; their values are rescued"
+        return Evolution(self.source_name, before.number, (), before.columns, message)
 
     def _evolve_headers(self, spark: SparkSession, files: tuple[str, ...]) -> Evolution | None:
         before = self._latest()
@@ -158,8 +204,22 @@ class AutoLoaderSource:
         return Evolution(self.source_name, after.number, new, columns, reason)
 
     def _latest(self) -> SchemaVersion:
-        return SchemaLog(self.schema_location).latest() or self.version
+        log = SchemaLog(self.schema_location)
+        return log.latest() or replace(self.version, others=log.others())
 
 
 def _is_other_header(failure: BaseException) -> bool:
     return any(text in message for message in failure_messages(failure) for text in _OTHER_HEADER)
+
+
+def _widened(columns: StructType, types: Iterable[tuple[tuple[str, ...], str]]) -> StructType:
+    for path, ddl in types:
+        widened = widened_at(columns, path, _parse_datatype_string(ddl))
+        assert isinstance(widened, StructType)
+        columns = widened
+    return columns
+
+
+def _is_of_a_file(failure: BaseException) -> bool:
+    conditions = [cause.condition or "" for cause in causes_of(failure)]
+    return any(each.startswith(_FILE_UNREAD) for each in conditions) and _FILE_GONE not in conditions

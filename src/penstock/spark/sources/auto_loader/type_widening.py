@@ -61,6 +61,13 @@ def wider(known: DataType, found: DataType, source_format: str = "") -> DataType
     return None if (type(known), type(result)) in _NOT_READ.get(source_format, ()) else result
 
 
+def holds(known: DataType, found: DataType, source_format: str) -> bool:
+    """Whether a column of type `known` takes all values of `found`, and Spark reads files of the format so."""
+    if known == found:
+        return True
+    return _wider(known, found) == known and (type(found), type(known)) not in _NOT_READ.get(source_format, ())
+
+
 def widened_at(kind: DataType, path: Sequence[str], found: DataType) -> DataType:
     """Returns `kind` with the field at `path` as wide as `found`; the parts are names, `element` and `value`."""
     if not path:

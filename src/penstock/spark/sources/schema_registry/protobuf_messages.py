@@ -38,6 +38,7 @@ from penstock.spark.sources.schema_registry.wire_format import Undecodable, mess
 from penstock.spark.sources.schema_registry.writers import Writers
 
 _KIND: Final = "PROTOBUF"
+_UNKNOWN: Final = "_unknown_fields"
 _FORM: Final = "serialized"  # descriptors instead of the text, which only a compiler understands
 _GOOGLE: Final = (any_pb2, duration_pb2, empty_pb2, field_mask_pb2, struct_pb2, timestamp_pb2, wrappers_pb2)
 
@@ -119,8 +120,9 @@ class _Messages:
             raise known
         of_writer, fields = known
         try:
-            row = self._row(self._parse(payload))
-            return Decoded(row, _left_out(of_writer.FromString(payload), fields) if fields else None)
+            message = self._parse(payload)
+            row = self._row(message)
+            return Decoded(row, _left_out(of_writer.FromString(payload) if fields else message, fields, payload))
         except DecodeError as error:
             raise Undecodable(f"DecodeError: {error}") from error
 
@@ -137,9 +139,15 @@ class _Messages:
             return error
 
 
-def _left_out(message: Any, fields: tuple[str, ...]) -> str | None:
-    told: Mapping[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
-    found = {name: told[name] for name in fields if name in told}
+def _left_out(message: Any, fields: tuple[str, ...], payload: bytes) -> str | None:
+    found: dict[str, Any] = {}
+    if fields:
+        told: Mapping[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
+        found = {name: told[name] for name in fields if name in told}
+    size = message.ByteSize()
+    message.DiscardUnknownFields()  # at any depth, and quicker than a search
+    if message.ByteSize() != size:  # no schema names them: nobody knows what they are, so all of the message is kept
+        found[_UNKNOWN] = base64.b64encode(payload).decode("ascii")
     return json.dumps(found) if found else None
 
 

@@ -1,0 +1,30 @@
+"""Warns of each corrupt file that a flow has left out because its source has `ignoreCorruptFiles`."""
+
+from __future__ import annotations
+
+from penstock.events import FlowStatus, Level
+from penstock.graph.resolved import ResolvedFlow
+from penstock.runtime.services import FlowQuery, FlowServices
+from penstock.spark.sources.skipped_files import skipped_files
+
+
+class SkippedFiles:
+    """Of one flow; used by its thread alone."""
+
+    def __init__(self, flow: ResolvedFlow, services: FlowServices) -> None:
+        self._flow = flow
+        self._services = services
+        self._told: set[str] = set()
+
+    def look(self, built: FlowQuery) -> None:
+        """Warns of what was left out since the last call."""
+        sources = [source for source in built.auto_loader_sources if source.options.skips_corrupt]
+        for uri in skipped_files(self._services.spark) if sources else ():
+            if uri not in self._told and any(source.reads(uri) for source in sources):
+                self._told.add(uri)
+                self._warn(uri)
+
+    def _warn(self, uri: str) -> None:
+        reason = f"has left out {uri}, or the rest of it, because it is corrupt and its source has ignoreCorruptFiles: "
+        reason += "these rows are not in the table; the file, written again under another name, brings them"
+        self._services.reporter.flow(self._flow, FlowStatus.RUNNING, reason=reason, level=Level.WARN)
