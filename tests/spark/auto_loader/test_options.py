@@ -262,6 +262,7 @@ def test_files_that_the_log_of_a_sink_names_are_not_cleaned(landing: Build) -> N
     assert "_spark_metadata" in cleaned.failure
 
 
+@pytest.mark.slow  # Spark's own options, passed on; three starts of a query
 def test_files_are_chosen_at_any_depth_and_may_go(landing: Build) -> None:
     it = landing("parquet", schema="id BIGINT")
     it.options |= {"pathGlobfilter": "*.parquet", "recursiveFileLookup": "TRUE", "ignoreMissingFiles": "true"}

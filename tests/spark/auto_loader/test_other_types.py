@@ -92,6 +92,7 @@ def test_without_a_rescued_data_column_the_file_is_named_and_loses_nothing(landi
     assert it.rows() == [({"id": 1},), ({"id": 2},)]
 
 
+@pytest.mark.slow  # streams of their own; what they have in common with others, these show
 def test_rescued_columns_have_several_types_too(landing: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     it = landing("parquet", schemaEvolutionMode="rescue", maxFilesPerTrigger="1")
     put_parquet(it, "1.parquet", id=[1])
@@ -105,6 +106,7 @@ def test_rescued_columns_have_several_types_too(landing: Build, monkeypatch: pyt
     assert it.rows() == [(1, None), (2, {"more": 5}), (3, {"more": "x"}), (None, {"id": "y", "more": True})]
 
 
+@pytest.mark.slow  # streams of their own; what they have in common with others, these show
 def test_a_file_that_was_corrected_is_read_as_it_is(landing: Build) -> None:
     it = landing("parquet", allowOverwrites="true")
     put_parquet(it, "1.parquet", id=[1])
