@@ -2,7 +2,8 @@
 
 `penstock ui` is started as people start it. The log is one continuous update of many tables, as a run writes it. Timed
 are: the process until it answers; the first page, made of the newest events; the pages once the whole log is read; an
-event from its line in the log until a page that follows the live stream holds it; `penstock status` over a short log.
+event from its line in the log until a page that follows the live stream holds it; `penstock status` over a short log,
+which a run that compacts leaves, and over the long one, all of which it reads.
 With `--viewers`, so many connections follow and fetch the overview while `--events` a minute are written.
 """
 
@@ -78,6 +79,7 @@ def _measure(folder: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
     writer = LogWriter(storage, tables)
     writer.define()
     writer.rounds(given.megabytes << 20)
+    note(f"penstock status, log of {given.megabytes:,} MB", _status(storage))
     with _dashboard(storage) as (url, process, started), httpx.Client(timeout=30) as client:
         note("process until it answers", time.monotonic() - started)
         began = time.monotonic()
