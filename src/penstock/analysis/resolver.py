@@ -34,11 +34,12 @@ from penstock.graph.elements import (
     UnresolvedFlow,
 )
 from penstock.graph.event_parts import with_event_parts
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.output_modes import declared_mode
 from penstock.graph.quarantine import has_quarantine, quarantine_schema
 from penstock.graph.reading_order import reading_order
-from penstock.graph.resolved import FailedFlow, FlowType, ResolvedFlow, ResolvedGraph, ResolvedView
+from penstock.graph.resolved import FailedFlow, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
 from penstock.spark.column_definitions import parse_columns
 from penstock.spark.connectors import check_sink, promise_of

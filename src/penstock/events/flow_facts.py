@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from penstock.events.progress import batch_progress_of, flow_status_of, retry_at_of
 from penstock.events.types import BatchProgress, Event, EventType, FlowStatus
-from penstock.graph.resolved import FlowType
+from penstock.graph.flow_type import FlowType
 
 _REPLACING: Final = {FlowType.COMPLETE.value, FlowType.MATERIALIZED_VIEW.value}
 _BEGINS: Final = {FlowStatus.STARTING, FlowStatus.RUNNING}

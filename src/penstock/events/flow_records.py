@@ -10,8 +10,8 @@ from penstock.events.compaction import mapping, total, totals_of
 from penstock.events.flow_facts import FlowFacts, details_of, flow_key
 from penstock.events.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType
 
 RESET = "RESET_CHECKPOINT"
 """The user action after which a flow reads its sources from the beginning."""

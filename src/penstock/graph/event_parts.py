@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.graph.elements import ChangeFlow, EventPart, Expectation, MaterializedView, OnViolation, StreamingTable
-from penstock.graph.resolved import FlowType, ResolvedFlow
+from penstock.graph.flow_type import FlowType
+from penstock.graph.resolved import ResolvedFlow
 
 
 def with_event_parts(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
 from penstock.errors import PenstockError, SourceLocation
 from penstock.graph.column_lineage import ColumnLineage
@@ -18,28 +17,10 @@ from penstock.graph.elements import (
     TemporaryView,
     UnresolvedFlow,
 )
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
-
-
-class FlowType(Enum):
-    """How a flow adds to its target; the names are those of the DLT event log."""
-
-    APPEND = "append"
-    COMPLETE = "complete"
-    UPDATE = "update"
-    APPEND_ONCE = "append_once"
-    MATERIALIZED_VIEW = "materialized_view"
-    VIEW = "view"
-    CHANGE = "change"
-    SNAPSHOT_CHANGE = "snapshot_change"
-
-    @property
-    def rewrites(self) -> bool:
-        """Whether the flow changes or removes rows that are in its target already."""
-        return self not in {FlowType.APPEND, FlowType.APPEND_ONCE, FlowType.VIEW}
-
 
 ROWS_AS_QUERIED = frozenset(
     {FlowType.APPEND, FlowType.COMPLETE, FlowType.UPDATE, FlowType.APPEND_ONCE, FlowType.MATERIALIZED_VIEW}

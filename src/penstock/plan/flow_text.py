@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.flow_type import FlowType
+from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 
 
 def flow_label(flow: ResolvedFlow) -> str:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from penstock.errors import DefinitionError, PenstockError, StateError
 from penstock.graph.batch import OF_A_BATCH_RUN
 from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
 from penstock.plan.change_capture import change_properties, check_changes
 from penstock.plan.changes import TableComparison

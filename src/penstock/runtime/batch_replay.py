@@ -16,9 +16,10 @@ from pyspark.sql import SparkSession
 from penstock.config import PipelineConfig
 from penstock.errors import PenstockError, StateError
 from penstock.graph.elements import has_uniqueness
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import stored_protection
-from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.planner import plan_update
 from penstock.plan.recorded_batch import RecordedBatch
 from penstock.plan.selection import RefreshSelection

@@ -13,8 +13,8 @@ from pyspark import InheritableThread
 from penstock.config import MaintenanceSettings
 from penstock.errors import PenstockError
 from penstock.graph.elements import MaterializedView
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType
 from penstock.plan.maintenance import due_maintenance
 from penstock.runtime.maintenance import Maintenance
 from penstock.runtime.services import FlowServices

@@ -21,9 +21,10 @@ from penstock.events import EventLog, EventType, builders
 from penstock.events.late_rows import reprocessed
 from penstock.graph import late_rows as names
 from penstock.graph.elements import StreamingTable
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.late_rows import late_rows_path
-from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import TableState
 from penstock.runtime.replay import newest_update
 from penstock.runtime.services import FlowQueries

@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame
 
 from penstock.config import TriggerKind
 from penstock.errors import PenstockError
+from penstock.graph.flow_type import FlowType
 from penstock.graph.lateness_counting import LATENESS, LatenessCounting
-from penstock.graph.resolved import FlowType, ResolvedFlow
+from penstock.graph.resolved import ResolvedFlow
 from penstock.runtime.services import FlowServices
 from penstock.runtime.stream_notes import noted_definition
 from penstock.spark.late_filter import LateRowsUnknown

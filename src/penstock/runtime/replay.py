@@ -13,9 +13,10 @@ from penstock.config import PipelineConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, builders, new_update_id, read_events
 from penstock.graph.elements import ChangeFlow, MaterializedView, StreamingTable
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import FLOW, has_quarantine, quarantine_path
-from penstock.graph.resolved import FlowType, ResolvedGraph
+from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.change_capture import check_changes
 from penstock.runtime.change_target import change_writer, with_changes
 from penstock.runtime.state import table_state

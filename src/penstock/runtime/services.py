@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.config import RetrySettings, Trigger, TriggerKind, trigger_kind
 from penstock.errors import PenstockError
 from penstock.graph.elements import ChangeFlow, FlowFunction, OutputMode, SnapshotChangeFlow, Table, has_uniqueness
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.lateness_counting import LatenessCounting
 from penstock.graph.quarantine import has_quarantine
-from penstock.graph.resolved import ROWS_AS_QUERIED, FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
 from penstock.runtime.accepted_loss import ReportedLoss
 from penstock.runtime.board import UpdateBoard

@@ -8,8 +8,9 @@ from typing import Literal, assert_never
 from pyspark.sql import SparkSession
 
 from penstock.graph.elements import ChangeFlow, FormatSink, FunctionSink
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType, ResolvedFlow, UpdateKeys
+from penstock.graph.resolved import ResolvedFlow, UpdateKeys
 from penstock.graph.sink_group import members, selected
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.catalog import stored_table

@@ -7,8 +7,9 @@ from tests.recorded.build import RECORDED, SECOND_UPDATE
 from penstock.errors import SourceLocation
 from penstock.events import Event, EventReader, FlowStatus
 from penstock.graph.elements import MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType, Input, ResolvedFlow, ResolvedGraph, ResolvedView
+from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
 from penstock.observe.lineage import (
     Lineage,

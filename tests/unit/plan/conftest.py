@@ -19,17 +19,10 @@ from penstock.graph.elements import (
     TemporaryView,
     UnresolvedFlow,
 )
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import owner_of
-from penstock.graph.resolved import (
-    AppliedChanges,
-    FlowType,
-    Input,
-    QueryDefinition,
-    ResolvedFlow,
-    ResolvedGraph,
-    ResolvedView,
-)
+from penstock.graph.resolved import AppliedChanges, Input, QueryDefinition, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.planner import plan_update

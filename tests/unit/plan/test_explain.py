@@ -5,8 +5,9 @@ from dataclasses import replace
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import DefinitionError, SourceLocation
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import EndlessState, FlowType
+from penstock.graph.resolved import EndlessState
 from penstock.plan.explain import render_plan
 
 EXPECTED = """\

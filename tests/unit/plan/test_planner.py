@@ -6,8 +6,8 @@ import pytest
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import ConfigError, StateError
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import (
     AlterTable,

@@ -11,8 +11,9 @@ import pytest
 
 from penstock.errors import ConfigError, SourceLocation
 from penstock.graph.elements import UnresolvedFlow
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import FlowType, ResolvedFlow
+from penstock.graph.resolved import ResolvedFlow
 from penstock.graph.schema import Schema
 from penstock.runtime.sink_failure import sink_failure
 from penstock.spark.connectors import sink_of, source_of

@@ -11,7 +11,7 @@ from penstock.config import AlertSettings
 from penstock.errors import ExternalError
 from penstock.events import Event, EventType
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
-from penstock.graph.resolved import FlowType
+from penstock.graph.flow_type import FlowType
 from penstock.observe.numbers import duration_ms
 
 RULE = "no_input"

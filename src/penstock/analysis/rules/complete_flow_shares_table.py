@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError
-from penstock.graph.resolved import FlowType, ResolvedGraph
+from penstock.graph.flow_type import FlowType
+from penstock.graph.resolved import ResolvedGraph
 
 
 def complete_flow_shares_table(graph: ResolvedGraph) -> Iterator[PenstockError]:

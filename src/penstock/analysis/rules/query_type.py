@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.elements import MaterializedView
-from penstock.graph.resolved import FlowType, ResolvedGraph
+from penstock.graph.flow_type import FlowType
+from penstock.graph.resolved import ResolvedGraph
 
 
 def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.errors import DefinitionError, PenstockError
-from penstock.graph.resolved import EndlessState, FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.flow_type import FlowType
+from penstock.graph.resolved import EndlessState, ResolvedFlow, ResolvedGraph
 
 _CONDITIONS: Final = {
     "aggregate": "STREAMING_AGGREGATION_WITHOUT_WATERMARK",

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from penstock.config import Trigger, TriggerKind, is_continuous, trigger_kind
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.elements import FormatSink
-from penstock.graph.resolved import FlowType, ResolvedFlow, ResolvedGraph
+from penstock.graph.flow_type import FlowType
+from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 
 _MODE = "pipelines.trigger"
 _OF_FLOWS = {

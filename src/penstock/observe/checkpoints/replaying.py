@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from penstock.errors import StateError
-from penstock.graph.resolved import FlowType
+from penstock.graph.flow_type import FlowType
 from penstock.observe.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.observe.checkpoints.table_history import find_batch
 from penstock.plan.recorded_batch import RecordedBatch

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from penstock.errors import StateError
 from penstock.events.flow_records import FlowRecords
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.late_rows import late_rows_of, late_rows_path
 from penstock.graph.quarantine import quarantine_of, quarantine_path
-from penstock.graph.resolved import FlowType
 from penstock.observe.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.observe.checkpoints.rules import batches, files, shared, sources
 from penstock.observe.checkpoints.rules import target as targets
