@@ -64,15 +64,13 @@ class SinkConformance:
         self._run(tmp_path)
         found = sorted(self.stored())
         if found == [1, 2, 3, 4]:
-            assert self.texts() is not None, (
-                "the sink finds rows by `id`: write `texts`, for the test of what came later"
-            )
+            assert self._finds_rows_by_id, "the sink finds rows by `id`: write `texts`, for the test of what came later"
         else:
             assert found == [1, 2, 3, 3, 4]
 
     def test_a_batch_that_comes_again_leaves_what_came_later(self, tmp_path: Path) -> None:
         """Where rows are found by `id`, exactly once: what another flow has written since the batch stays."""
-        if self.texts() is None or self._promise is not Promise.EXACTLY_ONCE:
+        if not self._finds_rows_by_id or self._promise is not Promise.EXACTLY_ONCE:
             return
         before, later = tmp_path / "before", tmp_path / "later"
         self._arrive(before, [1], text="before")
@@ -125,6 +123,10 @@ class SinkConformance:
         assert list(check_sink(shared_session(), self._declared(self.options()), ())) == []
 
     # ---- how they write ----
+
+    @property
+    def _finds_rows_by_id(self) -> bool:
+        return type(self).texts is not SinkConformance.texts  # called only when there are rows
 
     @property
     def _promise(self) -> Promise:
