@@ -1,7 +1,8 @@
-"""Files are found by the times of their folders: no file is missed, and no folder is listed for nothing."""
+"""Files are found by their names, as Linux tells them, and by the times of folders: no file is missed."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import shutil
@@ -91,6 +92,22 @@ def test_a_folder_of_files_is_not_listed_to_find_new_ones(landing: Build) -> Non
         assert _private(_discovery(query), "told") is None, "Spark says what a folder in it means"
 
 
+def test_where_linux_cannot_tell_names_the_folder_is_listed(landing: Build) -> None:
+    it = landing("text")
+    it.put("1.txt", "first\n")
+    libc = ctypes.CDLL(None)
+    taken = list(iter(lambda: libc.inotify_init1(os.O_CLOEXEC), -1))  # all that the system allows
+    try:
+        with _running(it) as query:
+            assert _private(_discovery(query), "told") is None
+            it.put("2.txt", "second\n")
+            query.processAllAvailable()
+            assert _values(it) == ["first", "second"]
+    finally:
+        for each in taken:
+            os.close(each)
+
+
 @pytest.mark.parametrize("option", ["useIncrementalListing", "allowOverwrites"])
 def test_where_everything_is_listed_each_time(landing: Build, option: str) -> None:
     it = landing("text", **{option: "false" if option == "useIncrementalListing" else "true"})
@@ -129,11 +146,19 @@ def _sink(it: Landing, text: str) -> None:
     writer.start(str(it.files)).awaitTermination()
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
-def test_whatever_happens_to_files_and_folders_each_path_is_read_once(landing: Build, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "flat"),
+    [
+        (1, False),
+        pytest.param(1, True, marks=pytest.mark.slow),
+        pytest.param(2, False, marks=pytest.mark.slow),
+        pytest.param(3, False, marks=pytest.mark.slow),
+    ],
+)
+def test_whatever_happens_to_files_and_folders_each_path_is_read_once(landing: Build, seed: int, flat: bool) -> None:
     """Files are written, renamed, moved in with old times and deleted; folders come, go and are renamed."""
     it, chance = landing("text", maxFilesPerTrigger="3"), random.Random(seed)
-    it.put("day=0/first.txt", "day=0/first.txt\n")
+    it.put("first.txt" if flat else "day=0/first.txt", "x\n")
     it.options["ignoreMissingFiles"] = "true"  # a file may go between its listing and its batch
     (it.root / "aside").mkdir()
 
@@ -144,7 +169,7 @@ def test_whatever_happens_to_files_and_folders_each_path_is_read_once(landing: B
         return {str(path.relative_to(it.files)) for path in names()}
 
     def folder() -> Path:
-        return it.files / f"day={chance.randrange(4)}"
+        return it.files if flat else it.files / f"day={chance.randrange(4)}"
 
     def happen(number: int) -> None:
         path = folder() / f"{number} ä%.txt" if chance.random() < 0.3 else folder() / f"{number}.txt"
@@ -158,12 +183,12 @@ def test_whatever_happens_to_files_and_folders_each_path_is_read_once(landing: B
                 chance.choice(names()).rename(path)
             case 4 if len(names()) > 1:
                 chance.choice(names()).unlink()
-            case 5:
+            case 5 if not flat:
                 moved = it.root / "aside" / f"day={number + 10}"
                 moved.mkdir()
                 (moved / "in.txt").write_text("x\n")
                 moved.rename(it.files / moved.name)
-            case 6 if path.parent.is_dir() and len(names()) > len(list(path.parent.glob("*.txt"))):
+            case 6 if not flat and path.parent.is_dir() and len(names()) > len(list(path.parent.glob("*.txt"))):
                 shutil.rmtree(path.parent)
 
     read, ever = there(), there()
