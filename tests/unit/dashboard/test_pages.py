@@ -231,5 +231,6 @@ def test_columns_lead_to_where_they_come_from(recorded: TestClient) -> None:
     assert report["order_id"] == ["bigint", link.format("hourly_revenue", "order_id")]
     page = recorded.get("/datasets/shop.silver_orders").text
     assert "Which rows there are depends on" in page
+    assert "Which columns decide on the rows is not resolved" in recorded.get("/datasets/shop.revenue_report").text
     view = recorded.get("/datasets/shop.paid_orders").text
     assert "Made of" not in view, "the log does not tell"
