@@ -51,16 +51,16 @@ class _Relation:
     columns: tuple[_Column, ...] | None
     rows: Origins = NOTHING
 
-    def of(self, tree: Sequence[Node], use: Transformation = Transformation.IDENTITY) -> Origins:
-        """Returns what an expression over these columns is made of."""
-        known = {column.id: column.origins for column in self.columns or ()}
-        return _origins(tree, known, use)
+    @property
+    def known(self) -> dict[int, Origins]:
+        """What each column is made of, by its id."""
+        return {column.id: column.origins for column in self.columns or ()}
 
     def with_rows(self, trees: Iterable[Sequence[Node]] | None, use: Transformation) -> _Relation:
         """Returns the same columns with expressions that decide on the rows; None: they are not in the plan."""
         if trees is None:
             return _Relation(self.columns, Origins(self.rows.inputs, resolved=False))
-        known = {column.id: column.origins for column in self.columns or ()}
+        known = self.known
         more = [_origins(tree, known, use) for tree in trees]
         return _Relation(self.columns, Origins.together([self.rows, *more]))
 
@@ -144,7 +144,7 @@ def _generate(node: Node, below: Sequence[_Relation]) -> _Relation | None:
     (child,), generator, made = below, node.get("generator"), _named(node, "generatorOutput")
     if child.columns is None or not _is_tree(generator) or made is None or node.get("unrequiredChildIndex") != []:
         return None
-    origins = child.of(generator).used(Transformation.TRANSFORMATION)
+    origins = _origins(generator, child.known, Transformation.IDENTITY).used(Transformation.TRANSFORMATION)
     return _Relation((*child.columns, *(_column(tree, origins) for tree in made)), child.rows)
 
 
@@ -154,7 +154,7 @@ def _expand(node: Node, below: Sequence[_Relation]) -> _Relation | None:
         return None
     if not all(_are_trees(row) and len(row) == len(output) for row in projections):
         return None
-    known = {column.id: column.origins for column in below[0].columns or ()}
+    known = below[0].known
     columns = tuple(
         _column(tree, Origins.together(_origins(row[place], known, Transformation.IDENTITY) for row in projections))
         for place, tree in enumerate(output)
@@ -236,7 +236,7 @@ def _computed(child: _Relation, trees: Sequence[Sequence[Node]] | None) -> _Rela
     """Returns the named expressions over the columns of `child`."""
     if trees is None:
         return None
-    known = {column.id: column.origins for column in child.columns or ()}
+    known = child.known
     columns = tuple(_column(tree, _origins(tree, known, Transformation.IDENTITY)) for tree in trees)
     return _Relation(columns, child.rows)
 
