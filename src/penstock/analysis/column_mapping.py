@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from penstock.graph.elements import COLUMN_MAPPING, Table
+from penstock.graph.elements import COLUMN_MAPPING, MaterializedView, StreamingTable
 from penstock.graph.resolved import ResolvedFlow
-
-AnyTable = TypeVar("AnyTable", bound=Table)
 
 _REFUSED: Final = frozenset(" ,;{}()\n\t=")
 
 
-def with_column_mapping(table: AnyTable, flows: Iterable[ResolvedFlow]) -> AnyTable:
+def with_column_mapping(
+    table: StreamingTable | MaterializedView, flows: Iterable[ResolvedFlow]
+) -> StreamingTable | MaterializedView:
     """Returns the table with column mapping where a column needs it, such as the `sum(amount)` of an aggregation.
 
     What the author has said of it stays. Without need there is none: not every reader of Delta tables knows it.

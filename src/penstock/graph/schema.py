@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,14 @@ class Schema:
         """The top-level columns as Spark's JSON document has them."""
         return tuple(json.loads(self.json)["fields"])
 
+    def field(self, path: Sequence[str]) -> tuple[list[str], Any] | None:
+        """Finds a column, or a field in structs, by its path without regard to case.
+
+        Returns the path in the schema's own spelling and the type as Spark's JSON document has it; None where there
+        is no such field.
+        """
+        return _field(self.fields, path)
+
     @property
     def columns(self) -> tuple[Column, ...]:
         """The top-level columns, in order."""
@@ -66,6 +75,20 @@ class Schema:
 
     def __str__(self) -> str:
         return ", ".join(f"{column.name} {column.type}" for column in self.columns)
+
+
+def _field(fields: Iterable[Mapping[str, Any]], path: Sequence[str]) -> tuple[list[str], Any] | None:
+    for field in fields:
+        if field["name"].casefold() != path[0].casefold():
+            continue
+        name, inner = field["name"], field["type"]
+        if len(path) == 1:
+            return [name], inner
+        if isinstance(inner, str) or inner["type"] != "struct":
+            return None
+        found = _field(inner["fields"], path[1:])
+        return None if found is None else ([name, *found[0]], found[1])
+    return None
 
 
 def _generated(metadata: dict[str, Any]) -> str | None:

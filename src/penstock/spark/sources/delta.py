@@ -24,13 +24,11 @@ _A_VERSION: Final = "Read a version with spark.read, or begin a stream with 'sta
 _NO_END: Final = "Remove it; 'penstock run --batch' reads what is there now"
 _IN_ORDER: Final = "Set 'startingVersion' to 0, with which the commits are read one after the other"
 
+_REWRITES: Final = ("ignoreChanges", "ignoreDeletes", "skipChangeCommits")
+
 OPTIONS: Final = (
     Option("maxFilesPerTrigger", type="number"),
-    *(
-        Option(name, type="flag")
-        for name in ("failOnDataLoss", "ignoreChanges", "ignoreDeletes", "readChangeData", "readChangeFeed")
-    ),
-    Option("skipChangeCommits", type="flag"),
+    *(Option(name, type="flag") for name in ("failOnDataLoss", "readChangeData", "readChangeFeed", *_REWRITES)),
     *taken("maxBytesPerTrigger", "startingVersion", "startingTimestamp", "excludeRegex", "path", "fs.*", "dfs.*"),
     *taken("allowSourceColumnDrop", "allowSourceColumnRename", "allowSourceColumnTypeChange"),
     *taken("schemaTrackingLocation", "schemaLocation", "streamingSourceTrackingId"),
@@ -63,7 +61,7 @@ class TableSource(SparkSource):
         if read.path is not None:  # Spark refuses it twice
             options.pop("path", None)
         if read.schemas:  # a script keeps schemas and checkpoints itself
-            options = stream_options(options, read.checkpoint)
+            options = _with_schema_log(options, read.checkpoint)
         return SparkSource.stream(self, replace(read, options=options))
 
     def batch(self, read: SourceRead) -> DataFrame:
@@ -97,16 +95,21 @@ def delta_options(options: Mapping[str, str], description: str, *, computed: boo
 
 
 def stream_options(options: Mapping[str, str], checkpoint: str | None) -> dict[str, str]:
-    """Returns the options of a streaming read in a pipeline, checked.
-
-    Delta notes the schemas of a tracked table in the checkpoint of the query. A pipeline's checkpoints are its own, so
-    what the author gives as the place only says that schemas are tracked; without `checkpoint`, that of the flow when
-    it runs, nothing is noted.
+    """Returns the options of a streaming read by name in a pipeline, checked; `checkpoint` is that of the flow.
 
     Raises:
         DefinitionError: SOURCE_OPTION_UNKNOWN, SOURCE_OPTION_REFUSED, SOURCE_OPTION_INVALID.
     """
     check_options("delta", OPTIONS, options)
+    return _with_schema_log(options, checkpoint)
+
+
+def _with_schema_log(options: Mapping[str, str], checkpoint: str | None) -> dict[str, str]:
+    """Returns the options with the place where Delta notes the schemas of a tracked table: in the query's checkpoint.
+
+    A pipeline's checkpoints are its own, so what the author gives as the place only says that schemas are tracked;
+    without `checkpoint`, that of the flow when it runs, nothing is noted.
+    """
     kept = {name: value for name, value in options.items() if name.casefold() not in _ITS_NAMES}
     if len(kept) == len(options) or checkpoint is None:
         return kept

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DataType, StructType
 
 from penstock.errors import DefinitionError
+from penstock.graph.schema import Schema
 from penstock.graph.sql_names import quoted
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
@@ -17,9 +17,9 @@ def partition_by_field(write: StreamWrite, starting: Starting) -> StreamWrite:
     """Adds a column with the field's value, `window_start`, and partitions by that."""
     if not write.is_delta:
         return write
-    frame, columns = write.frame, []
+    frame, columns, schema = write.frame, [], Schema(write.frame.schema.json())
     for name in write.partition_columns:
-        if name in frame.columns or not _is_field(frame.schema, name.split(".")):
+        if name in frame.columns or not _is_field(schema, name):
             columns.append(name)
             continue
         column = name.replace(".", "_")
@@ -34,10 +34,6 @@ def partition_by_field(write: StreamWrite, starting: Starting) -> StreamWrite:
     return replace(write, frame=frame, partition_columns=tuple(columns))
 
 
-def _is_field(schema: DataType, parts: list[str]) -> bool:
-    if not parts:
-        return not isinstance(schema, StructType)
-    if not isinstance(schema, StructType):
-        return False
-    found = [field for field in schema.fields if field.name.casefold() == parts[0].casefold()]
-    return bool(found) and _is_field(found[0].dataType, parts[1:])
+def _is_field(schema: Schema, name: str) -> bool:
+    found = schema.field(name.split("."))
+    return found is not None and (isinstance(found[1], str) or found[1]["type"] != "struct")
