@@ -1,4 +1,4 @@
-"""What follows a run because its pipeline file asks for it."""
+"""What follows a run: the totals of its log, and what its pipeline file asks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 def followers_of(config: PipelineConfig) -> list[Follower]:
     """Returns what is to follow a run of this pipeline."""
-    found: list[Follower] = []
+    from penstock.observe.totals_follower import TotalsFollower
+
+    found: list[Follower] = [partial(TotalsFollower, config.storage)]
     if config.alerts.declared:
         from penstock.alerts.follower import Alerts
 

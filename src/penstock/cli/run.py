@@ -92,10 +92,9 @@ def run(
     outcome, view = _run(config, chosen, accept_data_loss or [])
 
     from penstock.cli.summary import print_summary
-    from penstock.events.reader import read_events
-    from penstock.observe.status import project_status
+    from penstock.observe.current import read_status
 
-    total = project_status(read_events(config.storage))
+    total = read_status(config.storage)
     failed = bool(outcome.errors) or outcome.state.value == "FAILED"
     if as_json:
         errors = errors_json(tuple(one for error in outcome.errors for one in errors_of(error)))

@@ -56,10 +56,9 @@ def script(
     outcome, this_run = _run(config, file, arguments or [])
 
     from penstock.cli.summary import print_summary
-    from penstock.events.reader import read_events
-    from penstock.observe.status import project_status
+    from penstock.observe.current import read_status
 
-    total = project_status(read_events(config.storage))
+    total = read_status(config.storage)
     print_summary(outcome.state, outcome.errors, this_run=this_run, total=total, directory=shlex.quote(str(file)))
     if outcome.errors:
         codes = {error.exit_code for error in outcome.errors}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from penstock.cli.console import print_json, say, stdout
-from penstock.events.reader import EventReader
+from penstock.observe.totals import read_from_totals
 from penstock.storage import Storage, read_holder
 
 if TYPE_CHECKING:
@@ -33,10 +33,14 @@ T = TypeVar("T")
 
 
 class FollowedLog(Generic[P]):
-    """A projection of a storage's log that is brought up to date at each look; of a log begun anew it begins anew."""
+    """A projection of a storage's log that is brought up to date at each look; of a log begun anew it begins anew.
+
+    Of a long log it reads the totals and what came since; those of `StatusProjection` and `LoadedStatus` are all that
+    these need.
+    """
 
     def __init__(self, storage_uri: str, begin: Callable[[], P]) -> None:
-        self._reader = EventReader(storage_uri)
+        self._reader = read_from_totals(storage_uri)
         self._begin = begin
         self._projection = begin()
 

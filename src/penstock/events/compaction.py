@@ -14,13 +14,16 @@ Key = tuple[str, str]
 _KEY: Final = EventType.COMPACTION.value
 
 
-def compaction(dropped: int, flows: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+def compaction(
+    dropped: int, flows: list[dict[str, Any]], update: dict[str, Any] | None = None
+) -> tuple[str, dict[str, Any]]:
     """`dropped` old events are gone; `flows` are the totals of each flow up to here, all of its events counted.
 
     A member of `flows` has `dataset` and `flow`, and for each reader of the log one part, which that reader wrote.
+    `update` is how the newest update stood, which may go on behind this event.
     """
     return f"{dropped:,} old event{'s' if dropped != 1 else ''} dropped; their totals stay", {
-        _KEY: {"dropped": dropped, "flows": flows}
+        _KEY: {"dropped": dropped, "flows": flows, "update": update}
     }
 
 

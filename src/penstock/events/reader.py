@@ -16,6 +16,7 @@ from penstock.events.segments import (
     read_lines,
     try_decode,
 )
+from penstock.events.totals import Segments, Totals
 from penstock.events.types import Event, EventType, Level
 from penstock.storage import Storage, StoredFile
 
@@ -133,7 +134,8 @@ class EventReader:
     It keeps a byte offset per segment, so a poll with nothing new costs one listing. Not
     thread-safe: one reader per consumer. When segments are compacted of which it has read a part
     only, who sums events up begins anew with the totals; with `sums=False` it goes on behind the
-    last event.
+    last event. With `totals` that fit the log, their events come first, all at once, in the place of
+    those that they cover.
 
     Attributes:
         skipped: complete lines that this version could not read, so far.
@@ -144,7 +146,7 @@ class EventReader:
         bytes_read, bytes_total: of the segments that the last poll saw; a torn last line is never read.
     """
 
-    def __init__(self, storage_uri: str, *, sums: bool = True) -> None:
+    def __init__(self, storage_uri: str, *, sums: bool = True, totals: Totals | None = None) -> None:
         self.storage = Storage(storage_uri)
         self.skipped = 0
         self.generation = 0
@@ -153,10 +155,11 @@ class EventReader:
         self._offsets: dict[str, int] = {}
         self._sums = sums
         self._newest = -1
+        self._totals = totals
         self._behind: dict[str, int] = {}  # compacted segments by the sequence up to which their events were read
 
     def poll(self, *, limit: int | None = None) -> list[Event]:
-        """Returns the events written since the last poll, oldest first, at most `limit` of them.
+        """Returns the events written since the last poll, oldest first, at most `limit` of them beside those of totals.
 
         A line without its newline waits for the next poll. A missing log gives an empty list. A
         poll that raises has taken nothing: the next one returns the same events.
@@ -165,9 +168,11 @@ class EventReader:
             ConfigError: STORAGE_NOT_READABLE.
         """
         segments = list_segments(self.storage)
+        events = self._begin_with_totals(segments)
         self._notice_new_log({segment.uri: segment.size for _, segment in segments})
         self._notice_compaction(segments)
-        offsets, skipped, newest, events = dict(self._offsets), self.skipped, self._newest, list[Event]()
+        offsets, skipped, newest = dict(self._offsets), self.skipped, self._newest
+        limit = None if limit is None else limit + len(events)
         for _, segment in segments:
             offset = offsets.setdefault(segment.uri, 0)
             behind = self._behind.get(segment.uri, -1)
@@ -188,7 +193,7 @@ class EventReader:
                 break  # deleted or replaced between the listing and the reading; the next poll sees it
             if limit is not None and len(events) >= limit:
                 break
-        self._offsets, self.skipped, self._newest = offsets, skipped, newest
+        self._offsets, self.skipped, self._newest, self._totals = offsets, skipped, newest, None
         self.bytes_read = sum(offsets.get(segment.uri, 0) for _, segment in segments)
         self.bytes_total = sum(segment.size for _, segment in segments)
         return events
@@ -207,6 +212,17 @@ class EventReader:
                 return
             stop.wait(interval)
 
+    def _begin_with_totals(self, segments: Segments) -> list[Event]:
+        totals = self._totals
+        if totals is None or not totals.fits(segments):
+            return []
+        known = [try_decode(line) for line in totals.lines]
+        events = [event for event in known if event is not None]
+        self.skipped = len(known) - len(events)
+        self._newest = max((event.sequence for event in events), default=-1)
+        self._offsets = {each.uri: totals.covers[each.name] for _, each in segments if each.name in totals.covers}
+        return events
+
     def _notice_new_log(self, sizes: dict[str, int]) -> None:
         known = [uri for uri in self._offsets if uri in sizes]
         shrunk = any(sizes[uri] < self._offsets[uri] for uri in known)
@@ -214,7 +230,7 @@ class EventReader:
         if self._offsets and (shrunk or not (known or replaced)):
             self._begin_anew()
 
-    def _notice_compaction(self, segments: list[tuple[tuple[int, int], StoredFile]]) -> None:
+    def _notice_compaction(self, segments: Segments) -> None:
         """Passes over a segment that stands for others which were read, all of them."""
         for _, segment in segments[:1]:
             if not is_compacted(segment.name) or not self._offsets or segment.uri in self._offsets:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from penstock.events import read_events
+from typing import Final
+
 from penstock.observe.status import PipelineStatus, StatusProjection
+from penstock.observe.totals import read_from_totals
 from penstock.storage import Storage, is_locked
+
+_CHUNK: Final = 10_000
 
 
 def read_status(storage_uri: str) -> PipelineStatus:
-    """Returns the status of a storage; empty when nothing ran there yet. Creates nothing, starts no JVM.
+    """Returns the status of a storage; empty when nothing ran there yet. Starts no JVM.
 
-    An update whose process was killed is FAILED with UPDATE_INTERRUPTED rather than RUNNING for ever.
+    Of a long log it reads the totals, which it brings up to date, and what came since. An update whose process was
+    killed is FAILED with UPDATE_INTERRUPTED rather than RUNNING for ever.
 
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
@@ -18,7 +23,9 @@ def read_status(storage_uri: str) -> PipelineStatus:
     storage = Storage(storage_uri)
     locked_before = is_locked(storage)
     projection = StatusProjection()
-    for event in read_events(storage_uri):
-        projection.apply(event)
+    reader = read_from_totals(storage_uri)
+    while chunk := reader.poll(limit=_CHUNK):
+        for event in chunk:
+            projection.apply(event)
     # A run may end or begin while its log is read: only no run on both sides means that none lives.
     return projection.status(writer_alive=locked_before or is_locked(storage))

@@ -27,6 +27,7 @@ TOTALS: Final = "status"
 """The part of a `compaction` event that has these totals."""
 
 _WORKS: Final = {FlowStatus.COMPLETED, FlowStatus.IDLE}
+_STATES: Final = {status.value for status in FlowStatus}
 
 
 @dataclass(slots=True)
@@ -92,6 +93,8 @@ class FlowCounts:
             "failing_since": _text(self.failing_since),
             "watermark_warning": self.standing,
             "watermark_warning_since": _text(self.standing_since),
+            "state": None if self.status is None else self.status.value,
+            "error": self.error,
         }
 
     def take_totals(self, told: Mapping[str, Any]) -> None:
@@ -115,6 +118,8 @@ class FlowCounts:
         self.failing_since = moment(told, "failing_since")
         self.standing = mapping(told, "watermark_warning")
         self.standing_since = moment(told, "watermark_warning_since")
+        self.status = FlowStatus(told["state"]) if str(told.get("state")) in _STATES else None
+        self.error = mapping(told, "error")
 
     def add(self, progress: BatchProgress, sign: int = 1) -> None:
         """Adds a batch's numbers, or with `sign=-1` takes them back."""
@@ -143,13 +148,15 @@ class DatasetCounts:
     def apply(self, event: Event, fact: FlowFact | None) -> None:
         """Takes an event into account; `fact` is what `FlowFacts` made of it."""
         for key, told in totals_of(event, TOTALS):
-            self._flows.setdefault(key, FlowCounts()).take_totals(told)
+            flow = self._flows.pop(key, FlowCounts())
+            flow.take_totals(told)
+            self._flows[key] = flow  # in the order of all events, not of those that are left
         if not event.event_type.of_its_update:
             return
         if event.origin.update_id != self._update_id:
             self._update_id = event.origin.update_id
-            for flow in self._flows.values():
-                flow.status = flow.error = flow.current = flow.retry_at = None
+            for each in self._flows.values():
+                each.status = each.error = each.current = each.retry_at = None
         if event.event_type in {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION}:
             self._define(details_of(event))
         elif event.event_type is EventType.ACCOUNTING and event.origin.dataset_name is not None:

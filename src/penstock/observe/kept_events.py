@@ -17,6 +17,14 @@ NEWEST: Final = 10
 
 _ALWAYS: Final = {EventType.USER_ACTION, EventType.ALERT, EventType.ALERT_DELIVERY}
 _DEFINITIONS: Final = {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION, EventType.FLOW_DEFINITION}
+_OPENINGS: Final = {
+    EventType.CREATE_UPDATE: EventType.CREATE_UPDATE,
+    EventType.DATASET_DEFINITION: EventType.DATASET_DEFINITION,
+    EventType.SINK_DEFINITION: EventType.DATASET_DEFINITION,
+    EventType.FLOW_DEFINITION: EventType.FLOW_DEFINITION,
+}
+"""What an update begins with, by what of the update before it takes the place of."""
+
 _WORKS: Final = {FlowStatus.COMPLETED, FlowStatus.IDLE}
 
 Key = tuple[str, str]
@@ -39,6 +47,7 @@ class _OfFlow:
     watermark: int | None = None
     not_measured: int | None = None
     worked: int | None = None
+    newest: int | None = None
     failing: list[int] = field(default_factory=list)
 
     def add_batch(self, line: int, progress: BatchProgress, *, repeats: bool) -> None:
@@ -56,7 +65,7 @@ class _OfFlow:
             self.fed.append(self.batches[-1])
 
     def lines(self) -> Iterable[int]:
-        singles = (self.watermark, self.not_measured, self.worked, self.broken_since)
+        singles = (self.watermark, self.not_measured, self.worked, self.newest, self.broken_since)
         known = [each for each in singles if each is not None]
         several = (*self.batches, *self.fed, *self.accounts.values(), self.late, self.failing)
         return [*chain.from_iterable(several), *known]
@@ -66,8 +75,8 @@ class KeptEvents:
     """Told each event of the old part in the order of the log, with the number of its line.
 
     What stays, besides what each flow did last: what people did, with the hash chain as it is; alerts and who was told
-    of them; each definition that differs from the one before it; the last full refresh of each dataset; and the first
-    event, whose id is the log's own.
+    of them; each definition that differs from the one before it; the last full refresh of each dataset; what the newest
+    update began with, which may go on; and the first event, whose id is the log's own.
     """
 
     def __init__(self) -> None:
@@ -76,11 +85,16 @@ class KeptEvents:
         self._definitions: dict[tuple[EventType, str, str], Mapping[str, Any]] = {}
         self._anew: dict[str, set[int]] = {}
         self._created = 0
+        self._openings: dict[EventType, tuple[str, set[int]]] = {}
+        self._planned: set[int] = set()
+        self._newest: set[int] = set()
         self._begun = False
 
     def lines(self) -> set[int]:
         """Returns the numbers of the lines that stay."""
-        return self._always.union(*self._anew.values(), *(flow.lines() for flow in self._flows.values()))
+        opening = (lines for _, lines in self._openings.values())
+        flows = (flow.lines() for flow in self._flows.values())
+        return self._always.union(self._planned, self._newest, *opening, *self._anew.values(), *flows)
 
     def keep(self, line: int) -> None:
         """Keeps a line that this version cannot read."""
@@ -93,6 +107,7 @@ class KeptEvents:
         self._begun = True
         if event.event_type is EventType.CREATE_UPDATE:
             self._created = line
+        self._open(line, event)
         dataset = event.origin.dataset_name
         if dataset is None:
             return
@@ -112,6 +127,17 @@ class KeptEvents:
             case EventType.FLOW_PROGRESS if fact is not None:
                 self._progressed(line, event, fact, flow)
 
+    def _open(self, line: int, event: Event) -> None:
+        if event.event_type.of_its_update:
+            self._newest = {line}
+        if event.event_type in _OPENINGS:
+            kind, update = _OPENINGS[event.event_type], event.origin.update_id
+            if self._openings.get(kind, ("", ()))[0] != update:
+                self._openings[kind] = update, set()
+            self._openings[kind][1].add(line)
+        elif event.event_type is EventType.PLANNING_INFORMATION:
+            self._planned = {line} if details_of(event).get("stages") else {*self._planned, line}
+
     def _defines(self, event: Event) -> bool:
         if event.event_type not in _DEFINITIONS:
             return False
@@ -122,6 +148,7 @@ class KeptEvents:
         return differs
 
     def _progressed(self, line: int, event: Event, fact: FlowFact, flow: _OfFlow) -> None:
+        flow.newest = line
         if fact.begins_anew:
             self._anew[fact.dataset.casefold()] = {self._created, line}
         if fact.progress is not None:

@@ -7,17 +7,12 @@ the old one or the new one, and the next time deletes what is left over.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from penstock.events.codec import encode, line_end
-from penstock.events.compaction import compaction
-from penstock.events.flow_facts import FlowFacts
-from penstock.events.flow_records import TOTALS as CHECKPOINT
-from penstock.events.flow_records import FlowRecords
 from penstock.events.segments import (
     compacted_name,
     is_compacted,
@@ -26,16 +21,9 @@ from penstock.events.segments import (
     read_lines,
     replaced_segments,
     segment_key,
-    try_decode,
 )
-from penstock.events.types import Event, EventType, Level, Origin
-from penstock.observe.dataset_counts import TOTALS as STATUS
-from penstock.observe.dataset_counts import DatasetCounts
-from penstock.observe.kept_events import KeptEvents
-from penstock.observe.quality import TOTALS as QUALITY
-from penstock.observe.quality import QualityProjection
-from penstock.observe.watermark import TOTALS as LATENESS
-from penstock.observe.watermark import WatermarkProjection
+from penstock.events.types import EventType
+from penstock.observe.summary import summarize
 from penstock.storage import Storage, StorageLayout, StoredFile
 
 AT_ONCE: Final = 64 << 20
@@ -88,63 +76,16 @@ def compact(storage_uri: str, before: datetime, *, most_bytes: int | None = None
     old = _chosen(storage, before, most_bytes)
     if all(is_compacted(segment.name) for segment in old):
         return Compacted(0, 0, size, size)
-    kept, totals, lines = _judge(storage, old)
-    content = [line + b"\n" for number, line in enumerate(_lines(storage, old)) if number in kept]
-    if totals is not None:
-        content.append(encode(totals).encode("ascii"))
+    summary = summarize(_lines(storage, old))
+    content = [line + b"\n" for number, line in enumerate(_lines(storage, old)) if number in summary.kept]
+    if summary.totals is not None:
+        content.append(encode(summary.totals).encode("ascii"))
     name = compacted_name(old[-1].name)
     storage.write_bytes_atomic(f"{StorageLayout(storage.uri).events}/{name}", b"".join(content))
     storage.sync(StorageLayout(storage.uri).events)
     _delete_left_over(storage)
-    return Compacted(lines - len(kept), len(kept), size, _size(storage))
-
-
-def _judge(storage: Storage, old: list[StoredFile]) -> tuple[set[int], Event | None, int]:
-    """Returns the numbers of the lines that stay, the event with the totals of all, and how many lines there are."""
-    facts, kept = FlowFacts(), KeptEvents()
-    records, counts, quality, watermark = FlowRecords(), DatasetCounts(), QualityProjection(), WatermarkProjection()
-    last: Event | None = None
-    number, dropped_before = -1, 0
-    for number, line in enumerate(_lines(storage, old)):
-        event = try_decode(line)
-        if event is None:
-            kept.keep(number)
-            continue
-        last = event
-        fact = facts.apply(event)
-        records.apply(event)
-        counts.apply(event, fact)
-        quality.take(event, fact)
-        watermark.take(event, fact)
-        kept.take(number, event, fact)
-        if event.event_type is EventType.COMPACTION:
-            told = event.details[EventType.COMPACTION.value].get("dropped")
-            dropped_before += told - 1 if isinstance(told, int) else 0
-    stays, lines = kept.lines(), number + 1
-    if last is None:
-        return stays, None, lines
-    flows: dict[tuple[str, str], dict[str, Any]] = {}
-    parts = {
-        STATUS: counts.totals(),
-        CHECKPOINT: records.totals(),
-        QUALITY: quality.totals(),
-        LATENESS: watermark.totals(),
-    }
-    for part, totals in parts.items():
-        for (dataset, flow), told in totals.items():
-            flows.setdefault((dataset, flow), {"dataset": dataset, "flow": flow})[part] = told
-    message, details = compaction(lines - len(stays) + dropped_before, list(flows.values()))
-    event = Event(
-        id=str(uuid.uuid5(uuid.NAMESPACE_OID, f"compaction/{last.id}")),
-        sequence=last.sequence,
-        timestamp=last.timestamp,
-        origin=Origin(last.origin.pipeline_name, last.origin.update_id, host=last.origin.host),
-        level=Level.INFO,
-        event_type=EventType.COMPACTION,
-        message=message,
-        details=details,
-    )
-    return stays, event, lines
+    kept = len(summary.kept)
+    return Compacted(summary.lines - kept, kept, size, _size(storage))
 
 
 def _chosen(storage: Storage, before: datetime, most_bytes: int | None) -> list[StoredFile]:

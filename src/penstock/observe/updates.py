@@ -10,6 +10,7 @@ from typing import Any, Final
 from penstock.errors import StateError
 from penstock.events import Event, EventType, FlowStatus, UpdateState
 from penstock.events.codec import format_timestamp
+from penstock.events.compaction import mapping, moment, total
 from penstock.events.flow_facts import FlowFact, details_of
 
 _KEPT: Final = 500
@@ -62,6 +63,7 @@ class UpdateHistory:
 
     def __init__(self) -> None:
         self._updates: dict[str, UpdateStatus] = {}
+        self._remains: str | None = None
 
     @property
     def current(self) -> UpdateStatus | None:
@@ -76,6 +78,9 @@ class UpdateHistory:
         """Takes an event into account; `fact` is what `FlowFacts` made of it."""
         if event.event_type is EventType.COMPACTION:  # of the updates before, the log has remains only
             self._updates.clear()
+            last = _told(mapping(details_of(event), "update") or {})
+            if last is not None:  # it may go on
+                self._updates[last.id], self._remains = last, last.id
         if not event.event_type.of_its_update:
             return
         update = self._update_of(event)
@@ -93,10 +98,20 @@ class UpdateHistory:
         moved = {} if fact is None else _moved(update, fact)
         self._updates[update.id] = replace(update, last_event_at=event.timestamp, **moved)
 
+    def totals(self) -> dict[str, Any] | None:
+        """Returns what a `compaction` event tells of the newest update."""
+        update = self.current
+        if update is None:
+            return None
+        moved = {"last_event_at": format_timestamp(update.last_event_at), "continuous": update.continuous}
+        counts = {"rows": update.rows, "dropped": update.dropped, "failed_flows": list(update.failed_flows)}
+        return {**update.to_json(), **moved, **counts}
+
     def _update_of(self, event: Event) -> UpdateStatus:
         known = self._updates.get(event.origin.update_id)
         if known is not None:
             return known
+        self._updates.pop(self._remains or "", None)
         previous = self.current
         if previous is not None:  # the lock lets one run at a time, so this one's process is gone
             self._updates[previous.id] = previous.interrupted()
@@ -121,6 +136,32 @@ def _progressed(update: UpdateStatus, event: Event) -> UpdateStatus:
         state=state,
         ended=event.timestamp if state.terminal else None,
         error=event.error if event.error is not None else update.error,
+    )
+
+
+def _told(told: Mapping[str, Any]) -> UpdateStatus | None:
+    """Returns the update that a `compaction` event tells of, None when it tells of none."""
+    started, last_event_at = moment(told, "started"), moment(told, "last_event_at")
+    cause, failed = told.get("cause"), told.get("failed_flows")
+    try:
+        state = UpdateState(told.get("state"))
+    except ValueError:
+        return None
+    if started is None or last_event_at is None:
+        return None
+    return UpdateStatus(
+        id=str(told.get("id")),
+        pipeline=str(told.get("pipeline")),
+        state=state,
+        started=started,
+        last_event_at=last_event_at,
+        ended=moment(told, "ended"),
+        cause=None if cause is None else str(cause),
+        continuous=told.get("continuous") is True,
+        error=mapping(told, "error"),
+        rows=total(told, "rows"),
+        dropped=total(told, "dropped"),
+        failed_flows=tuple(map(str, failed)) if isinstance(failed, list) else (),
     )
 
 

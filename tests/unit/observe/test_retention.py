@@ -27,6 +27,7 @@ from penstock.events.flow_records import FlowRecords
 from penstock.events.segments import is_compacted, list_segments, replaced_segments
 from penstock.observe import retention
 from penstock.observe.retention import Compacted, compact, is_due
+from penstock.observe.updates import UpdateHistory
 from penstock.storage import Storage
 
 SETTINGS = AlertSettings(
@@ -138,6 +139,10 @@ def test_the_newest_update_that_planned_its_work_stays_whole(recorded: str) -> N
     compact(recorded, day(999))
     assert [event for event in read_events(recorded) if event.origin.update_id == newest] == whole
     assert rest(recorded) == whole
+    history = UpdateHistory()
+    for event in read_events(recorded):
+        history.apply(event)
+    assert [update.id for update in history.updates()] == [newest], "of the one before it, remains are left"
     assert compact(recorded, day(999)).dropped == 0, "there is nothing more to drop"
 
 

@@ -1,0 +1,428 @@
+"""Who reads a long log from its totals on gets the same answers as who reads all of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from tests.processes import wait_until
+from tests.recorded.years import BEGINNING, Recorder
+from tests.unit.observe.story import Story
+from tests.unit.observe.test_retention import day
+
+from penstock.errors import ConfigError, DefinitionError, ExternalError
+from penstock.events import Event, EventLog, EventReader, EventType, FlowStatus, UpdateState, builders, read_events
+from penstock.events import log as event_log
+from penstock.events import totals as stored_totals
+from penstock.events.codec import encode
+from penstock.events.segments import list_segments
+from penstock.events.totals import read_totals, write_totals
+from penstock.observe import totals, totals_follower
+from penstock.observe.current import read_status
+from penstock.observe.flow_loads import LoadedStatus
+from penstock.observe.retention import compact
+from penstock.observe.totals import bring_up_to_date, read_from_totals
+from penstock.observe.totals_follower import TotalsFollower
+from penstock.storage import Storage
+
+_LATER = BEGINNING.replace(year=2027)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments, and what is worth a step, are as small as a part of an update."""
+    monkeypatch.setattr(event_log, "_SEGMENT_BYTES", 20_000)
+    monkeypatch.setattr(totals, "WORTH_IT", 1)
+    monkeypatch.setattr(totals, "AT_ONCE", 50_000)
+
+
+def answers(events: Iterable[Event]) -> dict[str, Any]:
+    """What `status` and `top` show."""
+    projection = LoadedStatus()
+    for event in events:
+        projection.apply(event)
+    status, loads = projection.look(_LATER, writer_alive=True)
+    gone, _ = projection.look(_LATER, writer_alive=False)
+    flows = sorted((load.to_json() for load in loads), key=str)
+    since = [(each.name, each.error_since, each.watermark_warning_since) for each in status.datasets]
+    return {"status": status.to_json(), "gone": gone.to_json(), "flows": flows, "since": since, "update": status.update}
+
+
+def from_totals(storage: str) -> list[Event]:
+    return read_from_totals(storage).poll()
+
+
+def names(storage: str) -> list[str]:
+    return sorted(path.name for path in (Path(storage) / "events").iterdir())
+
+
+def stored(storage: str) -> Path:
+    return Path(storage) / "events" / "_totals"
+
+
+def cut(lines: list[bytes], storage: Path, random: Random) -> str:
+    """A log that ends anywhere, in segments that end anywhere, the last one in half a line."""
+    events = storage / "events"
+    events.mkdir(parents=True)
+    end, begun, part = random.randrange(1, len(lines)), 0, 0
+    while begun < end:
+        part, until = part + 1, min(begun + random.randrange(1, 150), end)
+        (events / f"000001-{part:04}.jsonl").write_bytes(b"".join(lines[begun:until]))
+        begun = until
+    with (events / f"000001-{part:04}.jsonl").open("ab") as newest:
+        newest.write(lines[end][: random.randrange(20)])
+    return str(storage)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_everybody_gets_the_same_answers(tmp_path: Path, seed: int) -> None:
+    random, written = Random(seed), str(tmp_path / "written")
+    Recorder(written, seed, batches=14).record(9)
+    lines = [
+        line for _, each in list_segments(Storage(written)) for line in Path(each.uri).read_bytes().splitlines(True)
+    ]
+    for number in range(6):
+        storage = cut(lines, tmp_path / str(number), random)
+        expected = answers(read_events(storage))
+        assert answers(from_totals(storage)) == expected
+        again = read_from_totals(storage)
+        assert answers(again.poll()) == expected
+        assert again.bytes_read == again.bytes_total or again.poll() == []
+        assert read_status(storage).to_json() == expected["gone"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_log_that_grows_between_the_looks(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage, recorder = str(tmp_path), Recorder(str(tmp_path), seed, batches=10)
+    for number in range(8):
+        recorder.record(1)
+        expected = answers(read_events(storage))
+        assert answers(from_totals(storage)) == expected
+        if number == 5:
+            assert compact(storage, day(4)).dropped > 0
+            held = stored(storage).read_bytes()
+            assert answers(from_totals(storage)) == expected
+            assert stored(storage).read_bytes() == held, "what was compacted is part of the totals already"
+    whole = sum(segment.size for _, segment in list_segments(Storage(storage)))
+    monkeypatch.setattr(totals, "WORTH_IT", whole)
+    assert len(from_totals(storage)) < len(list(read_events(storage)))
+
+
+def _story() -> list[Event]:
+    """A running update, and the end of the one before it: all that can happen while a flow works."""
+    story = Story()
+    names = ("s.raw", "s.clean", "s.gone")
+    unreachable = ExternalError("KAFKA_UNREACHABLE", servers="broker:9092")
+    for update, number in (("one", 0), ("failed", 1), ("two", 1)):
+        story.update(update, full_refresh=["s.raw"] if number else ())
+        if update == "failed":
+            story.state(UpdateState.FAILED, error=unreachable)
+            continue
+        for name in names[: 3 - number]:
+            story.dataset(name, expectations=[("ok", "a > 0", "drop")])
+            story.flow(name)
+        story.say(EventType.PLANNING_INFORMATION, builders.planning_information([("run", None, None, "all")]))
+        for name in names[3 - number :]:
+            error = DefinitionError("DATASET_NOT_DECLARED", dataset=name, name=name, word=name)
+            story.say(
+                EventType.PLANNING_INFORMATION, builders.planning_warning(error.message), dataset=name, error=error
+            )
+        story.state(UpdateState.RUNNING)
+        for name in names[: 3 - number]:
+            story.status(name, FlowStatus.QUEUED)
+            story.status(name, FlowStatus.STARTING)
+        story.status("s.clean", FlowStatus.STARTING, flow="first")
+        story.status(
+            "s.clean",
+            FlowStatus.FAILED,
+            flow="second",
+            error=ExternalError("UPDATE_FAILED", update_id="x", reason="second"),
+        )
+        story.status("s.clean", FlowStatus.FAILED, flow="first", error=unreachable)
+        for batch in range(13):
+            story.batch("s.raw", batch, 10, failed=batch % 2, input_rows_per_second=5.0, backlog_records=batch)
+            if batch % 4 == 3:
+                story.retry("s.clean", 5)
+            elif batch % 4 == 1:
+                story.status("s.clean", FlowStatus.RUNNING)
+            story.batch("s.clean", batch // 2, 7)
+        story.status("s.raw", FlowStatus.IDLE)
+        story.status("s.clean", FlowStatus.FAILED, error=unreachable)
+        story.status("s.clean", FlowStatus.RUNNING)
+        story.status("s.clean", FlowStatus.STOPPED)
+        if number == 1:
+            story.say(EventType.USER_ACTION, builders.user_action("DROP"), dataset="s.gone")
+            story.status("s.raw", FlowStatus.RUNNING)
+            of_tomorrow = "s.raw sleeps", {"flow_progress": {"status": "HIBERNATING"}}
+            story.say(EventType.FLOW_PROGRESS, of_tomorrow, dataset="s.raw", flow="raw")
+    story.update_id = "without a beginning"
+    story.state(UpdateState.RUNNING)
+    story.state(UpdateState.STOPPING)
+    return story.events
+
+
+def test_an_update_that_runs_is_summed_up_wherever_it_is(tmp_path: Path) -> None:
+    events = _story()
+    lines = [encode(event).encode() for event in events]
+    segment = tmp_path / "events" / "000001-0001.jsonl"
+    segment.parent.mkdir()
+    for end in range(1, len(lines)):
+        stored(str(tmp_path)).unlink(missing_ok=True)
+        segment.write_bytes(b"".join(lines[:end]))
+        assert answers(from_totals(str(tmp_path))) == answers(events[:end]), end
+        with segment.open("ab") as growing:
+            growing.writelines(lines[end:])
+        storage = Storage(str(tmp_path))
+        known = read_totals(storage, list_segments(storage))
+        assert answers(EventReader(str(tmp_path), totals=known).poll()) == answers(events), end
+
+
+def test_a_run_keeps_the_totals_of_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(totals_follower, "EVENTS", 5)
+    storage = str(tmp_path)
+    with EventLog.open(storage, pipeline_name="p", update_id="u") as log, TotalsFollower(storage, log):
+        log.append(EventType.CREATE_UPDATE, *builders.create_update(pipeline="p", cause="USER_ACTION", version="1"))
+        for number in range(4):
+            log.append(EventType.FLOW_PROGRESS, *builders.flow_status(f"f{number}", FlowStatus.RUNNING), dataset="s.f")
+        wait_until(stored(storage).exists, timeout=20, what="totals of the log", interval=0.01)
+        expected = answers(read_events(storage))
+    known = read_totals(Storage(storage), list_segments(Storage(storage)))
+    assert known is not None
+    assert answers(EventReader(storage, totals=known).poll()) == expected
+
+
+def test_totals_that_fail_do_not_stop_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise ValueError("no")
+
+    monkeypatch.setattr(totals_follower, "bring_up_to_date", fails)
+    with EventLog.open(str(tmp_path), pipeline_name="p", update_id="u") as log, TotalsFollower(str(tmp_path), log):
+        pass
+    assert "totals of the event log are not kept" in caplog.text
+
+
+@pytest.fixture(scope="module")
+def ten_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    storage = tmp_path_factory.mktemp("recorded")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(event_log, "_SEGMENT_BYTES", 20_000)
+        Recorder(str(storage), 7, batches=8).record(10)
+    return storage
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, ten_days: Path) -> str:
+    shutil.copytree(ten_days, tmp_path, dirs_exist_ok=True)
+    return str(tmp_path)
+
+
+def test_only_what_came_since_is_read(recorded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bring_up_to_date(recorded)
+    monkeypatch.setattr(totals, "WORTH_IT", 100_000)
+    read: list[str] = []
+    real = Storage.read_bytes
+
+    def watched(self: Storage, location: str, **part: Any) -> bytes:
+        content = real(self, location, **part)
+        read.append(f"{location.rpartition('/')[2]} {len(content)}")
+        return content
+
+    Recorder(recorded, 3, day=20).define()
+    (_, end), (_, newest) = list_segments(Storage(recorded))[-2:]
+    monkeypatch.setattr(Storage, "read_bytes", watched)
+    from_totals(recorded)
+    end_bytes = min(end.size, 4096)
+    whole = stored(recorded).stat().st_size
+    assert read == [f"_totals {whole}", f"{end.name} {end_bytes}", f"{newest.name} {newest.size}"]
+
+
+def test_a_short_log_gets_none(recorded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(totals, "WORTH_IT", 4 << 20)
+    before = names(recorded)
+    read_status(recorded)
+    assert bring_up_to_date(recorded) is None
+    assert bring_up_to_date(f"{recorded}/none") is None
+    assert names(recorded) == before
+
+
+def _truncated(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def _without_a_line(content: bytes) -> bytes:
+    return b"".join(content.splitlines(keepends=True)[:-1])
+
+
+def _other_number(content: bytes) -> bytes:
+    return content.replace(b'\\"rows\\":', b'\\"rows\\":1')
+
+
+def _of_tomorrow(content: bytes) -> bytes:
+    header, _, body = content.partition(b"\n")
+    return json.dumps({**json.loads(header), "format": stored_totals.FORMAT + 1}).encode() + b"\n" + body
+
+
+def _of_other_shape(content: bytes) -> bytes:
+    return b'{"covers":[7]}\n' + content
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [_truncated, _without_a_line, _other_number, _of_tomorrow, _of_other_shape, lambda _: b"", lambda _: b"\xff[[[["],
+)
+def test_damaged_totals_are_made_anew(recorded: str, damage: Callable[[bytes], bytes]) -> None:
+    expected = answers(from_totals(recorded))
+    sound = stored(recorded).read_bytes()
+    assert damage(sound) != sound
+    stored(recorded).write_bytes(damage(sound))
+    storage = Storage(recorded)
+    assert read_totals(storage, list_segments(storage)) is None
+    assert answers(from_totals(recorded)) == expected
+    assert stored(recorded).read_bytes() == sound
+
+
+def test_totals_of_another_log_are_passed_over(recorded: str, tmp_path: Path) -> None:
+    """A log that was begun anew has segments of the same names, and maybe of the same sizes."""
+    bring_up_to_date(recorded)
+    other = str(tmp_path / "other")
+    Recorder(other, 8, batches=8).record(10)
+    shutil.copy(stored(recorded), stored(other))
+    assert answers(from_totals(other)) == answers(read_events(other))
+    for segment in (Path(recorded) / "events").glob("*.jsonl"):
+        segment.write_bytes(segment.read_bytes().replace(b"update-", b"upcast-"))
+    assert answers(from_totals(recorded)) == answers(read_events(recorded))
+
+
+@pytest.mark.parametrize("number", [0, 3, -1])
+@pytest.mark.parametrize("change", ["deleted", "shorter", "longer"])
+def test_a_segment_that_is_not_as_it_was(recorded: str, number: int, change: str) -> None:
+    bring_up_to_date(recorded)
+    segment = Path(list_segments(Storage(recorded))[number][1].uri)
+    lines = segment.read_bytes().splitlines(keepends=True)
+    match change:
+        case "deleted":
+            segment.unlink()
+        case "shorter":
+            segment.write_bytes(b"".join(lines[:-3]))
+        case _:
+            segment.write_bytes(b"".join([*lines, *lines[-3:]]))
+    assert answers(from_totals(recorded)) == answers(read_events(recorded))
+
+
+def test_a_line_that_nobody_can_read_is_told_of(recorded: str) -> None:
+    (_, first), *_ = list_segments(Storage(recorded))
+    with Path(first.uri).open("ab") as segment:
+        segment.write(b'{"event_type":"of tomorrow"}\n{"torn')
+    expected = answers(read_events(recorded))
+    for _ in range(2):
+        reader = read_from_totals(recorded)
+        assert answers(reader.poll()) == expected
+        assert reader.skipped == 1
+
+
+def test_who_may_not_write_reads_all_the_same(recorded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, before, steps = answers(read_events(recorded)), names(recorded), list[object]()
+
+    def fails(self: Storage, location: str, content: bytes) -> None:
+        steps.append(location)
+        raise ConfigError("STORAGE_NOT_WRITABLE", path=location, reason="no")
+
+    monkeypatch.setattr(Storage, "write_bytes_atomic", fails)
+    assert answers(from_totals(recorded)) == expected
+    assert (len(steps), names(recorded)) == (1, before)
+
+
+def test_a_killed_process_leaves_the_old_totals(recorded: str) -> None:
+    bring_up_to_date(recorded)
+    before = stored(recorded).read_bytes()
+    Recorder(recorded, 3, day=20).record(2)
+    expected = answers(read_events(recorded))
+    code = (
+        "import os, signal, sys\n"
+        "from penstock.observe import totals\n"
+        "totals.WORTH_IT = 1\n"
+        "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "totals.bring_up_to_date(sys.argv[1])\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, recorded], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert any(name.endswith(".tmp") for name in names(recorded))
+    assert stored(recorded).read_bytes() == before
+    assert answers(from_totals(recorded)) == expected
+    compact(recorded, day(9))
+    assert not any(name.endswith(".tmp") for name in names(recorded))
+
+
+def test_a_log_that_is_compacted_meanwhile(recorded: str) -> None:
+    """All that the totals cover is gone before the reader looks: it reads what is left."""
+    reader = read_from_totals(recorded)
+    Recorder(recorded, 3, day=20).define()
+    expected = answers(read_events(recorded))
+    compact(recorded, day(999))
+    assert answers(reader.poll()) == expected
+    assert answers(from_totals(recorded)) == expected
+
+
+def test_a_reader_goes_on_behind_the_totals(recorded: str) -> None:
+    reader = read_from_totals(recorded)
+    seen = reader.poll(limit=1)
+    assert seen[-1].event_type is EventType.COMPACTION, "a limit is about what comes behind them"
+    Recorder(recorded, 3, day=20).record(2)
+    compact(recorded, day(9))
+    seen.extend(reader.poll())
+    assert reader.generation == 0
+    assert answers(seen) == answers(read_events(recorded))
+
+
+def test_a_poll_that_fails_has_taken_nothing(recorded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = read_from_totals(recorded)
+    Recorder(recorded, 3, day=20).define()
+    expected = answers(read_events(recorded))
+
+    def fails(*_: object, **__: object) -> bytes:
+        raise ConfigError("STORAGE_NOT_READABLE", path="events", reason="no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Storage, "read_bytes", fails)
+        with pytest.raises(ConfigError):
+            reader.poll()
+    assert answers(reader.poll()) == expected
+
+
+def test_a_line_without_an_end(tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events" / "000001-0001.jsonl").write_bytes(b"x" * 1000)
+    assert from_totals(str(tmp_path)) == []
+    assert names(str(tmp_path)) == ["000001-0001.jsonl"]
+
+
+def test_a_log_that_is_not_on_a_disk() -> None:
+    storage = "memory://totals"
+    Recorder(storage, 5, batches=4).record(6)
+    expected = answers(read_events(storage))
+    assert answers(from_totals(storage)) == expected
+    found = list_segments(Storage(storage))
+    assert read_totals(Storage(storage), found) is not None
+    assert answers(EventReader(storage, totals=read_totals(Storage(storage), found)).poll()) == expected
+    Storage(storage).delete("")
+
+
+def test_two_who_store_totals(recorded: str) -> None:
+    """The last one wins, whatever it covers."""
+    storage = Storage(recorded)
+    first = bring_up_to_date(recorded)
+    assert first is not None
+    Recorder(recorded, 3, day=20).record(2)
+    bring_up_to_date(recorded)
+    write_totals(storage, first)
+    assert answers(from_totals(recorded)) == answers(read_events(recorded))
