@@ -2,8 +2,8 @@
 
 `penstock ui` is started as people start it. The log is one continuous update of many tables, as a run writes it. Timed
 are: the process until it answers; the first page, made of the newest events; the pages once the whole log is read; an
-event from its line in the log until a page that follows the live stream holds it; `penstock status` over a short log,
-which a run that compacts leaves, and over the long one, all of which it reads.
+event from its line in the log until a page that follows the live stream holds it; `penstock status` without a log, over
+a short one, and over the long one: first when nobody has summed it up yet, which no run leaves so, then from its totals.
 With `--viewers`, so many connections follow and fetch the overview while `--events` a minute are written.
 """
 
@@ -42,6 +42,7 @@ _PAGES: Final = {
     "figures": "/series?dataset=shop.table_0007",
 }
 _REPEAT: Final = 15
+_STATUS: Final = 5
 
 
 def main() -> None:
@@ -69,17 +70,24 @@ def _measure(folder: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
         runs.append({"what": what, "value": round(value, 3), "goal": goal, "unit": unit})
         print(f"{what}: {value:.3f} {unit}", flush=True)
 
+    empty = min(_status(folder / "none") for _ in range(_STATUS))
+    note("penstock status, no log", empty)
     short = folder / "short"
     writer = LogWriter(short, tables)
     writer.define()
     writer.rounds(1 << 20)
-    note("penstock status, log of 1 MB", min(_status(short) for _ in range(3)), 0.5)
+    note("penstock status, log of 1 MB", min(_status(short) for _ in range(_STATUS)), 0.5)
 
     storage = folder / "long"
     writer = LogWriter(storage, tables)
     writer.define()
     writer.rounds(given.megabytes << 20)
-    note(f"penstock status, log of {given.megabytes:,} MB", _status(storage))
+    note(f"penstock status, log of {given.megabytes:,} MB without totals", _status(storage))
+    again = min(_status(storage) for _ in range(_STATUS))
+    note(f"penstock status, log of {given.megabytes:,} MB", again, 0.5)
+    note("of it because of the log", again - empty)
+    totals = storage / "events" / "_totals"
+    note("totals", totals.stat().st_size / (1 << 20), unit="MB")
     with _dashboard(storage) as (url, process, started), httpx.Client(timeout=30) as client:
         note("process until it answers", time.monotonic() - started)
         began = time.monotonic()
