@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from penstock.events.compaction import mapping, total, totals_of
-from penstock.events.flow_facts import FlowFacts, details_of, flow_key
+from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
 from penstock.events.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
 from penstock.graph.flow_type import FlowType
@@ -98,7 +98,10 @@ class FlowRecords:
 
     def apply(self, event: Event) -> None:
         """Takes one event into account."""
-        fact = self._facts.apply(event)
+        self.take(event, self._facts.apply(event))
+
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """As `apply`, for an event of which `FlowFacts` made `fact`."""
         for key, told in totals_of(event, TOTALS):
             record = self._records.setdefault(key, FlowRecord(_identifier(key[0]), key[1]))
             record.read, record.began_anew = total(told, "read"), told.get("began_anew") is True

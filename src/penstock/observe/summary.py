@@ -49,7 +49,7 @@ def summarize(lines: Iterable[bytes]) -> Summary:
             continue
         last = event
         fact = facts.apply(event)
-        records.apply(event)
+        records.take(event, fact)
         counts.apply(event, fact)
         quality.take(event, fact)
         watermark.take(event, fact)

@@ -32,6 +32,7 @@ class StorageLayout:
     <uri>/changes/<schema>/<name>/<generation>[/snapshots/<flow>]
     <uri>/schemas/<schema>/<name>/<flow>/<source>
     <uri>/events/<update ordinal>-<n>.jsonl
+    <uri>/events/_totals
     <uri>/scratch/<name of the work>
     <uri>/batch: the storage of `run --batch`, with the same parts
     <uri>/maintenance.json
