@@ -3,7 +3,7 @@
 `penstock ui` is started as people start it. The log is one continuous update of many tables, as a run writes it. Timed
 are: the process until it answers; the first page, made of the newest events; the pages once the whole log is read; an
 event from its line in the log until a page that follows the live stream holds it; `penstock status` without a log, over
-a short one, and over the long one: first when nobody has summed it up yet, which no run leaves so, then from its totals.
+a short one, and over the long one: first when nobody has summed it up, as no run leaves it, then from its totals.
 With `--viewers`, so many connections follow and fetch the overview while `--events` a minute are written.
 """
 
