@@ -3,6 +3,8 @@ package penstock.delta;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.sources.DeltaDataSource;
 import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.sources.StreamSinkProvider;
@@ -10,7 +12,10 @@ import org.apache.spark.sql.streaming.OutputMode;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
-/** Delta's own sink for a stream, which after each batch is told the transactions of its table. */
+/**
+ * Delta's own sink for a stream, which after each batch is told the transactions of its table, and has checkpoints of
+ * its log written beside.
+ */
 public final class DeltaSinkProvider implements StreamSinkProvider {
   /** Called by Spark for {@code writeStream.format(...)}. */
   public DeltaSinkProvider() {}
@@ -25,6 +30,7 @@ public final class DeltaSinkProvider implements StreamSinkProvider {
   private static final class ToldSink implements Sink {
     private final Sink delta;
     private final String path;
+    private DeltaLog log; // once this query has committed a batch
 
     ToldSink(Sink delta, String path) {
       this.delta = delta;
@@ -33,9 +39,24 @@ public final class DeltaSinkProvider implements StreamSinkProvider {
 
     @Override
     public void addBatch(long number, Dataset<Row> rows) {
+      if (log != null) {
+        LogCheckpoints.beforeBatch(log);
+      }
       delta.addBatch(number, rows);
       // In the query's own thread: the next batch may begin before a listener hears of this one.
-      KnownTransactions.tell(rows.sparkSession(), path);
+      log = logOf(rows.sparkSession());
+      if (log != null) {
+        LogCheckpoints.afterBatch(rows.sparkSession(), log);
+        KnownTransactions.tell(log);
+      }
+    }
+
+    private DeltaLog logOf(SparkSession spark) {
+      try {
+        return DeltaLog.forTable(spark, path);
+      } catch (RuntimeException cannot) {
+        return null; // the batch is committed all the same
+      }
     }
 
     /** As which the query's progress knows it. */

@@ -31,7 +31,15 @@ public final class KnownTransactions {
    */
   public static boolean tell(SparkSession spark, String path) {
     try {
-      Snapshot snapshot = DeltaLog.forTable(spark, path).unsafeVolatileSnapshot();
+      return tell(DeltaLog.forTable(spark, path));
+    } catch (RuntimeException | LinkageError cannot) {
+      return false; // no table, or another Delta
+    }
+  }
+
+  static boolean tell(DeltaLog log) {
+    try {
+      Snapshot snapshot = log.unsafeVolatileSnapshot();
       Option<VersionChecksum> checksum = snapshot.checksumOpt();
       if (checksum.isEmpty() || checksum.get().setTransactions().isEmpty()) {
         return false; // a commit of another engine

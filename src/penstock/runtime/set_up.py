@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -13,10 +13,12 @@ from pyspark.sql import SparkSession
 
 from penstock.config import RetrySettings
 from penstock.errors import PenstockError
+from penstock.graph.elements import StreamingTable
 from penstock.plan.changes import TableChanges
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable, UpdatePlan
 from penstock.runtime.retry import Stopped, run_with_retries
 from penstock.spark import tables
+from penstock.spark.log_checkpoints import with_checkpoints_beside
 from penstock.spark.translate import translate_set_up
 
 _ONE_TRY: Final = RetrySettings(max_flow_retries=0)
@@ -64,16 +66,22 @@ def _set_up_table(stage: CreateTable | ResetTable | AlterTable, spark: SparkSess
         match stage:
             case CreateTable():
                 tables.create_table(
-                    spark, stage.table, path=stage.path, schema=stage.schema, properties=stage.properties
+                    spark, stage.table, path=stage.path, schema=stage.schema, properties=_properties(stage, spark)
                 )
             case ResetTable():
                 tables.reset_table(
-                    spark, stage.table, path=stage.path, schema=stage.schema, properties=stage.properties
+                    spark, stage.table, path=stage.path, schema=stage.schema, properties=_properties(stage, spark)
                 )
             case AlterTable():
                 _alter(spark, stage.path, stage.changes)
     except Exception as error:
         raise translate_set_up(error, stage.table, stage.path) from error
+
+
+def _properties(stage: CreateTable | ResetTable, spark: SparkSession) -> Mapping[str, str]:
+    if isinstance(stage.table, StreamingTable):
+        return with_checkpoints_beside(spark, stage.properties)
+    return stage.properties
 
 
 def _alter(spark: SparkSession, path: str, changes: TableChanges) -> None:

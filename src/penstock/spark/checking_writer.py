@@ -19,6 +19,7 @@ from penstock.spark import _jvm
 from penstock.spark.changes.merge import MergedRows
 from penstock.spark.conform import conform
 from penstock.spark.expectations import ObservedExpectations, broken_rules, count_broken
+from penstock.spark.log_checkpoints import checkpoint_if_due
 from penstock.spark.quarantine import append_few, data_columns, quarantined, with_source_of_few
 from penstock.spark.quick_append import commit_lock
 from penstock.spark.read_hooks import handling_reads
@@ -145,6 +146,7 @@ class CheckingWriter:
         except Exception as error:
             self._failures.append(BatchFailure(batch_id, error))
             raise
+        checkpoint_if_due(rows.sparkSession, self.path)
         self._counters[batch_id] = {self.observed.metric: counters}
 
     def _write(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from penstock.spark.setup.own_classes import FILE_SYSTEM, LOG_STORE, OBJECT_LOG_STORE, own_jars
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+CHECKPOINT_INTERVAL = "spark.databricks.delta.properties.defaults.checkpointInterval"
+DEFAULT_CHECKPOINT_INTERVAL = "50"
 
 # Keys whose values add up: the user's part joins ours instead of replacing it.
 _JOINED = {"spark.sql.extensions": ",", "spark.driver.extraJavaOptions": " ", "spark.jars": ","}
@@ -90,9 +92,10 @@ DEFAULTS: tuple[Default, ...] = (
         "Delta rebuilds a table's state in 50 tasks; each makes its own code, which costs more than the micro-batch",
     ),
     Default(
-        "spark.databricks.delta.properties.defaults.checkpointInterval",
-        "50",
-        "at one commit a second, 10 would write a Parquet checkpoint every 10 seconds: a spike of latency each time",
+        CHECKPOINT_INTERVAL,
+        DEFAULT_CHECKPOINT_INTERVAL,
+        "at one commit a second, 10 would write a Parquet checkpoint every 10 seconds. With another value here a "
+        "pipeline's new streaming tables take that one, and have none beside their flows",
     ),
     Default(
         "spark.databricks.delta.allFilesInCrc.enabled",
