@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +13,6 @@ from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-_ANY_NUMBER = 2**31 - 1
 _A_TIME = 10**15  # any; py4j makes a Long of it, of smaller ones an Integer
 
 
@@ -65,19 +63,6 @@ def without_ctes(frame: DataFrame) -> Any:
     """Returns the analysed plan of `frame` with each common table expression in the places that refer to it."""
     inline = jvm(frame.sparkSession).org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False)
     return inline.apply(analyzed_plan(frame))
-
-
-def plan_json(spark: SparkSession, plan: Any, *, most: int = _ANY_NUMBER) -> str | None:
-    """Returns `plan.toJSON()`, None for a plan with more than `most` expressions.
-
-    Spark cannot write every plan, and raises a Py4JJavaError then. Compressed on its way: py4j sends more than 8 kB in
-    several packets, and TCP has the second one wait 40 ms.
-    """
-    try:
-        written = jvm(spark).penstock.plans.PlanJson.compressed(plan, most)
-    except TypeError:  # a session without Penstock's classes: py4j took the class for a package
-        return str(plan.toJSON())
-    return zlib.decompress(written).decode() if written else None
 
 
 def check_streaming(frame: DataFrame, mode: str) -> None:

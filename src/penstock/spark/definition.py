@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from penstock.graph.resolved import QueryDefinition
 from penstock.spark import _jvm
+from penstock.spark.plan_json import plan_json
 from penstock.spark.plan_text import CTE_ID, LAMBDA_NAME, Ordinals, plan_lines
 
 _SOURCE = "penstock.source"
@@ -73,7 +74,7 @@ def query_definition(frame: DataFrame, *, around: object) -> QueryDefinition:
     ordinals, leaves = Ordinals(), _Leaves()
     always: str | None = None
     try:
-        document = str(_jvm.plan_json(frame.sparkSession, plan))
+        document = str(plan_json(frame.sparkSession, plan))
     except Py4JJavaError:
         document, always = "[]", "its query cannot be compared with that of the last refresh"
     # Two forms of the plan: the JSON lacks what is in a map, the text the types of literals.

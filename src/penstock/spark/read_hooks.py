@@ -21,6 +21,14 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from penstock.spark.sources.secret_options import Secret, no_secret
 from penstock.spark.sources.stream_read import Load, StreamRead
+from penstock.spark.told_readers import (
+    apply_load_arguments,
+    named_source,
+    remember_arguments,
+    remember_options,
+    remember_source,
+    told,
+)
 from penstock.spark.watermark_errors import REFUSALS, watermark_error
 
 
@@ -114,7 +122,10 @@ def secret_here(name: str) -> str:
 @functools.cache
 def install_read_hooks() -> None:
     """Installs the hooks in this process, once; they cost one context lookup per call."""
-    _record_source(DataStreamReader)
+    remember_source(DataStreamReader)
+    remember_options(DataStreamReader, lambda key, value: _mapped(key, value, batch=False))
+    # `option("path", …)` is a path as well as the argument of `load`; a read by name needs all options.
+    remember_options(DataFrameReader, lambda key, value: _mapped(key, value, batch=True))
     for method in (*_FILE_READS, "table"):
         _hook_stream_read(method)
     for method in _FILE_READS:
@@ -123,7 +134,6 @@ def install_read_hooks() -> None:
         _hook_write_path(method)
     for method in ("forPath", "isDeltaTable"):
         _hook_delta_path(method)
-    _hook_batch_option()
     _hook_write_option()
     _hook_batch_table()
     _hook_session()
@@ -131,56 +141,6 @@ def install_read_hooks() -> None:
     for owner, methods in _ACTIONS:
         for method in methods.split():
             _hook_action(owner, method)
-
-
-def _recorded(reader: DataStreamReader | DataFrameReader) -> dict[str, Any]:
-    """What was said to this reader so far: PySpark keeps it only on the Java side."""
-    record: dict[str, Any] = reader.__dict__.setdefault(
-        "_penstock", {"format": "", "options": {}, "schema": None, "name": None}
-    )
-    return record
-
-
-def _record_source(owner: Any) -> None:
-    format_, schema, option, options, name = owner.format, owner.schema, owner.option, owner.options, owner.name
-
-    def hooked_format(self: Any, source: str) -> Any:
-        _recorded(self)["format"] = source
-        return format_(self, source)
-
-    def hooked_schema(self: Any, value: Any) -> Any:
-        _recorded(self)["schema"] = value
-        return schema(self, value)
-
-    def hooked_option(self: Any, key: str, value: Any) -> Any:
-        value = _mapped(key, value, batch=False)
-        _remember_option(self, key, value)
-        return option(self, key, value)
-
-    def hooked_options(self: Any, **values: Any) -> Any:
-        values = {key: _mapped(key, value, batch=False) for key, value in values.items()}
-        for key, value in values.items():
-            _remember_option(self, key, value)
-        return options(self, **values)
-
-    def hooked_name(self: Any, source_name: str) -> Any:
-        _recorded(self)["name"] = source_name
-        return name(self, source_name)
-
-    for original, hooked in (
-        (format_, hooked_format),
-        (schema, hooked_schema),
-        (option, hooked_option),
-        (options, hooked_options),
-        (name, hooked_name),
-    ):
-        setattr(owner, original.__name__, functools.wraps(original)(hooked))
-
-
-def _remember_option(reader: DataStreamReader | DataFrameReader, key: str, value: Any) -> None:
-    if value is not None:
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        _recorded(reader)["options"][key] = text
 
 
 def _hook_stream_read(method: str) -> None:
@@ -191,7 +151,7 @@ def _hook_stream_read(method: str) -> None:
         handler = _current()
         if handler is None:
             return original(self, *arguments, **named)
-        record = _recorded(self)
+        record = told(self)
         if method == "table":
             table_name = arguments[0] if arguments else named["tableName"]
             answer = handler.table(
@@ -213,11 +173,11 @@ def _hook_stream_read(method: str) -> None:
         path = arguments[0] if arguments else named.pop("path", None)
         if method == "load":
             # load(path, format, schema, **options) sets what was not chained, before it reads.
-            _apply_load_arguments(self, arguments[1:], named)
+            apply_load_arguments(self, arguments[1:], named)
             named = {}
         elif record["format"] == "":
             record["format"] = method
-            _record_arguments(self, inspect.signature(original).bind_partial(self, *arguments, **named).arguments)
+            remember_arguments(self, inspect.signature(original).bind_partial(self, *arguments, **named).arguments)
         where = None if path is None else handler.path(path, batch=False)
         read = StreamRead(
             format=record["format"] or "parquet", options=dict(record["options"]), schema=record["schema"], path=where
@@ -230,51 +190,6 @@ def _hook_stream_read(method: str) -> None:
         )
 
     setattr(DataStreamReader, method, hooked)
-
-
-def _record_arguments(reader: DataStreamReader, arguments: Mapping[str, Any]) -> None:
-    """Records with what a method such as `json(path, multiLine=True)` was called: a schema, and options."""
-    for name, value in arguments.items():
-        if name == "schema":
-            _recorded(reader)["schema"] = value
-        elif name not in {"self", "path"}:
-            _remember_option(reader, name, value)
-
-
-def named_source(reader: DataStreamReader, name: str | None) -> DataStreamReader:
-    """Gives the source that is read next its name in the checkpoint; None leaves it without one."""
-    return reader if name is None else reader.name(name)
-
-
-def _apply_load_arguments(reader: DataStreamReader, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
-    for argument, value in zip(("format", "schema"), positional, strict=False):
-        named.setdefault(argument, value)
-    if (source := named.pop("format", None)) is not None:
-        reader.format(source)
-    if (schema := named.pop("schema", None)) is not None:
-        reader.schema(schema)
-    reader.options(**named)
-
-
-def _hook_batch_option() -> None:
-    """`option("path", …)` is a path as well as the argument of `load`; a read by name needs all options."""
-    option, options = DataFrameReader.option, DataFrameReader.options
-
-    @functools.wraps(option)
-    def hooked_option(self: Any, key: str, value: Any) -> Any:
-        value = _mapped(key, value, batch=True)
-        _remember_option(self, key, value)
-        return option(self, key, value)
-
-    @functools.wraps(options)
-    def hooked_options(self: Any, **values: Any) -> Any:
-        values = {key: _mapped(key, value, batch=True) for key, value in values.items()}
-        for key, value in values.items():
-            _remember_option(self, key, value)
-        return options(self, **values)
-
-    DataFrameReader.option = hooked_option  # type: ignore[method-assign]
-    DataFrameReader.options = hooked_options  # type: ignore[method-assign]
 
 
 def _mapped(key: str, value: Any, *, batch: bool) -> Any:
@@ -347,7 +262,7 @@ def _hook_batch_table() -> None:
     @functools.wraps(original)
     def hooked(self: Any, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's parameter name
         handler = _current()
-        options = dict(_recorded(self)["options"])
+        options = dict(told(self)["options"])
         answer = None if handler is None else handler.table(self._spark, tableName, streaming=False, options=options)
         return original(self, tableName) if answer is None else answer
 

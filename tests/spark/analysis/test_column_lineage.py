@@ -11,6 +11,7 @@ from tests.spark.pipeline_project import PipelineProject
 from penstock.graph.column_lineage import ColumnLineage, InputColumn
 from penstock.graph.identifier import Identifier
 from penstock.spark import _jvm
+from penstock.spark.plan_json import plan_json
 
 _PIPELINE = '''
     @dlt.table
@@ -183,9 +184,9 @@ def test_a_plan_that_takes_long_to_read_is_not_followed(
 
 def test_a_plan_is_the_same_without_our_classes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = _jvm.analyzed_plan(spark.range(3).selectExpr("id AS `ä`"))
-    written = _jvm.plan_json(spark, plan)
+    written = plan_json(spark, plan)
     assert written == plan.toJSON()
-    assert _jvm.plan_json(spark, plan, most=1) is None
+    assert plan_json(spark, plan, most=1) is None
     without = SimpleNamespace(penstock=SimpleNamespace(plans=_jvm.jvm(spark).no_such_package))
     monkeypatch.setattr(_jvm, "jvm", lambda _: without)
-    assert _jvm.plan_json(spark, plan) == written
+    assert plan_json(spark, plan) == written

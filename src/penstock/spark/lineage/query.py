@@ -15,6 +15,7 @@ from penstock.spark import _jvm
 from penstock.spark.definition import marked_dataset
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.lineage.plan import NO_DATA, lineage_of_plan
+from penstock.spark.plan_json import plan_json
 from penstock.spark.source_names import source_name_of
 from penstock.storage import local_path
 
@@ -30,7 +31,7 @@ def column_lineage(query: Callable[[], DataFrame], names: tuple[str, ...], evalu
     try:
         frame = query()
         plan = _jvm.without_ctes(frame)
-        document = _jvm.plan_json(frame.sparkSession, plan, most=MOST_EXPRESSIONS)  # the whole plan in one call
+        document = plan_json(frame.sparkSession, plan, most=MOST_EXPRESSIONS)  # the whole plan in one call
         if document is None:
             return ColumnLineage.unknown(names)
         leaves = [_read_by(leaf, evaluation) for leaf in _jvm.scala_seq(plan.collectLeaves())]

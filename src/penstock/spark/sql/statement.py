@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
 from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
-from penstock.spark.read_hooks import handling_reads, named_source
+from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.sql.arguments import evaluate
 from penstock.spark.sql.column_qualifiers import qualify
@@ -29,6 +29,7 @@ from penstock.spark.sql.references import (
 )
 from penstock.spark.sql.watermarks import naming_refused_watermarks
 from penstock.spark.statement_places import placing, statement_position
+from penstock.spark.told_readers import named_source
 
 Execute = Callable[[str], DataFrame]
 """Spark's own `spark.sql` of a text, with the arguments of the author's call."""
