@@ -50,7 +50,7 @@ layers: $(STAMP) ## Check that no package imports a higher one
 	@$(BIN)/lint-imports --no-logo
 
 test-unit: $(STAMP) ## Tests without a JVM (ARGS="-k name" for some)
-	@$(BIN)/python -m pytest -q tests/unit tests/golden tests/repo $(ARGS)
+	@$(BIN)/python -m pytest -q -n logical tests/unit tests/golden tests/repo $(ARGS)
 
 test-spark: setup ## Tests on one local Spark session (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/spark $(SELECTED) $(ARGS)
