@@ -170,6 +170,7 @@ def test_json_columns_widen_inside_of_values_too(widening: Build) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_csv_columns_whether_files_have_one_header_or_several(widening: Build) -> None:
     it = widening("csv", inferColumnTypes="true")
     it.put("1.csv", "id,price\n1,2\n")
@@ -256,6 +257,7 @@ def test_files_of_other_formats_with_wider_types(spark: SparkSession, tmp_path: 
     assert sorted(row.x for row in frame.select("who.x").collect()) == [1, 2]
 
 
+@pytest.mark.slow
 def test_xml_columns_widen_when_a_record_does_not_fit(spark: SparkSession, widening: Build) -> None:
     it = widening("xml", inferColumnTypes="true", schemaHints="id INT")
     it.options["rowTag"] = "row"
@@ -270,6 +272,7 @@ def test_xml_columns_widen_when_a_record_does_not_fit(spark: SparkSession, widen
     assert it.rows("id", "_rescued_data") == [(1, None), (2**40, None), (2, None)]
 
 
+@pytest.mark.slow
 def test_other_modes_keep_the_types(landing: Build) -> None:
     it = landing(schemaHints="id INT")
     it.put_json("1.json", [{"id": 1}])

@@ -163,6 +163,7 @@ def test_a_replayed_batch_changes_nothing_and_a_half_written_one_is_completed(
     assert spark.conf.get("spark.databricks.delta.write.txnAppId", None) is None
 
 
+@pytest.mark.slow
 def test_a_tidied_log_knows_as_much_and_forgets_old_deletes_only(
     spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

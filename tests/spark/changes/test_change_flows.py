@@ -122,6 +122,7 @@ def order(id_: int | None, name: str | None, city: str | None, at: int | None, o
     return {"id": id_, "name": name, "city": city, "op": op, "at": at}
 
 
+@pytest.mark.slow
 def test_several_flows_expectations_and_readers_of_a_target(project: PipelineProject) -> None:
     project.write(f"""
     def read(folder):

@@ -61,6 +61,7 @@ def _dies(*_: Any, **__: Any) -> None:
     raise SystemError("the process dies here")
 
 
+@pytest.mark.slow
 def test_repaired_events_find_their_place_once(project: PipelineProject, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write(PIPELINE)
     good = [event(1, "a", "X", "U", 10), event(4, "d", "X", "U", 10), event(5, "e", "X", "U", 3)]

@@ -31,6 +31,7 @@ def test_python_notebooks(published: Published) -> None:
     assert Counter(row["source_file"] for row in pipeline.rows("rides_raw")) == {"april-a.csv": 16, "april-b.csv": 14}
 
 
+@pytest.mark.slow
 def test_sql_notebook(published: Published) -> None:
     pipeline = published("sql_bike_rides")
     pipeline.csv("weather.csv", [{"date": day, "temperature": value} for day, value in _WEATHER.items()])

@@ -132,6 +132,7 @@ def _debezium(count: int) -> list[Row]:
     return [*messages[:40], *middle, *messages[60:]]
 
 
+@pytest.mark.slow
 def test_tables_of_a_replication_service(published: Published) -> None:
     pipeline = published("dms_tables_loop")
     loaded = [
@@ -179,6 +180,7 @@ def test_periodic_snapshots(published: Published) -> None:
     assert sorted(found, key=repr) == sorted(expected, key=repr)
 
 
+@pytest.mark.slow
 def test_historical_snapshots(published: Published) -> None:
     pipeline = published("snapshot_historical")
     chance = random.Random(51)

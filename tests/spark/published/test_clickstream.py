@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.spark.published.conftest import Published
 
 Row = dict[str, Any]
@@ -16,6 +17,7 @@ _GAP = timedelta(minutes=30)
 _DELAY = timedelta(hours=1)
 
 
+@pytest.mark.slow
 def test_sessions(published: Published) -> None:
     pipeline = published("clickstream_sessions")
     events = _events(80)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from tests.spark.published.conftest import Published
 
 Row = dict[str, Any]
@@ -14,6 +15,7 @@ _START = datetime(2026, 3, 1, 6, tzinfo=UTC)
 _LIMITS = {"d1": 60.0, "d2": 90.0, "d3": 20.0}
 
 
+@pytest.mark.slow
 def test_sensors(published: Published) -> None:
     pipeline = published("iot_sensors")
     pipeline.csv(

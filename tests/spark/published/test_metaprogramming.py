@@ -86,6 +86,7 @@ def test_tables_from_a_json_file(published: Published) -> None:
     assert not pipeline.path("disabled").exists()
 
 
+@pytest.mark.slow
 def test_rules_by_tag(published: Published) -> None:
     pipeline = published("rules_by_tag")
     pipeline.csv(

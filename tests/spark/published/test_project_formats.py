@@ -20,6 +20,7 @@ def test_asset_bundle(published: Published) -> None:
     pipeline.check("meters", [{"meter": f"m{n}", "kwh": n / 4, "zone": "test"} for n in range(12)])
 
 
+@pytest.mark.slow
 def test_exported_settings(published: Published) -> None:
     pipeline = published("exported_settings")
     pipeline.run()

@@ -10,11 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from tests.spark.published.conftest import Published
 
 Row = dict[str, Any]
 
 
+@pytest.mark.slow
 def test_medallion(published: Published) -> None:
     pipeline = published("sql_medallion_modern")
     products: list[Row] = [{"sku": f"s{n}", "category": chr(97 + n % 3), "weight": n / 4} for n in range(6)]

@@ -7,12 +7,14 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from tests.spark.published.conftest import Published
 
 Row = dict[str, Any]
 _START = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday
 
 
+@pytest.mark.slow
 def test_taxi(published: Published) -> None:
     pipeline = published("taxi_trips")
     trips = _trips(40)

@@ -100,6 +100,7 @@ def _change(spark: SparkSession, path: Path) -> None:
     spark.sql(f"UPDATE delta.`{path}` SET id = 60 WHERE id = 6")
 
 
+@pytest.mark.slow
 def test_each_option_of_a_delta_source(project: PipelineProject, spark: SparkSession) -> None:
     orders = project.directory / "orders"
     _orders(spark, orders)

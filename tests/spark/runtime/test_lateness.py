@@ -166,6 +166,7 @@ def dropped(project: PipelineProject, table: str) -> int:
     return len(read_table(project.path(f"{table}__late")))
 
 
+@pytest.mark.slow
 def test_what_another_delay_would_drop_is_what_it_drops(project: PipelineProject, tmp_path: Any) -> None:
     run(project, PATIENT)
     check_histogram(project, "windows", PATIENT)

@@ -53,6 +53,7 @@ def done(events: list[Event]) -> dict[str, dict[str, Any]]:
     return {str(each.origin.dataset_name): dict(each.details["maintenance_progress"]) for each in told}
 
 
+@pytest.mark.slow
 def test_a_flow_that_lags_behind_keeps_the_files_that_it_needs(project: PipelineProject) -> None:
     project.write(PIPELINE)
     project.arrive("1", [{"id": 1}])
