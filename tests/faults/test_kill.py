@@ -49,7 +49,7 @@ def _run_again(project: OrdersProject) -> None:
     [
         ("bronze_orders", 1),
         pytest.param("bronze_orders", 6, marks=pytest.mark.slow),
-        ("silver_orders", 2),
+        pytest.param("silver_orders", 2, marks=pytest.mark.slow),
         pytest.param("hourly_revenue", 1, marks=pytest.mark.slow),
     ],
 )

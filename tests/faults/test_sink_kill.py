@@ -27,6 +27,7 @@ for target in ("by_name", "by_path"):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_delta_sinks_take_each_row_once(tmp_path: Path) -> None:
     (tmp_path / "penstock.yml").write_text("name: sinks\nschema: shop\n")

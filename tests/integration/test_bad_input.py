@@ -41,7 +41,7 @@ def _line_of(file: Path, text: str) -> int:
     return next(number for number, line in enumerate(file.read_text().splitlines(), 1) if text in line)
 
 
-@pytest.mark.parametrize("command", ["run", "validate", "status"])
+@pytest.mark.parametrize("command", [pytest.param("run", marks=pytest.mark.slow), "validate", "status"])
 def test_an_unknown_key(project: OrdersProject, command: str) -> None:
     project.add_settings("storge: elsewhere")
     outcome = penstock(command, project.directory, "--json").expect(2)

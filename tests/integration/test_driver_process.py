@@ -198,7 +198,9 @@ def test_when_the_jvm_is_killed_python_can_tell_and_go_on(run: Any) -> None:
     ("conf", "condition", "reason"),
     [
         ({"spark.driver.memory": "99999999g"}, "JVM_NOT_STARTED", "Could not reserve enough space"),
-        ({"spark.driver.extraJavaOptions": "-Xss1k"}, "JVM_NOT_STARTED", "stack size"),
+        pytest.param(
+            {"spark.driver.extraJavaOptions": "-Xss1k"}, "JVM_NOT_STARTED", "stack size", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_settings_that_stop_the_start(run: Any, conf: dict[str, str], condition: str, reason: str) -> None:

@@ -126,6 +126,7 @@ def test_a_full_refresh_computes_the_same_again(tmp_path: Path) -> None:
     project.assert_tables()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_silver_follows_bronze_when_there_are_cores_for_both(tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders", files=8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.cli_runner import penstock
 
 from penstock.storage import Storage
@@ -18,6 +19,7 @@ def orders():
 """
 
 
+@pytest.mark.slow
 def test_a_state_is_divided_and_nothing_but_the_answer_is_on_stdout(tmp_path: Path) -> None:
     (tmp_path / "penstock.yml").write_text("name: shop\nschema: shop\nmaster: local[2]\n")
     (tmp_path / "pipeline.py").write_text(_PIPELINE)
