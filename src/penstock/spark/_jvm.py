@@ -365,36 +365,3 @@ def array_of(spark: SparkSession, class_name: str, *elements: Any) -> Any:
     for position, element in enumerate(elements):
         array[position] = element
     return array
-
-
-def called_by_optimizer(spark: SparkSession, target: Any, class_name: str, method: str) -> Column:
-    """Returns a BIGINT column that Spark's optimizer computes: it calls a method of an object of the driver."""
-    java = jvm(spark)
-    expressions = java.org.apache.spark.sql.catalyst.expressions
-    kind = java.org.apache.spark.sql.types.ObjectType(java.java.lang.Class.forName(class_name))
-    literal = expressions.Literal(target, kind)
-    long = java.org.apache.spark.sql.types.DataTypes.LongType
-    nothing = to_seq(spark, ())
-    call = expressions.objects.Invoke(literal, method, long, nothing, nothing, True, False, True)
-    return column_of(spark, call)
-
-
-def binary_search(spark: SparkSession, sorted_values: Sequence[int], value: Column) -> Column:
-    """Returns where a BIGINT stands in `sorted_values`, as the JDK tells it: -1 - p when it would be inserted at p."""
-    java = jvm(spark)
-    expressions, types = java.org.apache.spark.sql.catalyst.expressions, java.org.apache.spark.sql.types
-    values = array_of(spark, "long", *sorted_values)
-    literal = expressions.Literal(values, types.ObjectType(java.java.lang.Class.forName("[J")))
-    arguments, nothing = to_seq(spark, [literal, expression_of(spark, value)]), to_seq(spark, ())
-    call = expressions.objects.StaticInvoke(
-        java.java.lang.Class.forName("java.util.Arrays"),
-        types.DataTypes.IntegerType,
-        "binarySearch",
-        arguments,
-        nothing,
-        True,
-        False,
-        True,
-        java.scala.Option.empty(),
-    )
-    return column_of(spark, call)

@@ -21,6 +21,7 @@ from pyspark.sql.types import DataType, StructType
 
 from penstock.events.lateness import DELAYS_MS, Lateness
 from penstock.spark import _jvm
+from penstock.spark.java_columns import binary_search
 from penstock.spark.late_filter import DELAY, FirstOperator, LateFilter, LateRowsUnknown, first_operator
 from penstock.spark.plans import STREAM_JOIN, drops_late_rows, stateful_name
 from penstock.spark.running_batch import RunningBatch
@@ -105,7 +106,7 @@ def measure_lateness(
         often = (batch.number > 0) & (batch.number % SAMPLED_BATCHES == 0)
         counts &= functools.reduce(operator.or_, (batch.number == first for first in FIRST_SAMPLES), often)
     newest = sf.when(batch.watermark_ms > 0, (batch.watermark_ms + delay_ms) * 1000)
-    interval = _jvm.binary_search(frame.sparkSession, [delay * 1000 for delay in delays_ms], newest - deciding)
+    interval = binary_search(frame.sparkSession, [delay * 1000 for delay in delays_ms], newest - deciding)
     late = sf.when(deciding <= newest, interval)
     metrics = {
         _ROWS: sf.count(deciding),

@@ -15,6 +15,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.spark import _jvm
+from penstock.spark.java_columns import called_by_optimizer
 
 _RUNTIME: Final = "org.apache.spark.sql.execution.streaming.runtime"
 _METADATA: Final = "org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadataBase"
@@ -46,7 +47,7 @@ class RunningBatch:
         """`first` and `watermark_ms` are those of the first batch of a query that is about to start."""
         holder = _jvm.jvm(spark).java.util.concurrent.atomic.AtomicReference()
         number, watermark = (
-            _jvm.called_by_optimizer(spark, _asking(spark, holder, question, known), _SUPPLIER, "getAsLong")
+            called_by_optimizer(spark, _asking(spark, holder, question, known), _SUPPLIER, "getAsLong")
             for question, known in ((_BATCH, first), (_WATERMARK, watermark_ms))
         )
         return cls(number, watermark, holder)

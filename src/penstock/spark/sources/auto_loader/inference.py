@@ -16,6 +16,13 @@ from penstock.spark._jvm import case_sensitive_clone
 from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, read_headers, unambiguous_names
 from penstock.spark.sources.auto_loader.discovery import Listing, literal_path
 from penstock.spark.sources.auto_loader.file_schemas import schema_of_each, unreadable
+from penstock.spark.sources.auto_loader.json_lines import (
+    CORRUPT,
+    LINE_OPTIONS,
+    inferred,
+    json_lines,
+    some_begin_as_array,
+)
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.other_types import READERS, OtherTypes, misfits, sort_by_type
 from penstock.spark.sources.auto_loader.sample import sample
@@ -32,7 +39,6 @@ from penstock.spark.sources.auto_loader.schema_merge import (
 from penstock.spark.sources.auto_loader.type_widening import wider
 from penstock.spark.translate import failure_messages
 
-_CORRUPT = "__penstock_corrupt"
 _FIXED: Final = {
     "binaryFile": StructType(
         [
@@ -61,7 +67,7 @@ def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing
     files = [file.path for file in chosen]
     if not files:
         raise DefinitionError("CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE", path=options.path)
-    found, agree = _first_columns(spark, options, files)
+    found, agree, arrays = _first_columns(spark, options, files)
     partitions = _hinted_partitions(listing.partitions, options)
     columns = _without(apply_hints(_without(found, partitions), options.schema_hints), partitions)
     check_repeated(options, columns, found)
@@ -73,7 +79,7 @@ def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing
         mixed = len(headers) > 1 or any(unambiguous_names(header) != header for header in headers)
         return SchemaVersion(1, columns, partitions, reason, csv_headers=headers, csv_by_file=mixed)
     if options.format == "json":
-        return SchemaVersion(1, columns, partitions, reason, json_arrays=has_json_arrays(spark, options, files))
+        return SchemaVersion(1, columns, partitions, reason, json_arrays=arrays)
     return SchemaVersion(1, columns, partitions, reason)
 
 
@@ -84,31 +90,40 @@ def infer_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequen
         DefinitionError: AUTO_LOADER_TYPE_CONFLICT (avro, orc, parquet).
         DataError: AUTO_LOADER_FILE_UNREADABLE.
     """
+    return _columns_and_arrays(spark, options, files)[0]
+
+
+def _columns_and_arrays(
+    spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]
+) -> tuple[StructType, bool]:
     try:
-        return _columns_of(spark, options, files)
+        if options.format == "json":
+            return _infer_json(spark, options, files)
+        return _columns_of(spark, options, files), False
     except (PySparkException, Py4JJavaError) as error:
         raise unreadable(error, options, files) or error from error
 
 
-def _first_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> tuple[StructType, bool]:
-    """Returns the columns of the first files, and whether these agree about their types: else those of the oldest."""
+def _first_columns(
+    spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]
+) -> tuple[StructType, bool, bool]:
+    """Returns the columns of the first files, whether these agree about their types, and whether there are arrays.
+
+    Of files that do not agree the columns are those of the oldest. The arrays are those that hold records, in JSON.
+    """
     try:
-        return infer_columns(spark, options, files), True
+        columns, arrays = _columns_and_arrays(spark, options, files)
+        return columns, True, arrays
     except DefinitionError as error:
         if error.condition != "AUTO_LOADER_TYPE_CONFLICT":
             raise
     schemas = schema_of_each(spark, options, files)
     columns, _ = sort_by_type(StructType(), schemas, options.format, widening(options) or wider_of_avro)
-    return columns, False
+    return columns, False, False
 
 
 def _columns_of(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
     match options.format:
-        case "json":
-            found = _infer_records(spark, options, files, dict(options.reader))
-            if options.infer_types:
-                return found
-            return StructType([StructField(field.name, StringType()) for field in found.fields])
         case "xml":
             return _infer_records(spark, options, files, {**options.reader, "inferSchema": str(options.infer_types)})
         case "csv":
@@ -143,26 +158,40 @@ def widening(options: AutoLoaderOptions) -> Widen | None:
 
 def all_records_fit(spark: SparkSession, options: AutoLoaderOptions, columns: StructType, files: Sequence[str]) -> bool:
     """Whether each record of XML files fits in `columns`, which only reading them tells."""
-    settings = {**options.reader, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    schema = StructType([*columns.fields, StructField(_CORRUPT, StringType())])
+    settings = {**options.reader, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    schema = StructType([*columns.fields, StructField(CORRUPT, StringType())])
     reader = spark.read.format(options.reader_format).options(**settings).schema(schema)
-    return not reader.load([literal_path(path) for path in files]).where(f"{_CORRUPT} IS NOT NULL").head(1)
+    return not reader.load([literal_path(path) for path in files]).where(f"{CORRUPT} IS NOT NULL").head(1)
 
 
 def has_json_arrays(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> bool:
-    """Whether records also come as arrays: always possible in multi-line files, else a look at the sample."""
+    """Whether records also come as JSON arrays: always possible in multi-line files, else a look at all lines."""
     if options.reader_flag("multiLine", default=False):
         return True
-    lines = spark.read.options(**options.skipping).text([literal_path(path) for path in files])
-    return not lines.where("startswith(ltrim(value), '[')").isEmpty()
+    return some_begin_as_array(json_lines(spark, options, files), "value")
+
+
+def _infer_json(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> tuple[StructType, bool]:
+    """Returns the columns of JSON files, and whether records also come as arrays, as `has_json_arrays` tells."""
+    if options.reader_flag("multiLine", default=False):
+        found, arrays = _infer_records(spark, options, files, dict(options.reader)), True
+    else:
+        lines = json_lines(spark, options, files)
+        settings = {name: value for name, value in options.reader.items() if name.casefold() not in LINE_OPTIONS}
+        settings |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+        found, arrays = inferred(lines, "value", settings)
+        found = StructType([field for field in without_case_twins(found).fields if field.name != CORRUPT])
+    if options.infer_types:
+        return found, arrays
+    return StructType([StructField(field.name, StringType()) for field in found.fields]), arrays
 
 
 def _infer_records(
     spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str], settings: dict[str, str]
 ) -> StructType:
-    """Returns the columns of JSON or XML records, as Spark's reader finds them."""
+    """Returns the columns of records, as Spark's reader finds them."""
     paths = [literal_path(path) for path in files]
-    settings |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    settings |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     try:
         inferred = spark.read.format(options.reader_format).options(**settings).load(paths).schema
     except AnalysisException as error:
@@ -171,7 +200,7 @@ def _infer_records(
         # Names that differ only in case; the second spelling is rescued, as no table could hold both.
         reader = case_sensitive_clone(spark).read.format(options.reader_format)
         inferred = reader.options(**settings).load(paths).schema
-    return StructType([field for field in without_case_twins(inferred).fields if field.name != _CORRUPT])
+    return StructType([field for field in without_case_twins(inferred).fields if field.name != CORRUPT])
 
 
 def _infer_csv(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:

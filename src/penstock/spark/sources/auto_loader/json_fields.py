@@ -6,31 +6,11 @@ import itertools
 import json
 from collections.abc import Iterator
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    ShortType,
-    StringType,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from penstock.graph.sql_names import literal
-from penstock.spark.sources.auto_loader.sql_text import column, string_array
+from penstock.spark.sources.auto_loader.sql_text import string_array
 from penstock.spark.sources.auto_loader.unknown_fields import PATH_SEPARATOR
-
-# Their JSON form holds no colon, whatever the value.
-_WITHOUT_COLON = (
-    BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, DecimalType, DateType
-)  # fmt: skip
 
 _SEPARATOR = "'\\u0001'"
 
@@ -42,25 +22,6 @@ def unknown_fields_sql(text: str, schema: StructType, also_known: tuple[str, ...
     the parts of a path are joined by PATH_SEPARATOR. `also_known` are top-level names that count as known.
     """
     return _unknown(text, schema, also_known, itertools.count())
-
-
-def all_known_sql(text: str, parsed: str, schema: StructType) -> str | None:
-    """Returns SQL for a cheap test that holds only when `parsed` shows every field of `text`; None when there is none.
-
-    Every key of a JSON object is followed by a colon of its own. So when a text has as many colons as
-    `parsed` has non-null fields plus colons in its strings, there is no further key. An escape could spell
-    a colon in a string, so a text with a backslash never passes. A text that does not pass needs the exact search.
-    """
-    if not _countable(schema):
-        return None
-    fields = list(_present(parsed, schema))
-    if not fields:
-        return None
-    count = " + ".join(f"IF({path} IS NULL, 0, 1)" for path, _ in fields)
-    strings = [f"array_join({path}, '')" if isinstance(kind, ArrayType) else path
-               for path, kind in fields if isinstance(kind, (StringType, ArrayType))]  # fmt: skip
-    inside = _colons(f"concat_ws('', {', '.join(strings)})") if strings else "0"
-    return f"(NOT contains({text}, '\\\\') AND {_colons(text)} = {count} + {inside})"
 
 
 def folded_paths(schema: StructType, prefix: str = "") -> Iterator[str]:
@@ -134,25 +95,3 @@ def _inside(text: str, kind: DataType, ids: Iterator[int]) -> str:
     element = f"e{next(ids)}"
     found = f"coalesce({_inside(element, inner_kind, ids)}, CAST(array() AS ARRAY<STRING>))"
     return f"array_distinct(flatten(transform({elements}, {element} -> {found})))"
-
-
-def _colons(text: str) -> str:
-    return f"(octet_length({text}) - octet_length(replace({text}, ':', '')))"
-
-
-def _countable(kind: DataType) -> bool:
-    match kind:
-        case StructType():
-            return all(_countable(field.dataType) for field in kind.fields)
-        case ArrayType():
-            return isinstance(kind.elementType, (StringType, *_WITHOUT_COLON))
-        case _:
-            return isinstance(kind, (StringType, *_WITHOUT_COLON))
-
-
-def _present(parsed: str, schema: StructType) -> Iterator[tuple[str, DataType]]:
-    for field in schema.fields:
-        path = f"{parsed}.{column(field.name)}"
-        yield path, field.dataType
-        if isinstance(field.dataType, StructType):
-            yield from _present(path, field.dataType)

@@ -1,28 +1,29 @@
 """JSON files as rows: parsed by JVM expressions, with nothing lost.
 
-The lines are read as text and parsed by `from_json`, because Spark's own JSON source drops fields that the
+The lines are read as text and parsed one by one, because Spark's own JSON source drops fields that the
 schema does not know without a trace. A line whose fields are all known takes the short way; only the
 others are looked at again.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.exact_decimals import exact_fields, is_rounded, rounded
 from penstock.spark.sources.auto_loader.json_fields import (
-    all_known_sql,
     folded_paths,
     has_struct,
     one_field_object,
     unknown_fields_sql,
     value_at,
 )
+from penstock.spark.sources.auto_loader.json_lines import CORRUPT, LINE_OPTIONS, MORE, record_of
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.sql_text import (
@@ -43,22 +44,8 @@ from penstock.spark.sources.auto_loader.unknown_fields import (
 
 _LINE: Final = "value"
 _RECORD: Final = "__penstock_record"
-_CORRUPT: Final = "__penstock_corrupt"
 _SECOND_LOOK: Final = "__penstock_second_look"
 _FILE: Final = "__penstock_file"
-
-_LINE_OPTIONS = ("encoding", "charset", "linesep")
-
-
-def line_options(options: AutoLoaderOptions) -> dict[str, str]:
-    """Returns the options of the text source that serves the lines."""
-    chosen = {name: value for name, value in options.reader.items() if name.casefold() != "multiline"}
-    for name in list(chosen):
-        if name.casefold() == "charset":
-            chosen["encoding"] = chosen.pop(name)
-    if options.reader_flag("multiLine", default=False):
-        chosen["wholetext"] = "true"
-    return chosen
 
 
 def json_rows(
@@ -82,29 +69,43 @@ def json_rows(
     if version.json_arrays:
         lines = _split_arrays(lines, partitions)
 
-    parse_options = {name: value for name, value in options.reader.items() if name.casefold() not in _LINE_OPTIONS}
-    parse_options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    parse_options = {name: value for name, value in options.reader.items() if name.casefold() not in LINE_OPTIONS}
     exactly = data if options.rescued_column is None else exact_fields(data)
-    parsed_schema = StructType([*exactly.fields, StructField(_CORRUPT, StringType())])
-    record = F.from_json(_LINE, parsed_schema, parse_options).alias(_RECORD)
-    parsed = lines.select(*partitions, _LINE, record).selectExpr(
-        "*",
-        f"{_second_look(data, version)} AS {_SECOND_LOOK}",
-        # input_file_name() is not deterministic, which keeps the optimizer from parsing once more in the filter.
-        f"input_file_name() AS {_FILE}",
-    )
-    kept = parsed.where(_keep(data, options, source_name, keep_blank=keep_blank))
+    record, tells_of_more = record_of(lines, _LINE, exactly, parse_options)
+    # input_file_name() is not deterministic, which keeps the optimizer from parsing once more in the filter.
+    parsed = lines.select(*partitions, _LINE, record.alias(_RECORD), F.input_file_name().alias(_FILE))
+    look = _SecondLook(_look(data, version), f"{_RECORD}.{MORE}" if tells_of_more else "true")
+    kept = parsed.where(_keep(data, options, source_name, look, keep_blank=keep_blank))
     columns = []
     for field in version.columns.fields:
-        is_raw = field.name == corrupt_column
-        value = f"IF({_MALFORMED}, {_LINE}, NULL)" if is_raw else f"{_RECORD}.{column(field.name)}"
-        if options.rescued_column is not None and not is_raw:
-            value = rounded(value, field.dataType)
+        if field.name == corrupt_column:
+            value = look.at_need(f"IF({_MALFORMED}, {_LINE}, NULL)", otherwise="NULL")
+        else:
+            value = f"{_RECORD}.{column(field.name)}"
+            value = value if options.rescued_column is None else rounded(value, field.dataType)
         columns.append(f"{value} AS {column(field.name)}")
     columns.extend(partitions)
     if options.rescued_column is not None:
-        columns.append(f"{_rescued(data, options, origin)} AS {column(options.rescued_column)}")
+        columns.append(f"{_rescued(data, options, look, origin)} AS {column(options.rescued_column)}")
     return kept.selectExpr(*columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _SecondLook:
+    """What is special about a line, which costs more than the line itself: `sql` for it, and for `needed`."""
+
+    sql: str
+    needed: str
+
+    def at_need(self, value: str, *, otherwise: str, also: str = "false") -> str:
+        """Returns SQL for `value`, in which the name _SECOND_LOOK has been looked at: NULL where that is not needed.
+
+        Where neither it is nor `also` holds, `otherwise` is the result. It is no column of its own, which Spark would
+        write for each line.
+        """
+        look = f"IF({self.needed}, {self.sql}, NULL)"
+        looked = f"element_at(transform(array({look}), {_SECOND_LOOK} -> {value}), 1)"
+        return f"CASE WHEN {self.needed} OR {also} THEN {looked} ELSE {otherwise} END"
 
 
 _MALFORMED: Final = f"({_SECOND_LOOK} IS NOT NULL AND ({_SECOND_LOOK}.trailing OR {_SECOND_LOOK}.unknown IS NULL))"
@@ -116,23 +117,22 @@ def _split_arrays(lines: DataFrame, partitions: list[str]) -> DataFrame:
     return lines.select(*partitions, F.explode(F.expr(elements)).alias(_LINE))
 
 
-def _second_look(data: StructType, version: SchemaVersion) -> str:
-    """SQL for what is special about a line: NULL when nothing is, and then it cost next to nothing to know."""
+def _look(data: StructType, version: SchemaVersion) -> str:
+    """SQL for what is special about a line: whether something follows the record, and its unknown fields."""
     unknown = unknown_fields_sql(_LINE, data, tuple(version.partitions.fieldNames()))
     # Two objects on one line: the parser would take the first and forget the other.
     trailing = (
         f"({_LINE} RLIKE '\\\\}}[\\\\s,]*\\\\{{' AND coalesce(size(from_json("
         f"concat('[', trim(TRAILING ', \\t\\r' FROM {_LINE}), ']'), 'ARRAY<STRING>')), 0) <> 1)"
     )
-    look = f"named_struct('trailing', {trailing}, 'unknown', {unknown})"
-    plain = f"{_RECORD}.{_CORRUPT} IS NULL"
-    quick = all_known_sql(_LINE, _RECORD, data)
-    return look if quick is None else f"CASE WHEN {plain} AND {quick} THEN NULL ELSE {look} END"
+    return f"named_struct('trailing', {trailing}, 'unknown', {unknown})"
 
 
-def _keep(data: StructType, options: AutoLoaderOptions, source_name: str, *, keep_blank: bool) -> str:
+def _keep(
+    data: StructType, options: AutoLoaderOptions, source_name: str, look: _SecondLook, *, keep_blank: bool
+) -> str:
     """SQL for the filter that drops blank lines, and that fails the batch where the mode asks for it."""
-    conditions = ["true" if keep_blank else f"{_RECORD} IS NOT NULL"]
+    conditions, also = [], "false"
     if options.fails_on_unknown:
         known = string_array(folded_paths(data))
         new = f"filter({_SECOND_LOOK}.unknown, p -> NOT array_contains({known}, lower(p)))"
@@ -142,20 +142,24 @@ def _keep(data: StructType, options: AutoLoaderOptions, source_name: str, *, kee
             f"WHEN size({new}) = 0 THEN true ELSE {raise_unknown_sql(source_name, shown, _FILE)} END"
         )
     if options.fails_on_wider and (wider := _wider_types(data, options)) is not None:
-        fits = "false" if has_decimal(data) else f"{_RECORD}.{_CORRUPT} IS NULL"
+        also = "true" if has_decimal(data) else f"{_RECORD}.{CORRUPT} IS NOT NULL"
         conditions.append(
-            f"CASE WHEN {fits} OR {_MALFORMED} OR size({wider}) = 0 THEN true "
+            f"CASE WHEN NOT ({also}) OR {_MALFORMED} OR size({wider}) = 0 THEN true "
             f"ELSE {raise_wider_sql(source_name, wider, _FILE)} END"
         )
     match options.reader_option("mode", "PERMISSIVE").upper():
         case "DROPMALFORMED":
             conditions.append(f"NOT {_MALFORMED}")
         case "FAILFAST":
-            broken = f"{_MALFORMED} OR {_RECORD}.{_CORRUPT} IS NOT NULL"
+            broken = f"{_MALFORMED} OR {_RECORD}.{CORRUPT} IS NOT NULL"
             conditions.append(f"CASE WHEN {broken} THEN {raise_malformed_sql(source_name, _FILE)} ELSE true END")
         case _:
             pass
-    return " AND ".join(f"({condition})" for condition in conditions)
+    kept = "true" if keep_blank else f"{_RECORD} IS NOT NULL"
+    if not conditions:
+        return kept
+    asked = " AND ".join(f"({condition})" for condition in conditions)
+    return f"{kept} AND {look.at_need(asked, otherwise='true', also=also)}"
 
 
 def wider_types(lines: DataFrame, version: SchemaVersion, options: AutoLoaderOptions) -> list[Row]:
@@ -182,10 +186,13 @@ def _wider_types(data: StructType, options: AutoLoaderOptions) -> str | None:
     return f"element_at(transform(array({fields}), fields -> {all_found(found)}), 1)" if found else None
 
 
-def _rescued(data: StructType, options: AutoLoaderOptions, origin: str | None) -> str:
+def _rescued(data: StructType, options: AutoLoaderOptions, look: _SecondLook, origin: str | None) -> str:
     """SQL for the rescued data: the fields that found no place in the row, as a JSON object with their origin."""
-    losing = {field.name: is_rounded(f"{_RECORD}.{column(field.name)}", field.dataType) for field in data.fields}
-    losing = {name: loses for name, loses in losing.items() if loses is not None}
+    losing = {
+        field.name: loses
+        for field in data.fields
+        if (loses := is_rounded(f"{_RECORD}.{column(field.name)}", field.dataType)) is not None
+    }
     keys = [_mismatched(data, options)]
     if losing:
         names = (f"IF({loses}, {literal(name)}, NULL)" for name, loses in losing.items())
@@ -198,11 +205,12 @@ def _rescued(data: StructType, options: AutoLoaderOptions, origin: str | None) -
     fields = f"""map_filter(CAST(try_parse_json({_LINE}) AS MAP<STRING, VARIANT>),
         (k, x) -> NOT is_variant_null(x) AND array_contains({kept}, k))"""
     whole = with_origin(f"to_json(named_struct('_corrupt_record', {_LINE}))", origin)
-    return f"""CASE WHEN {_SECOND_LOOK} IS NULL{exactly} THEN NULL
+    rescued = f"""CASE WHEN {_SECOND_LOOK} IS NULL{exactly} THEN NULL
         WHEN {_MALFORMED} THEN {whole}
-        WHEN {_RECORD}.{_CORRUPT} IS NULL AND size({_SECOND_LOOK}.unknown) = 0{exactly} THEN NULL
+        WHEN {_RECORD}.{CORRUPT} IS NULL AND size({_SECOND_LOOK}.unknown) = 0{exactly} THEN NULL
         WHEN try_parse_json({_LINE}) IS NULL THEN {whole}
         ELSE {with_origin(f"to_json({fields})", origin)} END"""
+    return look.at_need(rescued, otherwise="NULL", also=" OR ".join(losing.values()) or "false")
 
 
 def _mismatched(data: StructType, options: AutoLoaderOptions) -> str:
@@ -212,19 +220,19 @@ def _mismatched(data: StructType, options: AutoLoaderOptions) -> str:
         lost = f"{_RECORD}.{column(field.name)} IS NULL"
         if has_struct(field.dataType) or field.dataType.typeName() in {"array", "map"}:
             alone = one_field_object(field.name, value_at(_LINE, field.name))
-            ddl = f"{column(field.name)} {type_ddl(field.dataType)}, {_CORRUPT} STRING"
-            settings = options_map({**_parse_settings(options), "columnNameOfCorruptRecord": _CORRUPT})
-            lost += f" OR from_json({alone}, {literal(ddl)}, {settings}).{_CORRUPT} IS NOT NULL"
+            ddl = f"{column(field.name)} {type_ddl(field.dataType)}, {CORRUPT} STRING"
+            settings = options_map({**_parse_settings(options), "columnNameOfCorruptRecord": CORRUPT})
+            lost += f" OR from_json({alone}, {literal(ddl)}, {settings}).{CORRUPT} IS NOT NULL"
         candidates.append(f"IF({lost}, {literal(field.name)}, NULL)")
     if not candidates:
         return "CAST(array() AS ARRAY<STRING>)"
     lost_names = f"array_compact(array({', '.join(candidates)}))"
-    return f"IF({_RECORD}.{_CORRUPT} IS NULL, CAST(array() AS ARRAY<STRING>), {lost_names})"
+    return f"IF({_RECORD}.{CORRUPT} IS NULL, CAST(array() AS ARRAY<STRING>), {lost_names})"
 
 
 def _parse_settings(options: AutoLoaderOptions) -> dict[str, str]:
     return {
         name: value
         for name, value in options.reader.items()
-        if name.casefold() not in {*_LINE_OPTIONS, "multiline", "mode", "columnnameofcorruptrecord"}
+        if name.casefold() not in {*LINE_OPTIONS, "multiline", "mode", "columnnameofcorruptrecord"}
     }

@@ -15,7 +15,8 @@ from penstock.spark.sources.auto_loader.csv_records import (
 )
 from penstock.spark.sources.auto_loader.discovery import Listing
 from penstock.spark.sources.auto_loader.encoded_text import decoded
-from penstock.spark.sources.auto_loader.json_records import json_rows, line_options
+from penstock.spark.sources.auto_loader.json_lines import line_options
+from penstock.spark.sources.auto_loader.json_records import json_rows
 from penstock.spark.sources.auto_loader.looked_at_files import stop_at_others
 from penstock.spark.sources.auto_loader.native_records import (
     native_format,

@@ -113,11 +113,15 @@ def fields_with_several_values(known: StructType, found: StructType, prefix: str
 
 
 def without_case_twins(schema: StructType) -> StructType:
-    """Returns `schema` with one of each group of names that differ only in case: the lower-case one, else the first."""
+    """Returns `schema` with one of each group of names that differ only in case: the lower-case one, else the first.
+
+    Of fields of the same name it is the first: Spark's inference has one more where a record repeats a key, and merges
+    the types of other records into the first.
+    """
     chosen: dict[str, StructField] = {}
     for field in schema.fields:
         key = field.name.casefold()
-        if key not in chosen or field.name == key:
+        if key not in chosen or field.name == key != chosen[key].name:
             chosen[key] = StructField(field.name, _untwinned(field.dataType))
     return StructType(list(chosen.values()))
 

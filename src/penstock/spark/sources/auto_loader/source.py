@@ -11,12 +11,12 @@ from pyspark.sql.types import StringType, StructField, StructType, _parse_dataty
 from penstock.spark.sources.auto_loader.clean_source import base_folder
 from penstock.spark.sources.auto_loader.cleaning import Cleaned, clean_source
 from penstock.spark.sources.auto_loader.csv_headers import read_headers, unambiguous_names
-from penstock.spark.sources.auto_loader.discovery import literal_path, path_of_uri
-from penstock.spark.sources.auto_loader.encoded_text import decoded
+from penstock.spark.sources.auto_loader.discovery import path_of_uri
 from penstock.spark.sources.auto_loader.failed_batch import failed_batch_files
 from penstock.spark.sources.auto_loader.file_schemas import damaged_file
 from penstock.spark.sources.auto_loader.inference import infer_columns
-from penstock.spark.sources.auto_loader.json_records import line_options, wider_types
+from penstock.spark.sources.auto_loader.json_lines import json_lines
+from penstock.spark.sources.auto_loader.json_records import wider_types
 from penstock.spark.sources.auto_loader.looked_at_files import NOT_LOOKED_AT, rescue_other_types
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, EvolutionMode
 from penstock.spark.sources.auto_loader.other_types import READERS
@@ -139,8 +139,7 @@ class AutoLoaderSource:
         self, spark: SparkSession, columns: StructType, before: SchemaVersion, files: tuple[str, ...]
     ) -> StructType:
         """The first record that did not fit was reported; with all records asked, one start does for the batch."""
-        reader = spark.read.format("text").options(**line_options(self.options))
-        lines = decoded(reader.load([literal_path(path) for path in files]), self.options)
+        lines = json_lines(spark, self.options, files)
         while True:
             found = wider_types(lines, replace(before, columns=columns), self.options)
             wider = _widened(columns, sorted((tuple(row["path"]), row["type"]) for row in found))
