@@ -194,7 +194,7 @@ def _structure(
         # Where each Column was made, told to the JVM in five calls, is for the errors of running jobs.
         yield "spark.python.sql.dataFrameDebugging.enabled", "false"
     if not machine.local:
-        yield "spark.jars", ",".join(jar.as_uri() for jar in jars)
+        yield "spark.jars", ",".join(jar.as_uri() for jar in (*jars, *own_jars()))
 
 
 def worker_python(config: SessionConfig, machine: Machine) -> str:
