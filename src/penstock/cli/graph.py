@@ -69,13 +69,11 @@ def graph(
 
 def _recorded(config: PipelineConfig) -> Lineage | None:
     """Returns the lineage that the event log tells, or None before the first run."""
-    from penstock.events.reader import read_events
-    from penstock.observe.lineage import project_lineage
-    from penstock.observe.status import project_status
+    from penstock.observe.followed_log import FollowedLog
+    from penstock.observe.lineage import LineageWithStatus
 
-    events = list(read_events(config.storage))
-    lineage = project_lineage(events)
-    return lineage.with_status(project_status(events)) if lineage.nodes else None
+    lineage = FollowedLog(config.storage, LineageWithStatus).look().lineage()
+    return lineage if lineage.nodes else None
 
 
 def _analysed(config: PipelineConfig) -> Lineage:

@@ -31,11 +31,11 @@ def show(
     from. `--json` prints them with all columns.
     """
     from penstock.cli.rows import print_rows
-    from penstock.events.reader import read_events
+    from penstock.observe.followed_log import read_definitions
     from penstock.observe.late_rows import find_late_rows, newest_late_rows, summarize_late_rows
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
-    found = find_late_rows(config.storage, table, default_schema=config.schema, events=read_events(config.storage))
+    found = find_late_rows(config.storage, table, default_schema=config.schema, events=read_definitions(config.storage))
     content = newest_late_rows(found, limit=limit)
     if as_json:
         print_rows(content.columns, content.rows, as_json=True)

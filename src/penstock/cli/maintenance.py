@@ -114,10 +114,10 @@ def _print_done(done: Mapping[Identifier, MaintenanceProgress], *keys: str) -> N
 
 def _chosen(config: PipelineConfig, names: Iterable[str] | None) -> dict[Identifier, str]:
     """Returns the tables that are meant, all of the storage when none is named, with their places."""
-    from penstock.events.reader import read_events
+    from penstock.observe.followed_log import read_definitions
     from penstock.observe.tables import find_table, list_tables
 
-    events = list(read_events(config.storage))
+    events = read_definitions(config.storage)
     if not names:
         return {table.identifier: table.uri for table in list_tables(config.storage, events)}
     found = [find_table(config.storage, name, default_schema=config.schema, events=events) for name in names]

@@ -31,11 +31,13 @@ def show(
     `--json` prints them with all columns of the quarantine.
     """
     from penstock.cli.rows import print_rows
-    from penstock.events.reader import read_events
+    from penstock.observe.followed_log import read_definitions
     from penstock.observe.quarantine import find_quarantine, newest_rows, summarize
 
     config = open_project(directory, environment=environment, storage=storage)
-    found = find_quarantine(config.storage, table, default_schema=config.schema, events=read_events(config.storage))
+    found = find_quarantine(
+        config.storage, table, default_schema=config.schema, events=read_definitions(config.storage)
+    )
     content = newest_rows(found, limit=limit)
     if as_json:
         print_rows(content.columns, content.rows, as_json=True)

@@ -45,7 +45,7 @@ def show(
     Without `--sort` rows come in no promised order. `penstock sql` filters and joins. Of a table with a row
     filter or masks it shows what readers may see, which takes Spark.
     """
-    from penstock.events.reader import read_events
+    from penstock.observe.followed_log import read_definitions
     from penstock.observe.tables import find_table, read_table
 
     if version is not None and timestamp is not None:
@@ -53,7 +53,7 @@ def show(
     if timestamp is not None and timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=UTC)
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
-    found = find_table(config.storage, table, default_schema=config.schema, events=read_events(config.storage))
+    found = find_table(config.storage, table, default_schema=config.schema, events=read_definitions(config.storage))
     try:
         content = read_table(found, limit=limit, version=version, timestamp=timestamp, sort=sort, descending=descending)
     except StateError as refused:

@@ -27,8 +27,9 @@ def status(
     it anew in a terminal, and prints it whenever it changes elsewhere; with `--json` a line each time.
     """
     from penstock.cli.status_view import report
-    from penstock.cli.watching import FollowedLog, print_report
+    from penstock.cli.watching import print_report
     from penstock.cli.watching import watch as keep_showing
+    from penstock.observe.followed_log import FollowedLog
     from penstock.observe.status import PipelineStatus, StatusProjection
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)

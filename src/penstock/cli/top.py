@@ -61,8 +61,9 @@ def top(
 
     `busy` is the share of the time that its newest ten batches worked. Reads the event log only.
     """
-    from penstock.cli.watching import FollowedLog, print_report, watch
+    from penstock.cli.watching import print_report, watch
     from penstock.observe.flow_loads import LoadedStatus
+    from penstock.observe.followed_log import FollowedLog
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     log = FollowedLog(config.storage, LoadedStatus)

@@ -4,64 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from penstock.cli.console import print_json, say, stdout
-from penstock.observe.totals import read_from_totals
-from penstock.storage import Storage, read_holder
-
-if TYPE_CHECKING:
-    from penstock.events.types import Event
 
 LOOK_SECONDS: Final = 0.5
-_CHUNK: Final = 10_000
 
 Report = Iterable[Any]
 """Lines, as text, and tables, in the order that they are shown in."""
 
 
-class Projection(Protocol):
-    """What is made of a log, event by event."""
-
-    def apply(self, event: Event) -> None:
-        """Takes one event into account."""
-        ...
-
-
-P = TypeVar("P", bound=Projection)
 T = TypeVar("T")
-
-
-class FollowedLog(Generic[P]):
-    """A projection of a storage's log that is brought up to date at each look; of a log begun anew it begins anew.
-
-    Of a long log it reads the totals and what came since; those of `StatusProjection` and `LoadedStatus` are all that
-    these need.
-    """
-
-    def __init__(self, storage_uri: str, begin: Callable[[], P]) -> None:
-        self._reader = read_from_totals(storage_uri)
-        self._begin = begin
-        self._projection = begin()
-
-    def look(self) -> P:
-        """Returns the projection as of the newest event.
-
-        Raises:
-            ConfigError: STORAGE_NOT_READABLE.
-        """
-        generation = self._reader.generation
-        while chunk := self._reader.poll(limit=_CHUNK):
-            if self._reader.generation != generation:
-                generation, self._projection = self._reader.generation, self._begin()
-            for event in chunk:
-                self._projection.apply(event)
-        return self._projection
-
-    def writer_alive(self) -> bool:
-        """Whether a run holds the storage."""
-        holder = read_holder(Storage(self._reader.storage.uri))
-        return holder is not None and holder.alive()
 
 
 def print_report(report: Report) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from penstock.observe.followed_log import FollowedLog
 from penstock.observe.status import PipelineStatus, StatusProjection
-from penstock.observe.totals import read_from_totals
 from penstock.storage import Storage, is_locked
-
-_CHUNK: Final = 10_000
 
 
 def read_status(storage_uri: str) -> PipelineStatus:
@@ -22,10 +18,6 @@ def read_status(storage_uri: str) -> PipelineStatus:
     """
     storage = Storage(storage_uri)
     locked_before = is_locked(storage)
-    projection = StatusProjection()
-    reader = read_from_totals(storage_uri)
-    while chunk := reader.poll(limit=_CHUNK):
-        for event in chunk:
-            projection.apply(event)
+    projection = FollowedLog(storage_uri, StatusProjection).look()
     # A run may end or begin while its log is read: only no run on both sides means that none lives.
     return projection.status(writer_alive=locked_before or is_locked(storage))

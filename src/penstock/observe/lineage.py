@@ -10,7 +10,7 @@ from typing import Any
 from penstock.events.types import Event, EventType, FlowStatus
 from penstock.graph.elements import FormatSink, StreamingTable
 from penstock.graph.resolved import Input, ResolvedGraph
-from penstock.observe.status import PipelineStatus
+from penstock.observe.status import PipelineStatus, StatusProjection
 
 
 class NodeKind(Enum):
@@ -198,6 +198,23 @@ class LineageProjection:
     def _connect(self, inputs: Sequence[str], target: str) -> None:
         for name in inputs:
             self._edges[LineageEdge(name, target)] = None
+
+
+class LineageWithStatus:
+    """The lineage with the states and numbers of its datasets, kept up to date event by event. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._lineage = LineageProjection()
+        self._status = StatusProjection()
+
+    def apply(self, event: Event) -> None:
+        """Takes one event into account."""
+        self._lineage.apply(event)
+        self._status.apply(event)
+
+    def lineage(self) -> Lineage:
+        """Returns the lineage as of the last event."""
+        return self._lineage.lineage().with_status(self._status.status())
 
 
 def project_lineage(events: Iterable[Event]) -> Lineage:

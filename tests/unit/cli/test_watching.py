@@ -22,8 +22,8 @@ from tests.unit.observe.story import Story
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.cli.watching import FollowedLog
 from penstock.events import EventLog, EventType, FlowStatus, builders, encode
+from penstock.observe.followed_log import FollowedLog
 from penstock.observe.status import StatusProjection
 
 COMMAND = [sys.executable, "-m", "penstock.cli"]
