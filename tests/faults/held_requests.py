@@ -65,7 +65,7 @@ class HeldRequests:
             self._let_go.set()
 
     def _pass_on(self, request: BaseHTTPRequestHandler) -> None:
-        content = request.rfile.read(int(request.headers.get("Content-Length") or 0))
+        content = _content(request)
         hold = self._hold
         what = hold[1] if hold and request.command == "PUT" and hold[0].search(request.path) else None
         if what == "request":
@@ -74,7 +74,8 @@ class HeldRequests:
             return
         behind = HTTPConnection("127.0.0.1", self._behind, timeout=60)
         try:
-            behind.request(request.command, request.path, content, dict(request.headers.items()))
+            headers = {name: value for name, value in request.headers.items() if name.casefold() not in _OF_ONE_HOP}
+            behind.request(request.command, request.path, content, headers)
             answer = behind.getresponse()
             body = answer.read()
         finally:
@@ -95,3 +96,15 @@ class HeldRequests:
     def _wait(self) -> None:
         self.held.set()
         self._let_go.wait()
+
+
+def _content(request: BaseHTTPRequestHandler) -> bytes:
+    if request.headers.get("Transfer-Encoding", "").casefold() != "chunked":
+        return request.rfile.read(int(request.headers.get("Content-Length") or 0))
+    content = bytearray()
+    while size := int(request.rfile.readline().partition(b";")[0], 16):
+        content += request.rfile.read(size)
+        request.rfile.readline()
+    while request.rfile.readline().strip():
+        pass  # trailers
+    return bytes(content)

@@ -1,8 +1,9 @@
-"""kill -9 while a table in S3 is committed, before the store has the commit and after: each row is there once."""
+"""kill -9 while a table in S3 is committed, or what a storage in S3 holds is written: each row is there once."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -42,13 +43,24 @@ dlt.apply_changes(target="newest", source="orders", keys=["k"], sequence_by="id"
 def total():
     return spark.read.table("orders").agg(F.sum("amount").alias("amount"))
 """
-_KILLS: Final[tuple[tuple[str, Literal["request", "answer"]], ...]] = (
-    ("orders", "request"),
-    ("orders", "answer"),
-    ("orders__quarantine", "answer"),
-    ("by_key", "request"),
-    ("newest", "answer"),
-    ("total", "request"),
+_Kills = tuple[tuple[str, Literal["request", "answer"]], ...]
+_KILLS: Final[_Kills] = (
+    (r"orders/_delta_log/\d+\.json", "request"),
+    (r"orders/_delta_log/\d+\.json", "answer"),
+    (r"orders__quarantine/_delta_log/\d+\.json", "answer"),
+    (r"by_key/_delta_log/\d+\.json", "request"),
+    (r"newest/_delta_log/\d+\.json", "answer"),
+    (r"total/_delta_log/\d+\.json", "request"),
+)
+_KILLS_OF_THE_STORAGE: Final[_Kills] = (
+    (r"lock\.json", "answer"),
+    (r"events/\d+-\d+\.jsonl", "answer"),
+    (r"checkpoints/shop/orders/orders/0/offsets/\d+", "request"),
+    (r"checkpoints/shop/orders/orders/0/offsets/\d+", "answer"),
+    (r"checkpoints/shop/orders/orders/0/commits/\d+", "request"),
+    (r"checkpoints/shop/by_key/by_key/0/state/.*", "request"),
+    (r"changes/shop/newest/0/_delta_log/\d+\.json", "answer"),
+    (r"tables/shop/by_key/_delta_log/\d+\.json", "answer"),
 )
 _ROWS: Final = 20
 
@@ -67,36 +79,51 @@ def _file(number: int) -> list[dict[str, int]]:
 
 
 def _rows(table: str) -> list[dict[str, Any]]:
-    query = QueryBuilder().register("rows", open_delta_table(f"s3a://lake/{table}"))
+    query = QueryBuilder().register("rows", open_delta_table(table))
     return pa.table(query.execute("SELECT * FROM rows").read_all()).to_pylist()
 
 
 @pytest.mark.slow
-def test_no_row_is_lost_or_doubled(s3: S3Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kills", "place", "settings"),
+    [
+        (_KILLS, "lake", "name: shop\n"),
+        (_KILLS_OF_THE_STORAGE, "lake/storage", "name: shop\nschema: shop\nstorage: s3a://lake/storage\n"),
+    ],
+    ids=["tables", "storage"],
+)
+def test_no_row_is_lost_or_doubled(kills: _Kills, place: str, settings: str, s3: S3Server, tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "in").mkdir(parents=True)
-    (project / "pipeline.py").write_text(_PIPELINE)
+    in_storage = place != "lake"
+    code = re.sub(r'path="[^"]*"(, )?', "", _PIPELINE) if in_storage else _PIPELINE
+    (project / "pipeline.py").write_text(code)
     arrived: list[dict[str, int]] = []
     with HeldRequests(s3.port) as requests:
         conf = {**s3.settings(endpoint=requests.endpoint), "spark.sql.shuffle.partitions": "2"}
-        (project / "penstock.yml").write_text(f"name: shop\nmaster: local[2]\nspark_conf: {json.dumps(conf)}\n")
-        for number, (table, what) in enumerate(_KILLS):
+        (project / "penstock.yml").write_text(f"{settings}master: local[2]\nspark_conf: {json.dumps(conf)}\n")
+        for number, (key, what) in enumerate(kills):
             rows = _file(number)
             arrived += rows
             (project / f"in/{number}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-            with requests.holding(rf"/lake/{table}/_delta_log/\d+\.json$", what), running("run", project) as command:
-                command.wait_for(requests.held.is_set, what=f"the {what} of a commit of {table}")
+            with requests.holding(rf"/{place}/{key}$", what), running("run", project) as command:
+                command.wait_for(requests.held.is_set, what=f"the {what} of {key}")
         penstock("run", project).expect(0)
+        if in_storage:
+            penstock("checkpoint", "verify", project).expect(0)
+            assert "shop.orders" in penstock("status", project).expect(0).stdout
+    tables = f"s3a://{place}/tables/shop" if in_storage else "s3a://lake"
     good = [row for row in arrived if row["amount"] > 0]
-    assert sorted(row["id"] for row in _rows("orders")) == [row["id"] for row in good]
-    aside = sorted(row["id"] for row in _rows("orders__quarantine"))
+    assert sorted(row["id"] for row in _rows(f"{tables}/orders")) == [row["id"] for row in good]
+    aside = sorted(row["id"] for row in _rows(f"{tables}/orders__quarantine"))
     assert aside == [row["id"] for row in arrived if row["amount"] <= 0]
     sums: dict[int, int] = {}
     for row in good:
         sums[row["k"]] = sums.get(row["k"], 0) + row["amount"]
-    assert {row["k"]: row["amount"] for row in _rows("by_key")} == sums
-    assert len(_rows("by_key")) == len(sums)
-    assert sorted((row["k"], row["id"]) for row in _rows("newest")) == sorted(
+    assert {row["k"]: row["amount"] for row in _rows(f"{tables}/by_key")} == sums
+    assert len(_rows(f"{tables}/by_key")) == len(sums)
+    assert sorted((row["k"], row["id"]) for row in _rows(f"{tables}/newest")) == sorted(
         {row["k"]: row["id"] for row in good}.items()
     )
-    assert [row["amount"] for row in _rows("total")] == [sum(sums.values())]
+    assert [row["amount"] for row in _rows(f"{tables}/total")] == [sum(sums.values())]
+    assert not in_storage or not (project / ".penstock").exists()

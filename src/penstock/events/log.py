@@ -19,6 +19,9 @@ from penstock.events.types import Event, EventType, Level, Origin
 from penstock.storage import Storage, StorageLayout
 
 _SEGMENT_BYTES: Final = 16 << 20
+_OBJECT_BYTES: Final = 1 << 20
+"""The same in an object store, where each new line has the whole segment sent again."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -33,7 +36,7 @@ class EventLog:
     The holder of the storage's lock is the only writer. Should two write nevertheless, each has
     its own segments and nothing is lost, but sequence numbers can repeat. A line is handed to the
     operating system before `append` returns; it survives a kill of the process, not necessarily a
-    power failure (no fsync).
+    power failure (no fsync). In an object store lines arrive within about a second, and a kill loses those of it.
     """
 
     def __init__(self, storage: Storage, *, origin: Origin, clock: Clock, next_sequence: int, ordinal: int) -> None:
@@ -45,6 +48,7 @@ class EventLog:
         self._part = 0
         self._segment: BinaryIO | None = None
         self._segment_bytes = 0
+        self._longest_segment = _SEGMENT_BYTES if storage.is_local else _OBJECT_BYTES
         self._closed = False
         self._newest_action: tuple[str | None] | None = None  # its hash; outside, whether that is known
         self._subscribers: list[Callable[[Event], None]] = []
@@ -190,7 +194,7 @@ class EventLog:
         return chain
 
     def _write(self, line: bytes) -> None:
-        if self._segment is None or self._segment_bytes >= _SEGMENT_BYTES:
+        if self._segment is None or self._segment_bytes >= self._longest_segment:
             self._start_segment()
         assert self._segment is not None
         try:
@@ -210,7 +214,7 @@ class EventLog:
         while self._segment is None:
             self._part += 1
             try:
-                self._segment = self._storage.create(f"{events}/{segment_name(self._ordinal, self._part)}")
+                self._segment = self._storage.create_log(f"{events}/{segment_name(self._ordinal, self._part)}")
             except FileExistsError:  # another writer has this ordinal
                 self._ordinal, self._part = self._ordinal + 1, 0
         self._segment_bytes = 0

@@ -133,6 +133,19 @@ class Storage:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), uri)
             return cast("BinaryIO", self._fs.open(uri, "wb"))
 
+    def create_log(self, location: str) -> BinaryIO:
+        """Creates a file to which lines are added, and returns it; in S3, where they are a second later.
+
+        Raises:
+            FileExistsError: another process was faster.
+            ConfigError: STORAGE_NOT_WRITABLE; in S3 as for `S3Object`.
+        """
+        if self.scheme not in S3_SCHEMES:
+            return self.create(location)
+        from penstock.storage.growing_object import GrowingObject
+
+        return cast("BinaryIO", GrowingObject(self.resolve(location)))
+
     def open(self, location: str, mode: str = "rb") -> IO[bytes]:
         """Opens a file in one of fsspec's binary modes; the caller closes it."""
         uri = self.resolve(location)

@@ -1,4 +1,7 @@
-"""One run per storage: a lock file with a heartbeat, refused at once, taken over from the dead."""
+"""One run per storage: a lock file with a heartbeat, refused at once, taken over from the dead.
+
+On a disk and in S3 alike, of two processes that take it at the same moment one is refused: see `record`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from penstock.storage.exchange import finish_exchange
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
 from penstock.storage.process import birth_mark, machine
-from penstock.storage.s3 import S3_SCHEMES
+from penstock.storage.record import Record, record
+from penstock.storage.s3_objects import OvertakenError
 
 HEARTBEAT_SECONDS: Final = 10.0
 STALE_SECONDS: Final = 60.0
@@ -106,10 +110,8 @@ def read_holder(storage: Storage) -> LockHolder | None:
     it holds then was written by someone else.
     """
     try:
-        return LockHolder.from_json(json.loads(storage.read_text(StorageLayout(storage.uri).lock)))
+        return _parsed(storage.read_text(StorageLayout(storage.uri).lock))
     except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
@@ -124,10 +126,9 @@ def refuse_if_locked(storage: str) -> None:
 
     Raises:
         StateError: STORAGE_LOCKED; see `StorageLock.acquire`.
-        ConfigError: STORAGE_ON_OBJECT_STORE; as for `Storage`.
+        ConfigError: as for `Storage`.
     """
     opened = Storage(storage)
-    _refuse_object_store(opened)
     try:
         holder = read_holder(opened)
     except (ConfigError, ExternalError):
@@ -154,7 +155,7 @@ class StorageLock:
     ) -> None:
         self.storage = Storage(storage) if isinstance(storage, str) else storage
         self.owner = owner or LockOwner.current()
-        self._path = StorageLayout(self.storage.uri).lock
+        self._record: Record | None = None
         self._on_lost = on_lost
         self._heartbeat_seconds = heartbeat_seconds
         self._token: str | None = None
@@ -175,23 +176,25 @@ class StorageLock:
         Raises:
             StateError: STORAGE_LOCKED (storage, pid, host, since), in well under a second; this
                 process itself may be the holder. CHECKPOINT_NOTE_DAMAGED.
-            ConfigError: STORAGE_NOT_WRITABLE, STORAGE_ON_OBJECT_STORE.
+            ConfigError: STORAGE_NOT_WRITABLE; for one in S3 as for `S3Object`.
         """
-        _refuse_object_store(self.storage)
         if self._token is not None:
             raise _locked(self.storage, self._holder(self._token))
         self.storage.makedirs()
+        self._record = record(self.storage, StorageLayout(self.storage.uri).lock)
         token = uuid.uuid4().hex
         try:
-            with self.storage.exclusive():
-                holder = read_holder(self.storage)
+            with self._record.exclusive():
+                holder = _parsed(self._record.read())
                 if holder is not None and holder.alive():
                     raise _locked(self.storage, holder)
                 if holder is not None:
                     _logger.info("took over the lock of process %s on %s", holder.owner.pid, holder.owner.host)
-                self._write(token)
-        except TimeoutError:  # someone is between reading and writing the lock: they win
-            raise _locked(self.storage, read_holder(self.storage)) from None
+                self._write(self._record, token)
+        except (TimeoutError, OvertakenError):  # someone is between reading and writing the lock: they win
+            holder = read_holder(self.storage)
+            if holder is None or holder.token != token:  # else the store's answer to our own write was lost
+                raise _locked(self.storage, holder) from None
         self._token = token
         self._stop.clear()
         self._thread = threading.Thread(target=self._beat, name="penstock-lock", daemon=True)
@@ -214,14 +217,14 @@ class StorageLock:
             self._thread.join()
         self._thread = None
         token, self._token = self._token, None
-        if token is None:
+        if token is None or self._record is None:
             return
         try:
-            with self.storage.exclusive():
-                holder = read_holder(self.storage)
+            with self._record.exclusive():
+                holder = _parsed(self._record.read())
                 if holder is not None and holder.token == token:
-                    self.storage.delete(self._path)
-        except (ConfigError, ExternalError, TimeoutError):
+                    self._record.clear()
+        except (ConfigError, ExternalError, TimeoutError, OvertakenError):
             _logger.warning("the lock of %s could not be removed", self.storage.uri)
 
     def __enter__(self) -> Self:
@@ -232,19 +235,19 @@ class StorageLock:
 
     def _beat(self) -> None:
         while not self._stop.wait(self._heartbeat_seconds):
-            token = self._token
-            if token is None:
+            token, stored = self._token, self._record
+            if token is None or stored is None:
                 return
             try:
-                with self.storage.exclusive():
-                    holder = read_holder(self.storage)
+                with stored.exclusive():
+                    holder = _parsed(stored.read())
                     # None: someone deleted the file, which is still ours, unless we were silent for so long that
                     # another process may have taken the lock over, and given it back.
                     if (holder is None and not self._was_silent()) or (holder and holder.token == token):
-                        self._write(token)
+                        self._write(stored, token)
                         continue
-            except (ConfigError, ExternalError, TimeoutError):
-                continue  # a full or absent disk; the next beat tries again
+            except (ConfigError, ExternalError, TimeoutError, OvertakenError):
+                continue  # a full or absent disk, or someone was faster; the next beat looks again
             self._token = None
             _logger.error("another process took over the lock of %s", self.storage.uri)
             if self._on_lost is not None:
@@ -254,17 +257,19 @@ class StorageLock:
     def _was_silent(self) -> bool:
         return (datetime.now(UTC) - self._written).total_seconds() > STALE_SECONDS
 
-    def _write(self, token: str) -> None:
-        self.storage.write_text_atomic(self._path, json.dumps(self._holder(token).to_json(), indent=1) + "\n")
+    def _write(self, stored: Record, token: str) -> None:
+        stored.write(json.dumps(self._holder(token).to_json(), indent=1) + "\n")
         self._written = datetime.now(UTC)
 
     def _holder(self, token: str) -> LockHolder:
         return LockHolder(self.owner, datetime.now(UTC), token, machine(), birth_mark(self.owner.pid))
 
 
-def _refuse_object_store(storage: Storage) -> None:
-    if storage.scheme in S3_SCHEMES:
-        raise ConfigError("STORAGE_ON_OBJECT_STORE", uri=storage.uri)
+def _parsed(text: str | None) -> LockHolder | None:
+    try:
+        return None if text is None else LockHolder.from_json(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _locked(storage: Storage, holder: LockHolder | None) -> StateError:

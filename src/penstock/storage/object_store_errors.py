@@ -1,4 +1,4 @@
-"""What delta-rs and pyarrow say when an object store refuses, in the conditions that Spark's client has too."""
+"""What delta-rs, pyarrow and botocore say when an object store refuses, in the conditions of Spark's client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NO_BUCKET: Final = re.compile(
 )
 _NO_CREDENTIALS: Final = re.compile(
     r"169\.254\.(?:169\.254|170\.2)|fd00:ec2::254|credential(?:s)? provider|no providers? in chain|loading credentials"
-    r"|NoCredentials|CredentialsNotLoaded",
+    r"|NoCredentials|CredentialsNotLoaded|locate credentials",
     re.IGNORECASE,
 )
 _DENIED: Final = re.compile(
@@ -20,7 +20,8 @@ _DENIED: Final = re.compile(
     r"|AWS Error (?:ACCESS_DENIED|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|INVALID_CLIENT_TOKEN_ID|EXPIRED_TOKEN)"
 )
 _NO_ANSWER: Final = re.compile(
-    r"error sending request|curlCode|NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|\b50[0234] [A-Z]|timed out",
+    r"error sending request|curlCode|NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|\b50[0234] [A-Z]|timed out"
+    r"|connect to the endpoint|Connection was closed|\((?:SlowDown|ServiceUnavailable|InternalError|50[0234])\)",
 )
 _TOLD: Final = re.compile(r"<Code>(?P<code>[^<]+)</Code>\s*<Message>(?P<message>[^<]*)")
 _COLOUR: Final = re.compile(r"\x1b\[\d+m")

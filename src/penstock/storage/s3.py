@@ -164,6 +164,15 @@ class _BucketSettings:
         return {"AWS_SERVER_SIDE_ENCRYPTION": kind, **of_key}
 
 
+def s3_encryption(uri: str) -> Mapping[str, str]:
+    """Returns how the store is to encrypt what is written at a URI, in delta-rs's names; empty where it decides itself.
+
+    Raises:
+        ConfigError: OBJECT_STORE_ENCRYPTION_UNSUPPORTED, SECRET_NOT_FOUND.
+    """
+    return _BucketSettings(uri.partition("://")[2].partition("/")[0]).encryption(uri)
+
+
 def s3_filesystem(uri: str) -> AbstractFileSystem:
     """Returns the file system of an `s3://` or `s3a://` URI."""
     from fsspec.implementations.arrow import ArrowFSWrapper

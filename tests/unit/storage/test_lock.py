@@ -219,14 +219,6 @@ def test_an_early_look_refuses_what_the_lock_would_and_leaves_a_broken_storage_t
     refuse_if_locked(str(tmp_path / "file" / "storage"))
 
 
-@pytest.mark.parametrize("uri", ["s3a://lake/orders", "s3://lake/orders"])
-def test_a_run_is_refused_where_the_lock_would_keep_nobody_out(uri: str) -> None:
-    for action in (lambda: refuse_if_locked(uri), lambda: StorageLock(uri, OWNER).acquire()):
-        with pytest.raises(ConfigError) as caught:
-            action()
-        assert (caught.value.condition, caught.value.facts) == ("STORAGE_ON_OBJECT_STORE", {"uri": uri})
-
-
 def test_values_on_the_command_line_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["penstock", "run", "--set", "password=canary", "--set=key=canary", "--env", "prod"]
     monkeypatch.setattr(sys, "argv", words)

@@ -1,0 +1,244 @@
+"""A storage in S3: one run at a time, from whatever machine, and its event log."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.integration.s3_server import S3Server
+from tests.processes import wait_until
+
+from penstock.errors import ConfigError, ExternalError, StateError
+from penstock.events import EventLog, EventType, read_events
+from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock, read_holder
+from penstock.storage.growing_object import GrowingObject
+from penstock.storage.lock import LockHolder, is_locked, refuse_if_locked
+from penstock.storage.s3 import use_s3_settings
+from penstock.storage.s3_objects import ABSENT, OvertakenError, S3Object
+
+OWNER = LockOwner(4711, "elsewhere", datetime(2026, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with S3Server(tmp_path_factory.mktemp("s3")) as server:
+        use_s3_settings(server.settings)
+        yield server
+    use_s3_settings(dict)
+
+
+def held_elsewhere(storage: str, *, seconds_ago: float) -> None:
+    """Writes the lock of a run on another machine, whose last sign of life was so long ago."""
+    holder = LockHolder(OWNER, datetime.now(UTC) - timedelta(seconds=seconds_ago), "token", "another machine", "1")
+    Storage(storage).write_text_atomic(StorageLayout(storage).lock, json.dumps(holder.to_json()))
+
+
+def test_one_run_at_a_time(s3: S3Server) -> None:
+    storage = s3.bucket("locked") + "/storage"
+    with StorageLock(storage, OWNER) as lock:
+        assert lock.held
+        assert is_locked(Storage(storage))
+        for action in (lambda: refuse_if_locked(storage), lambda: StorageLock(storage).acquire()):
+            with pytest.raises(StateError) as caught:
+                action()
+            assert caught.value.condition == "STORAGE_LOCKED"
+            assert caught.value.facts["host"] == "elsewhere"
+    assert read_holder(Storage(storage)) is None
+    with StorageLock(storage):
+        assert is_locked(Storage(storage))
+
+
+def test_of_many_at_once_one_takes_it(s3: S3Server) -> None:
+    storage = s3.bucket("raced") + "/storage"
+    held_elsewhere(storage, seconds_ago=61)
+    ready, taken, refused = threading.Barrier(8), list[StorageLock](), list[StateError]()
+
+    def take() -> None:
+        lock = StorageLock(storage)
+        ready.wait()
+        try:
+            taken.append(lock.acquire())
+        except StateError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(taken), {error.condition for error in refused}, len(refused)) == (1, {"STORAGE_LOCKED"}, 7)
+    taken[0].release()
+
+
+def test_a_run_elsewhere_is_let_alone_for_a_minute_without_a_sign_of_life(s3: S3Server) -> None:
+    storage = s3.bucket("minute") + "/storage"
+    held_elsewhere(storage, seconds_ago=50)
+    with pytest.raises(StateError, match="STORAGE_LOCKED"):
+        StorageLock(storage).acquire()
+    held_elsewhere(storage, seconds_ago=70)
+    with StorageLock(storage) as lock:
+        holder = read_holder(Storage(storage))
+        assert holder is not None
+        assert holder.owner == lock.owner
+
+
+def test_a_run_that_was_overtaken_is_told(s3: S3Server) -> None:
+    storage = s3.bucket("overtaken") + "/storage"
+    lost = threading.Event()
+    lock = StorageLock(storage, on_lost=lost.set, heartbeat_seconds=0.05).acquire()
+    first = read_holder(Storage(storage))
+    wait_until(lambda: read_holder(Storage(storage)) != first, what="a sign of life", timeout=20)
+    held_elsewhere(storage, seconds_ago=0)
+    assert lost.wait(10)
+    assert not lock.held
+    lock.release()
+    holder = read_holder(Storage(storage))
+    assert holder is not None
+    assert holder.owner.host == "elsewhere"
+
+
+def test_a_lock_whose_answer_is_lost_is_ours(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = s3.bucket("answer") + "/storage"
+    written = S3Object.put_over
+
+    def twice(self: S3Object, content: bytes, version: str) -> str:  # as the client does that got no answer
+        written(self, content, version)
+        return written(self, content, version)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(S3Object, "put_over", twice)
+        lock = StorageLock(storage).acquire()
+    assert lock.held
+    lock.release()
+    assert not is_locked(Storage(storage))
+
+
+def test_an_object_is_put_over_its_version_only(s3: S3Server) -> None:
+    uri = s3.bucket("versions") + "/a b?#%41"
+    stored, other = S3Object(uri), S3Object(uri)
+    assert stored.read() == (b"", ABSENT)
+    version = stored.put_over(b"1", ABSENT)
+    assert other.read() == (b"1", version)
+    with pytest.raises(OvertakenError):
+        other.put_over(b"2", ABSENT)
+    newer = other.put_over(b"2", version)
+    with pytest.raises(OvertakenError):
+        stored.put_over(b"3", version)
+    s3.client.delete_object(Bucket="versions", Key="a b?#%41")
+    with pytest.raises(OvertakenError):
+        stored.put_over(b"3", newer)
+
+
+def test_what_is_written_is_encrypted_as_the_settings_say(s3: S3Server) -> None:
+    uri = s3.bucket("sealed") + "/object"
+    settings = s3.settings(**{"encryption.algorithm": "SSE-KMS", "encryption.key": "arn:aws:kms:key"})
+    use_s3_settings(lambda: settings)
+    try:
+        S3Object(uri).put(b"1")
+    finally:
+        use_s3_settings(s3.settings)
+    head = s3.client.head_object(Bucket="sealed", Key="object")
+    assert (head["ServerSideEncryption"], head["SSEKMSKeyId"]) == ("aws:kms", "arn:aws:kms:key")
+
+
+def open_log(storage: str) -> EventLog:
+    return EventLog.open(storage, pipeline_name="shop", update_id="u")
+
+
+def written(storage: str) -> list[str]:
+    return [event.message for event in read_events(storage)]
+
+
+def test_events_are_there_a_second_later_and_a_second_run_goes_on_behind_them(s3: S3Server) -> None:
+    storage = s3.bucket("events") + "/storage"
+    with open_log(storage) as log:
+        log.append(EventType.USER_ACTION, "first", {})
+        wait_until(lambda: written(storage) == ["first"], what="the first event", timeout=20)
+        log.append(EventType.UPDATE_PROGRESS, "second", {})
+        wait_until(lambda: written(storage) == ["first", "second"], what="the second event", timeout=20)
+        log.append(EventType.UPDATE_PROGRESS, "third", {})
+    assert written(storage) == ["first", "second", "third"]
+    with open_log(storage) as log:
+        assert log.next_sequence == 3
+        log.append(EventType.USER_ACTION, "fourth", {})
+    assert written(storage) == ["first", "second", "third", "fourth"]
+    assert [key for key in s3.keys("events") if key.endswith(".jsonl")] == [
+        "storage/events/000001-0001.jsonl",
+        "storage/events/000002-0001.jsonl",
+    ]
+
+
+def test_a_long_log_has_many_segments(s3: S3Server) -> None:
+    storage = s3.bucket("segments") + "/storage"
+    text = "x" * 300_000
+    with open_log(storage) as log:
+        for _ in range(8):
+            log.append(EventType.UPDATE_PROGRESS, text, {})
+    assert len(written(storage)) == 8
+    assert len(s3.keys("segments")) == 2
+
+
+def test_an_object_that_is_there_is_not_written_over(s3: S3Server) -> None:
+    uri = s3.bucket("twice") + "/log"
+    GrowingObject(uri).close()
+    with pytest.raises(FileExistsError):
+        GrowingObject(uri)
+
+
+def test_lines_wait_for_a_store_that_fails_and_a_minute_later_it_is_an_error(s3: S3Server) -> None:
+    uri = s3.bucket("away") + "/log"
+    with_patience, without = GrowingObject(uri, pause=0.01), GrowingObject(f"{uri}2", pause=0.01, patience=0)
+    for key in s3.keys("away"):
+        s3.client.delete_object(Bucket="away", Key=key)
+    s3.client.delete_bucket(Bucket="away")
+    for log in (with_patience, without):
+        log.write(b"1\n")
+    wait_until(lambda: without._failing_since is not None, what="a failed request", timeout=20)
+    with pytest.raises(OSError, match="OBJECT_STORE_BUCKET_NOT_FOUND"):
+        without.write(b"2\n")
+    with pytest.raises(OSError, match="OBJECT_STORE_BUCKET_NOT_FOUND"):
+        without.close()
+    with_patience.write(b"2\n")
+    s3.bucket("away")
+    wait_until(lambda: "log" in s3.keys("away"), what="the lines", timeout=20)
+    assert S3Object(uri).read()[0] == b"1\n2\n"
+    with_patience.close()
+
+
+def test_a_store_that_refuses_is_told_at_once(s3: S3Server) -> None:
+    storage = s3.bucket("secret") + "/storage"
+    with s3.checking_credentials():
+        for action in (lambda: StorageLock(storage).acquire(), lambda: open_log(storage)):
+            with pytest.raises(ConfigError) as caught:
+                action()
+            assert caught.value.condition == "OBJECT_STORE_ACCESS_DENIED"
+    with pytest.raises(ConfigError) as caught:
+        StorageLock("s3a://no-such-bucket/storage").acquire()
+    assert caught.value.condition == "OBJECT_STORE_BUCKET_NOT_FOUND"
+
+
+def test_a_store_that_is_away(s3: S3Server) -> None:
+    settings = s3.settings(endpoint="http://127.0.0.1:9")
+    use_s3_settings(lambda: settings)
+    try:
+        with pytest.raises(ExternalError) as caught:
+            StorageLock("s3a://lake/storage").acquire()
+    finally:
+        use_s3_settings(s3.settings)
+    assert caught.value.condition == "STORAGE_FAILED"
+
+
+def test_without_the_client_the_command_is_named(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from penstock.storage import s3_objects
+
+    s3_objects._client.cache_clear()
+    for name in ("botocore", "botocore.session"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ConfigError) as caught:
+        StorageLock(s3.bucket("bare") + "/storage").acquire()
+    assert caught.value.condition == "STORAGE_EXTRA_MISSING"
+    assert "penstock[s3]" in caught.value.fix

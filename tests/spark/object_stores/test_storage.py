@@ -1,0 +1,90 @@
+"""A pipeline whose `storage` is in S3: nothing of it is on the disk, and whatever looks at it finds it there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.integration.s3_server import S3Server
+from tests.spark.pipeline_project import PipelineProject
+from typer.testing import CliRunner
+
+from penstock.cli.main import app
+from penstock.errors import StateError
+from penstock.events import EventType, Verdict, read_events
+from penstock.graph.identifier import Identifier
+from penstock.runtime.manual_maintenance import optimize_tables, vacuum_tables
+from penstock.runtime.query import run_sql
+from penstock.runtime.workspace import say_nothing
+from penstock.storage import LockOwner, StorageLock
+
+STORAGE = "s3a://lake/storage/shop"
+PIPELINE = """
+@dlt.table
+@dlt.expect_or_quarantine("real", "amount > 0")
+def orders():
+    files = spark.readStream.format("cloudFiles").option("cloudFiles.format", "json")
+    hints = "id LONG, amount LONG, at TIMESTAMP"
+    return files.option("cloudFiles.schemaHints", hints).load("in")
+
+@dlt.table
+def hours():
+    timed = spark.readStream.table("orders").withWatermark("at", "10 minutes")
+    return timed.groupBy(F.window("at", "1 hour")).count().select("window.start", "count")
+
+@dlt.table
+def total():
+    return spark.read.table("orders").agg(F.sum("amount").alias("amount"))
+
+dlt.create_streaming_table("newest")
+dlt.apply_changes(target="newest", source="orders", keys=["id"], sequence_by="at", stored_as_scd_type=2)
+"""
+
+
+def order(number: int, amount: int, hour: int) -> dict[str, object]:
+    return {"id": number, "amount": amount, "at": f"2026-01-01T{hour:02}:30:00Z"}
+
+
+@pytest.mark.slow
+def test_all_of_a_pipeline_is_in_the_store(project: PipelineProject, s3: S3Server, spark: SparkSession) -> None:
+    s3.bucket("lake")
+    project.settings |= {"spark_conf": json.dumps(s3.settings()), "storage": STORAGE}
+    project.write(PIPELINE)
+    project.arrive("1", [order(1, 10, 1), order(2, 20, 1), order(2, 25, 5), order(3, -1, 5)])
+    assert project.run().errors == ()
+    project.arrive("2", [order(1, 7, 9), order(4, 0, 9)])
+    assert project.run().errors == ()
+
+    def rows(query: str) -> list[tuple[object, ...]]:
+        return sorted(run_sql(project.config, query, spark=spark)[1])
+
+    assert rows("SELECT id, amount FROM orders") == [(1, 7), (1, 10), (2, 20), (2, 25)]
+    assert rows("SELECT amount FROM total") == [(62,)]
+    assert rows("SELECT id, amount FROM newest WHERE __END_AT IS NULL") == [(1, 7), (2, 25)]
+    assert rows("SELECT count FROM hours") == [(1,), (2,)]
+    events = list(read_events(STORAGE))
+    told = [each.details["accounting"] for each in events if each.event_type is EventType.ACCOUNTING]
+    assert told
+    assert not [each for each in told if each["verdict"] == Verdict.BROKEN.value]
+    assert not (project.directory / ".penstock").exists()
+
+    place = {Identifier("shop", "orders"): f"{STORAGE}/tables/shop/orders"}
+    [compacted] = optimize_tables(project.config, place, progress=say_nothing, spark=spark).values()
+    assert compacted.files_removed > compacted.files_added > 0
+    vacuum_tables(project.config, place, progress=say_nothing, spark=spark)
+    for words in (
+        ["status"],
+        ["events"],
+        ["graph"],
+        ["show", "orders"],
+        ["checkpoint", "verify"],
+        ["compact"],
+        ["audit"],
+    ):
+        outcome = CliRunner().invoke(app, [*words, str(project.directory)])
+        assert outcome.exit_code == 0, f"{words}: {outcome.output}"
+    with StorageLock(STORAGE, LockOwner.current()), pytest.raises(StateError, match="STORAGE_LOCKED"):
+        project.run()
+    assert project.run(full_refresh_all=True).errors == ()
+    assert rows("SELECT id, amount FROM orders") == [(1, 7), (1, 10), (2, 20), (2, 25)]
