@@ -84,6 +84,7 @@ def _rows(table: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("kills", "place", "settings"),
     [
