@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,17 +38,20 @@ class PipelineProject:
     spark: SparkSession
     retries: RetrySettings = QUICK_RETRIES
     settings: dict[str, str] = field(default_factory=dict)
+    _newest_file: int = 0  # when it was changed, in nanoseconds
 
     def write(self, code: str, file: str = "pipeline.py") -> None:
         """Writes one pipeline file, with the usual imports; its line numbers are not the test's subject."""
         (self.directory / file).write_text(_IMPORTS + textwrap.dedent(code), encoding="utf-8")
 
     def arrive(self, name: str, rows: list[dict[str, Any]], folder: str = "in") -> None:
-        """Lets one JSON file arrive, whole."""
+        """Lets one JSON file arrive, whole, and later than those before it by a clock of milliseconds, as Spark's."""
         target = self.directory / folder
         target.mkdir(exist_ok=True)
         hidden = target / f".{name}.tmp"
         hidden.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        self._newest_file = max(time.time_ns(), self._newest_file + 1_000_000)
+        os.utime(hidden, ns=(self._newest_file, self._newest_file))
         hidden.rename(target / f"{name}.json")
 
     @property

@@ -45,32 +45,31 @@ def run_flows(stages: Iterable[FlowStage], services: FlowServices) -> None:
     the flows have ended: at once, without their current batches, which the next update runs again.
     """
     slots = threading.BoundedSemaphore(MAX_CONCURRENT_FLOWS) if services.trigger.stops else None
-    threads = [
-        InheritableThread(
-            target=FlowThread(stage, services, slots).run, name=f"flow {stage.dataset}", session=services.spark
-        )
-        for stage in stages
-    ]
+    flows = [FlowThread(stage, services, slots) for stage in stages]
+    threads = [InheritableThread(target=flow.run, name=flow.name, session=services.spark) for flow in flows]
     started: list[InheritableThread] = []
     try:
         for thread in threads:
             thread.daemon = True
             thread.start()
             started.append(thread)
-        for thread in started:
-            thread.join()
+        for flow in flows:
+            flow.ended.wait()  # Python 3.11 takes a thread whose join() was interrupted for one that has ended
     except BaseException:
         services.abandon.set()
         services.stop.set()
+        raise
+    finally:
         for thread in started:
             thread.join()  # they write to the event log, which is closed next
-        raise
 
 
 class FlowThread:
-    """Takes one flow through its states; its errors go on the board of the services."""
+    """Takes one flow through its states; its errors go on the board of the services. `ended` is set last."""
 
     def __init__(self, stage: FlowStage, services: FlowServices, slots: threading.Semaphore | None) -> None:
+        self.name = f"flow {stage.dataset}"
+        self.ended = threading.Event()
         self._stage = stage
         self._services = services
         self._slots = slots
@@ -104,6 +103,7 @@ class FlowThread:
             self._services.board.failed(unwritten)
         finally:
             self._services.board.table(self._stage.dataset).flow_ended(status)
+            self.ended.set()
 
     def _await_upstream(self) -> str | None:
         """Waits for the inputs; returns the name of one that failed.

@@ -145,7 +145,7 @@ def test_each_group_has_its_newest_value(project: PipelineProject, files_a_batch
 
 def test_a_batch_that_runs_again_is_not_merged_again(project: PipelineProject) -> None:
     project.write(SOURCE.format(files=1) + UPDATED)
-    arrive(project, range(2))
+    arrive(project, [1, 0])  # the second moves no watermark, so that no batch without rows comes after it
     assert project.run().errors == ()
     before = {table: project.version(table) for table in ("windows", "starts", "one_row")}
     for table in before:
@@ -161,7 +161,7 @@ def test_a_batch_that_runs_again_is_not_merged_again(project: PipelineProject) -
     arrive(project, [2])
     assert project.run().errors == ()
     model = Model()
-    for file in range(3):
+    for file in (1, 0, 2):
         model.batch([file])
     model.check(project)
 
