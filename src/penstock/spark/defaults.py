@@ -115,6 +115,11 @@ DEFAULTS: tuple[Default, ...] = (
         "200 tasks and 200 state files a batch for two cores; a stateful flow keeps the number for ever",
     ),
     Default(
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism",
+        _cores_if_local,
+        "Spark looks at the files of a batch in as many tasks as there are files: 1 s for 1,000 files, and then 0.05",
+    ),
+    Default(
         "spark.sql.session.timeZone",
         "UTC",
         "windows, dates and timestamps without a zone come out alike on a laptop in any country and on a server",
