@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from tests.browser.conftest import Complaints
-from tests.recorded.build import SECOND_UPDATE, START, _Update, first_update, recorded_orders, second_update
+from tests.browser.painted import painted
+from tests.recorded.build import SECOND_UPDATE, START, _Update, first_update, recorded_orders
 
 from penstock.dashboard import Dashboard
-from penstock.events import FlowStatus
+from penstock.errors import DataError
+from penstock.events import FlowStatus, UpdateState
 from penstock.storage import LockOwner, Storage, StorageLock
-
-_PAINTED = """canvas => {
-  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-  const colours = new Set();
-  for (let at = 0; at < pixels.length; at += 4) if (pixels[at + 3] > 200) colours.add(`${pixels[at]},${pixels[at + 1]},${pixels[at + 2]}`);
-  return colours.size;
-}"""  # noqa: E501 - one expression of another language
 
 
 @contextmanager
@@ -48,11 +44,29 @@ def test_graph_leads_to_a_dataset_whose_charts_are_drawn(page: Page, storage: st
     page.locator("svg.lineage a", has_text="silver_orders").click()
     expect(page).to_have_url(page.url.split("/datasets")[0] + "/datasets/shop.silver_orders")
     expect(page.locator("#charts canvas")).to_have_count(4)
-    for canvas in page.locator("#charts canvas").all():
-        assert canvas.evaluate(_PAINTED) > 4
+    for chart, lines in (("rates", 2), ("durations", 1), ("backlog", 0), ("rows", 2)):
+        assert min(painted(page, chart)[:lines], default=20) >= 20, chart
     assert "Processed rate 1." in str(page.locator("#chart-rates").get_attribute("aria-label"))
     page.get_by_text("The figures behind the charts").click()
     expect(page.locator("#figures tr")).to_have_count(12)
+
+
+def test_a_batch_that_stands_alone_is_seen(page: Page, storage: str) -> None:
+    """As a pipeline leaves them that runs once an hour and finds one batch each time."""
+    for run in range(3):
+        update = _Update(storage, f"update-{run}", START + timedelta(hours=run), seed=run)
+        update.begin()
+        update.bronze(run, backlog_files=0)
+        update.state(UpdateState.COMPLETED)
+        update.log.close()
+    page.goto("/flows/shop.bronze_orders")
+    expect(page.locator("#chart-phases canvas")).to_be_visible()
+    assert min(painted(page, "rates")[:2]) >= 3
+    everything_else, _, compute_and_write, *_, find_new_data = painted(page, "phases")
+    assert min(everything_else, compute_and_write, find_new_data) >= 30
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save Batch duration by phase as PNG").click()
+    assert painted(page, "phases", Path(download.value.path()))[2] >= 30
 
 
 def test_pages_follow_a_running_update(page: Page, storage: str) -> None:
@@ -61,7 +75,7 @@ def test_pages_follow_a_running_update(page: Page, storage: str) -> None:
         page.goto("/")
         row = page.get_by_role("row", name="shop.silver_orders streaming table")
         expect(row).to_contain_text("Running")
-        before = row.inner_text()
+        before = str(row.text_content())
         update.silver(4, update.bronze(4, backlog_files=3))
         expect(row).not_to_have_text(before, timeout=3000)
         expect(page.locator("svg.lineage .lineage-live").first).to_be_attached()
@@ -111,8 +125,23 @@ def test_events_are_filtered_in_place(page: Page, storage: str) -> None:
     page.get_by_label("Dataset").and_(page.locator("[name=dataset]")).select_option("shop.hourly_revenue")
     expect(page.locator("#live tbody tr")).to_have_count(1)
     assert "level=errors" in page.url
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    with Path(download.value.path()).open(newline="") as file:
+        assert [(row["level"], row["dataset"]) for row in csv.DictReader(file)] == [("ERROR", "shop.hourly_revenue")]
     page.reload()
     expect(page.locator("#live tbody tr")).to_have_count(1)
+
+
+def test_a_failure_is_counted_in_the_header_of_an_open_page(page: Page, storage: str) -> None:
+    with _running_update(storage) as update:
+        page.goto("/events")
+        counter = page.locator("#problem-count")
+        expect(counter).to_be_hidden()
+        error = DataError("FLOW_FAILED", dataset="shop.silver_orders", flow="silver_orders", detail="for the test")
+        update.status("silver_orders", FlowStatus.FAILED, error.message, error=error)
+        expect(counter).to_have_text("1", timeout=3000)
+        expect(counter).to_be_visible()
 
 
 def test_the_keyboard_reaches_everything_and_keeps_its_place(page: Page, storage: str) -> None:
@@ -136,15 +165,31 @@ def test_the_keyboard_reaches_everything_and_keeps_its_place(page: Page, storage
 
 
 def test_live_updates_can_be_paused(page: Page, storage: str) -> None:
-    second_update(storage)
-    page.goto("/")
-    button = page.locator("#pulse")
-    expect(button).to_have_text("Live")
-    button.click()
-    expect(button).to_have_attribute("aria-pressed", "true")
-    expect(button).to_have_text("Paused")
-    button.click()
-    expect(button).to_have_text("Live")
+    with _running_update(storage) as update:
+        page.route("**/", _fetched_every_2500_ms)
+        page.goto("/")
+        button, row = page.locator("#pulse"), page.get_by_role("row", name="shop.bronze_orders streaming table")
+        expect(button).to_have_text("Live")
+        told = update.bronze(4, backlog_files=3)
+        expect(row).to_contain_text(f"{told:,}")
+        told += update.bronze(5, backlog_files=3)
+        page.wait_for_timeout(800)  # the page has heard of this batch, and waits before it fetches it
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "true")
+        expect(button).to_have_text("Paused")
+        before = str(row.text_content())
+        told += update.bronze(6, backlog_files=3)
+        page.wait_for_timeout(2200)
+        assert row.text_content() == before
+        button.click()
+        expect(button).to_have_text("Live")
+        expect(row).to_contain_text(f"{told:,}")
+
+
+def _fetched_every_2500_ms(route: Route) -> None:
+    """As a page of many datasets is, which is big."""
+    answer = route.fetch()
+    route.fulfill(response=answer, body=answer.text().replace('data-pace="0"', 'data-pace="2500"'))
 
 
 def test_dark_mode_and_a_narrow_screen(

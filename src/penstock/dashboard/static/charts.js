@@ -44,6 +44,22 @@
     const tables = names().map((name) => rowsOf(flows.get(name), kind.data(flows.get(name).figures)));
     return tables.length > 1 ? uPlot.join(tables) : tables[0];
   };
+  // A value without a neighbour has no line and no area: it gets a point, in a stack a bar, also where points are too dense.
+  const alone = (plot, column, shown) => {
+    if (shown) return null;
+    const known = plot.data[column].map((value) => value !== null && value !== undefined);
+    const lonely = plot.series[column].spanGaps ? () => known.filter(Boolean).length === 1 : (at) => !known[at - 1] && !known[at + 1];
+    return [...known.keys()].filter((at) => known[at] && lonely(at));
+  };
+  const bars = (plot, column, first, last, chosen) => {
+    const [fill, clip, { left, top, width, height }, half] = [new Path2D(), new Path2D(), plot.bbox, 4 * devicePixelRatio];
+    clip.rect(left - half, top, width + 2 * half, height);
+    for (const at of chosen) {
+      const [middle, end, ground] = [plot.valToPos(plot.data[0][at], "x", true), plot.valToPos(plot.data[column][at], "y", true), plot.valToPos(0, "y", true)];
+      fill.rect(middle - half, end, 2 * half, ground - end);
+    }
+    return { fill, stroke: null, clip };
+  };
   const isEmpty = (data) => data.slice(1).every((line) => line.every((value) => value === null || value === undefined));
 
   const options = (kind, element) => {
@@ -64,7 +80,7 @@
         ...lines.map((line) => ({
           label: line.label, stroke: colour(line.tone), width: kind.areas ? 1 : 2, dash: line.dash, spanGaps: flows.size > 1,
           fill: line.fill ? (kind.areas ? colour(line.tone) : `${colour(line.tone)}22`) : undefined,
-          points: { size: 5, fill: colour(line.tone), show: kind.areas ? false : undefined },
+          points: { size: 5, fill: colour(line.tone), filter: alone, ...(kind.areas ? { show: false, paths: bars } : {}) },
           value: (plot, value, column, index) => {
             const at = index ?? plot.data[0].length - 1;
             if (!kind.part) return told(index === null || index === undefined ? latest(plot.data[column]) : value);

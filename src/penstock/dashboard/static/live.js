@@ -88,7 +88,8 @@
     said.textContent = `Updates: ${text}`;
   };
   let stream = null;
-  let version = document.body.dataset.version;
+  let version = document.body.dataset.version; // of what the page shows
+  let newest = version;
   // A big page is fetched at its own pace; what happened in between comes with the next fetch.
   const pace = Number(document.body.dataset.pace) || 0;
   let waiting = null;
@@ -96,7 +97,7 @@
   const changed = () => {
     if (waiting !== null) return;
     waiting = setTimeout(() => {
-      [waiting, fetched] = [null, Date.now()];
+      [waiting, fetched, version] = [null, Date.now(), newest];
       htmx.trigger(document.body, "penstock:changed");
       document.dispatchEvent(new CustomEvent("penstock-changed"));
     }, Math.max(0, fetched + pace - Date.now()));
@@ -106,9 +107,8 @@
     stream.addEventListener("open", () => show("live", "Live"));
     stream.addEventListener("version", (message) => {
       show("live", "Live");
-      if (message.data === version) return;
-      version = message.data;
-      changed();
+      newest = message.data;
+      if (newest !== version) changed();
     });
     stream.addEventListener("error", () => {
       show("lost", "Reconnecting");
@@ -116,7 +116,12 @@
       if (stream && stream.readyState === EventSource.CLOSED) setTimeout(() => { if (stream) { stream.close(); open(); } }, 2000);
     });
   };
-  const close = () => { if (stream) stream.close(); stream = null; };
+  // What was still to be fetched is told again by the next stream.
+  const close = () => {
+    if (stream) stream.close();
+    clearTimeout(waiting);
+    [stream, waiting] = [null, null];
+  };
   button.hidden = false;
   button.addEventListener("click", () => {
     const paused = button.getAttribute("aria-pressed") === "true";
