@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import httpx
 import pytest
 from pyspark.sql import SparkSession
 from tests.integration.s3_server import S3Server
@@ -11,6 +12,7 @@ from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
+from penstock.dashboard import start_in_background
 from penstock.errors import StateError
 from penstock.events import EventType, Verdict, read_events
 from penstock.graph.identifier import Identifier
@@ -46,10 +48,26 @@ def order(number: int, amount: int, hour: int) -> dict[str, object]:
     return {"id": number, "amount": amount, "at": f"2026-01-01T{hour:02}:30:00Z"}
 
 
+def _look_with_the_dashboard() -> None:
+    dashboard = start_in_background(STORAGE, port=0)
+    try:
+        with httpx.Client(base_url=dashboard.url, timeout=60) as client:
+            for path in ("/", "/datasets/shop.orders", "/flows/shop.orders", "/events", "/series?dataset=shop.orders"):
+                assert "orders" in client.get(path).text, path
+            assert "2026-01-01" in client.get("/stored/table/shop.orders").text
+            assert "real" in client.get("/stored/quarantine/shop.orders").text
+            assert "Nothing wrong" in client.get("/checks/findings").text
+            with client.stream("GET", "/live") as told:
+                assert any(line.startswith("data: ") for line in told.iter_lines())
+    finally:
+        dashboard.stop()
+
+
 @pytest.mark.slow
 def test_all_of_a_pipeline_is_in_the_store(project: PipelineProject, s3: S3Server, spark: SparkSession) -> None:
     s3.bucket("lake")
     project.settings |= {"spark_conf": json.dumps(s3.settings()), "storage": STORAGE}
+    project.settings["alerts"] = json.dumps({"tables": {"*": {"freshness": "1 day"}}})
     project.write(PIPELINE)
     project.arrive("1", [order(1, 10, 1), order(2, 20, 1), order(2, 25, 5), order(3, -1, 5)])
     assert project.run().errors == ()
@@ -75,6 +93,9 @@ def test_all_of_a_pipeline_is_in_the_store(project: PipelineProject, s3: S3Serve
     vacuum_tables(project.config, place, progress=say_nothing, spark=spark)
     for words in (
         ["status"],
+        ["top", "--once"],
+        ["alerts", "check"],
+        ["metrics", "show"],
         ["events"],
         ["graph"],
         ["show", "orders"],
@@ -84,6 +105,7 @@ def test_all_of_a_pipeline_is_in_the_store(project: PipelineProject, s3: S3Serve
     ):
         outcome = CliRunner().invoke(app, [*words, str(project.directory)])
         assert outcome.exit_code == 0, f"{words}: {outcome.output}"
+    _look_with_the_dashboard()
     with StorageLock(STORAGE, LockOwner.current()), pytest.raises(StateError, match="STORAGE_LOCKED"):
         project.run()
     assert project.run(full_refresh_all=True).errors == ()
