@@ -34,8 +34,10 @@ _LOGIN: Final = "/login"
 _ACTIONS: Final = "/actions/"
 _STATIC: Final = "/static/"
 LONGEST_BODY: Final = 4096
-_WRONG_TOKENS: Final = 10  # a minute, of everybody together
+_WRONG_TOKENS: Final = 10  # a minute, from one address
+_WRONG_OF_ALL: Final = 1000  # a minute, of everybody together: an attacker can have many addresses
 _WRONG_PAUSE: Final = 1.0
+_TOO_MANY: Final = "Too many wrong tokens; wait a minute."
 
 
 def host_of(header: str) -> str:
@@ -52,13 +54,14 @@ class Guard:
     reach the dashboard through a name that it rebinds to 127.0.0.1. The port is free, because of tunnels. Only GET and
     HEAD exist (405), which change nothing; POST is for logging in and, if they are allowed, for actions, and only from
     the dashboard's own pages (403, by the Origin header). With a token, everything but the style sheets asks for it
-    (401). Every answer carries the headers above; pages are never cached.
+    (401). An address that gave ten wrong tokens within a minute gives none for a while (429), so that it cannot guess;
+    sessions go on. Every answer carries the headers above; pages are never cached.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
         self._access = access
-        self._wrong: deque[float] = deque(maxlen=_WRONG_TOKENS)
+        self._wrong: deque[tuple[float, str]] = deque(maxlen=_WRONG_OF_ALL)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Checks one request and decorates its answer."""
@@ -81,8 +84,8 @@ class Guard:
             answer = refusal
         elif self._access.token is not None and scope["path"] == _LOGIN:
             answer = await self._login(scope, receive)
-        elif not self._is_known(scope):
-            answer = self._asks_for_token(scope)
+        elif self._access.token is not None and not scope["path"].startswith(_STATIC):
+            answer = self._asks_who(scope) or self._app
         await answer(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope) -> Response | None:
@@ -102,17 +105,19 @@ class Guard:
             return PlainTextResponse("Only the dashboard's own pages may ask for this.\n", 403)
         return None
 
-    def _is_known(self, scope: Scope) -> bool:
-        if self._access.token is None or scope["path"].startswith(_STATIC):
-            return True
+    def _asks_who(self, scope: Scope) -> Response | None:
+        """Returns what to say to somebody who is not known; None to one who is."""
         headers = Headers(scope=scope)
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.casefold() == "bearer":
-            return self._access.is_token(given.strip())
-        return self._access.is_session(_cookie(headers.get("cookie", "")))
-
-    def _asks_for_token(self, scope: Scope) -> Response:
-        if scope["path"] == "/" or "text/html" in Headers(scope=scope).get("accept", ""):
+            if self._tries_too_often(scope):
+                return PlainTextResponse(f"{_TOO_MANY}\n", 429, headers={"Retry-After": "60"})
+            if self._access.is_token(given.strip()):
+                return None
+            self._note_wrong(scope)
+        elif self._access.is_session(_cookie(headers.get("cookie", ""))):
+            return None
+        if scope["path"] == "/" or "text/html" in headers.get("accept", ""):
             return RedirectResponse(_LOGIN, 303)
         return PlainTextResponse(
             "Give the token: Authorization: Bearer …\n", 401, headers={"WWW-Authenticate": "Bearer"}
@@ -121,11 +126,11 @@ class Guard:
     async def _login(self, scope: Scope, receive: Receive) -> Response:
         if scope["method"] != "POST":
             return _login_page("")
-        if self._tries_too_often():
-            return _login_page("Too many wrong tokens; wait a minute.", 429)
+        if self._tries_too_often(scope):
+            return _login_page(_TOO_MANY, 429)
         given = parse_qs((await _body(receive)).decode("utf-8", "replace")).get("token", [""])[0]
         if not self._access.is_token(given.strip()):
-            self._wrong.append(time.monotonic())
+            self._note_wrong(scope)
             await anyio.sleep(_WRONG_PAUSE)
             return _login_page("That is not the token.", 401)
         answer = RedirectResponse("/", 303)
@@ -139,8 +144,18 @@ class Guard:
         )
         return answer
 
-    def _tries_too_often(self) -> bool:
-        return len(self._wrong) == _WRONG_TOKENS and time.monotonic() - self._wrong[0] < 60
+    def _note_wrong(self, scope: Scope) -> None:
+        self._wrong.append((time.monotonic(), _address(scope)))
+
+    def _tries_too_often(self, scope: Scope) -> bool:
+        since = time.monotonic() - 60
+        of_whom = [address for at, address in self._wrong if at > since]
+        return of_whom.count(_address(scope)) >= _WRONG_TOKENS or len(of_whom) == _WRONG_OF_ALL
+
+
+def _address(scope: Scope) -> str:
+    """The network address of who asks, without the port."""
+    return str((scope.get("client") or [""])[0])
 
 
 def _is_own_origin(origins: list[str], host: str, scheme: str) -> bool:

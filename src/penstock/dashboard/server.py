@@ -96,6 +96,7 @@ class _Server(uvicorn.Server):
                 log_level="critical",
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,  # an address is that of a connection: with a header anybody could have another
                 lifespan="off",
                 ws="none",
                 timeout_graceful_shutdown=2,

@@ -16,6 +16,8 @@ from tests.unit.dashboard.conftest import client_of
 
 from penstock.dashboard import security, start_in_background
 from penstock.dashboard.access import SESSION_SECONDS, Access, access_for
+from penstock.dashboard.application import create_application
+from penstock.dashboard.live_log import LiveLog
 from penstock.errors import ConfigError
 
 TOKEN = "a-token-of-enough-characters"
@@ -171,6 +173,37 @@ def test_wrong_tokens_are_slowed_down(guarded: TestClient) -> None:
     for _ in range(10):
         assert guarded.post("/login", data={"token": "wrong"}, headers={"Origin": URL}).status_code == 401
     assert guarded.post("/login", data={"token": TOKEN}, headers={"Origin": URL}).status_code == 429
+
+
+def test_wrong_tokens_of_programs_are_slowed_down_as_well(storage: str) -> None:
+    app = create_application(LiveLog(storage), Access(frozenset({HOST}), TOKEN, "cert", "key"))
+    guessing, other = (TestClient(app, base_url=URL, client=(address, 1)) for address in ("10.0.0.1", "10.0.0.2"))
+    right, wrong = {"Authorization": f"Bearer {TOKEN}"}, {"Authorization": "Bearer wrong"}
+    guessing.cookies.set(security.COOKIE, Access(token=TOKEN).session())
+    answers = [guessing.get("/events.csv", headers=wrong).status_code for _ in range(60)]
+    assert answers == [401] * 10 + [429] * 50
+    assert guessing.get("/events.csv", headers=right).status_code == 429  # else guessing would still tell
+    assert guessing.post("/login", data={"token": TOKEN}, headers={"Origin": URL}).status_code == 429
+    assert guessing.get("/events.csv").status_code == 200  # its session
+    assert other.get("/events.csv", headers=right).status_code == 200
+
+
+def test_many_addresses_do_not_help_to_guess(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(security, "_WRONG_OF_ALL", 20)
+    app = create_application(LiveLog(storage), Access(frozenset({HOST}), TOKEN, "cert", "key"))
+    clients = [TestClient(app, base_url=URL, client=(f"10.0.0.{number}", 1)) for number in range(21)]
+    answers = [each.get("/events.csv", headers={"Authorization": "Bearer wrong"}).status_code for each in clients]
+    assert answers == [401] * 20 + [429]
+
+
+def test_a_header_does_not_make_another_address(storage: str) -> None:
+    running = start_in_background(storage, port=0, access=Access(token=TOKEN))
+    try:
+        with httpx.Client(base_url=running.url, headers={"Authorization": "Bearer wrong"}) as client:
+            told = [client.get("/x", headers={"X-Forwarded-For": f"10.0.0.{n}"}).status_code for n in range(12)]
+    finally:
+        running.stop()
+    assert told == [401] * 10 + [429] * 2
 
 
 @pytest.mark.parametrize("host", ["evil.example", "10.0.0.7", f"{HOST}.evil.example"])
