@@ -34,7 +34,7 @@ def test_two_hundred_viewers(page: Page, storage: str, dashboard: Dashboard) -> 
             while time.monotonic() < until:
                 while not told.readline().startswith(b"data: "):
                     pass
-                fetches.request("GET", "/")
+                fetches.request("GET", "/", headers={"Accept-Encoding": "gzip"})
                 if fetches.getresponse().read():
                     pages[0] += 1
                 fetches.close()  # else the server closes it when it is idle for long, as it may
@@ -59,4 +59,5 @@ def test_two_hundred_viewers(page: Page, storage: str, dashboard: Dashboard) -> 
         time.sleep(0.5)
     assert broken == []
     assert pages[0] > _VIEWERS
-    assert sorted(seen)[len(seen) // 2] < 5
+    print(f"{pages[0]} pages fetched; seen after {sorted(seen)[len(seen) // 2]:.2f} s, at most {max(seen):.2f} s")
+    assert sorted(seen)[len(seen) // 2] < 1
