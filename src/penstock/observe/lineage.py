@@ -128,12 +128,15 @@ class Lineage:
             }
         )
 
-    def short_label(self, node: LineageNode) -> str:
-        """Returns the node's label without the schema, when all datasets share one schema."""
-        schemas = {other.name.partition(".")[0] for other in self.nodes if other.kind is not NodeKind.SOURCE}
-        if node.kind is NodeKind.SOURCE or len(schemas) > 1 or "." not in node.label:
-            return node.label
-        return node.label.partition(".")[2]
+    def short_labels(self) -> dict[str, str]:
+        """Returns the label of each node by its name, without the schema when all datasets share one schema."""
+        schemas = {node.name.partition(".")[0] for node in self.nodes if node.kind is not NodeKind.SOURCE}
+        return {
+            node.name: node.label
+            if node.kind is NodeKind.SOURCE or len(schemas) > 1 or "." not in node.label
+            else node.label.partition(".")[2]
+            for node in self.nodes
+        }
 
 
 class LineageProjection:

@@ -13,7 +13,7 @@ from penstock.events.codec import format_timestamp
 from penstock.events.flow_facts import FlowFact, FlowFacts
 from penstock.observe.accounting import AccountCounts
 from penstock.observe.alerts import AlertProjection
-from penstock.observe.dataset_counts import DatasetCounts, FlowCounts
+from penstock.observe.dataset_counts import CheckCounts, DatasetCounts, FlowCounts
 from penstock.observe.lag import Lag
 from penstock.observe.undeclared import UndeclaredDatasets
 from penstock.observe.updates import UpdateHistory, UpdateStatus
@@ -184,13 +184,13 @@ class StatusProjection:
         if update is not None and writer_alive is False:
             update = update.interrupted()
         over = update is not None and update.state.terminal
-        datasets = tuple(self._dataset(name, over=over) for name in self._counts.shown())
+        flows, checks = self._counts.flows(), self._counts.checks()
+        datasets = tuple(self._dataset(name, flows[name], checks[name], over=over) for name in self._counts.shown())
         return PipelineStatus(update, datasets, self._undeclared.names, self._alerts.firing())
 
-    def _dataset(self, name: str, *, over: bool) -> DatasetStatus:
+    def _dataset(self, name: str, flows: list[FlowCounts], checks: list[CheckCounts], *, over: bool) -> DatasetStatus:
         definition = self._counts.definition(name)
         kind = definition.get("dataset_type")
-        flows = self._counts.flows(name)
         batches = [flow.last for flow in flows if flow.last is not None]
         newest = max((flow for flow in flows if flow.last_at is not None), key=_batch_time, default=None)
         stored = kind != "VIEW"
@@ -221,8 +221,7 @@ class StatusProjection:
             watermark_warning=next((flow.standing for flow in flows if flow.standing is not None), None),
             watermark_warning_since=next((flow.standing_since for flow in flows if flow.standing is not None), None),
             expectations=tuple(
-                ExpectationStatus(check.name, check.passed, check.failed, check.action)
-                for check in self._counts.checks(name)
+                ExpectationStatus(check.name, check.passed, check.failed, check.action) for check in checks
             ),
         )
 

@@ -212,6 +212,20 @@ def test_other_names_are_refused_before_the_token_is_looked_at(guarded: TestClie
     assert guarded.get("/", headers=headers).status_code == 421
 
 
+def test_pages_are_compressed_and_what_has_to_do_with_the_token_is_not(guarded: TestClient) -> None:
+    asked = {"Authorization": f"Bearer {TOKEN}"}
+    for path in ("/", "/events", "/datasets/shop.silver_orders"):
+        packed = guarded.get(path, headers=asked)
+        plain = guarded.get(path, headers={**asked, "Accept-Encoding": "identity"})
+        assert (packed.headers.get("content-encoding"), plain.headers.get("content-encoding")) == ("gzip", None)
+        assert packed.text == plain.text
+        assert int(packed.headers["content-length"]) < len(plain.content) / 2
+    for token, status in ((TOKEN, 303), ("wrong", 401)):
+        answer = guarded.post("/login", data={"token": token}, headers={"Origin": URL}, follow_redirects=False)
+        assert (answer.status_code, answer.headers.get("content-encoding")) == (status, None)
+    assert "content-encoding" not in guarded.get("/login").headers
+
+
 def test_a_great_login_is_cut_off(guarded: TestClient) -> None:
     answer = guarded.post("/login", content=b"token=" + b"x" * 10_000_000, headers={"Origin": URL})
     assert answer.status_code == 401

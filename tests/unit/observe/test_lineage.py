@@ -100,8 +100,8 @@ def test_numbers_of_the_status() -> None:
 def test_the_schema_is_shown_only_when_there_are_two() -> None:
     one = Lineage.of([_node("shop.a"), source_node("kafka", "x.y")], [])
     two = Lineage.of([_node("shop.a"), _node("raw.b")], [])
-    assert [one.short_label(node) for node in one.nodes] == ["a", "x.y"]
-    assert [two.short_label(node) for node in two.nodes] == ["shop.a", "raw.b"]
+    assert list(one.short_labels().values()) == ["a", "x.y"]
+    assert list(two.short_labels().values()) == ["shop.a", "raw.b"]
 
 
 def test_a_graph_that_never_ran() -> None:

@@ -16,10 +16,10 @@
       if (!to.hasAttribute(name) && !(name === "open" && from.nodeName === "DETAILS")) from.removeAttribute(name);
     }
     for (const { name, value } of [...to.attributes]) if (from.getAttribute(name) !== value) from.setAttribute(name, value);
-    let cursor = from.firstChild;
+    let [cursor, named] = [from.firstChild, null];
     for (const node of [...to.childNodes]) {
       let match = null;
-      if (node.id) match = [...from.children].find((child) => child.id === node.id);
+      if (node.id) match = (named ??= new Map([...from.children].filter((child) => child.id).map((child) => [child.id, child]))).get(node.id);
       else if (cursor && !cursor.id && cursor.nodeName === node.nodeName) match = cursor;
       if (!match) { from.insertBefore(node, cursor); continue; }
       if (match === cursor) cursor = cursor.nextSibling; else from.insertBefore(match, cursor);

@@ -80,7 +80,7 @@ def to_svg(
         'orient="auto"><path class="lineage-arrow" d="M0 .5 7.5 4 0 7.5z"/></marker></defs>'
     )
     parts.append('<g class="lineage-edges" aria-hidden="true">')
-    tones = {node.name: tone(node.status) for node in lineage.nodes}
+    tones, labels = {node.name: tone(node.status) for node in lineage.nodes}, lineage.short_labels()
     for (_, downstream), route in layering.routes.items():
         live = " lineage-live" if tones[downstream] is Tone.ACTIVE else ""
         parts.append(f'<path class="lineage-edge{live}" d="{_route(route, centres, columns)}"/>')
@@ -89,7 +89,7 @@ def to_svg(
         left = _left(columns[node.name])
         upper = centres[node.name] - heights[node.name] / 2
         address = link(node.name) if link is not None else None
-        card = _card(node, lineage.short_label(node), left=left, upper=upper, height=heights[node.name])
+        card = _card(node, labels[node.name], left=left, upper=upper, height=heights[node.name])
         parts.append(card if address is None else _linked(card, address, number, node))
     parts.append("</svg>")
     return "".join(parts) + "\n"
