@@ -17,20 +17,25 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
+from tests.recorded.declared import BRONZE, HOURLY, ORDER_COLUMNS, REPORT, SILVER, SILVER_CHECKS
+
 from penstock.errors import DataError, SourceLocation, StateError
 from penstock.events import (
     BatchProgress,
+    CheckpointedBatch,
     Event,
     EventLog,
     EventType,
     ExpectationCount,
     FlowStatus,
+    Lateness,
     Level,
+    OperatorState,
     UpdateState,
 )
 from penstock.events import builders as say
 from penstock.events.audit import Actor
-from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
+from penstock.graph.column_lineage import ColumnLineage
 
 RECORDED = Path(__file__).parent / "orders"
 FIRST_UPDATE = "0f6d3c1e-5d0a-4b7e-9a51-3f2f0c6f1a01"
@@ -38,46 +43,6 @@ SECOND_UPDATE = "7b8e4a52-91c3-4f0d-8c64-d2a5be10ce02"
 START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 
 _STORED = ("bronze_orders", "silver_orders", "hourly_revenue", "revenue_report")
-_ORDER_COLUMNS = (
-    ("order_id", "bigint", None),
-    ("customer_id", "string", "who ordered; null is a fault of the shop"),
-    ("amount", "double", "in euros"),
-    ("order_time", "timestamp", None),
-)
-_SILVER_CHECKS = (
-    ("has customer", "customer_id IS NOT NULL", "warn"),
-    ("positive amount", "amount > 0", "drop"),
-    ("valid time", "order_time > '2020-01-01'", "drop"),
-)
-
-
-def _lineage(
-    read: str, ways: tuple[Transformation, ...], rows: tuple[InputColumn, ...] = (), *, unknown: tuple[str, ...] = ()
-) -> ColumnLineage:
-    """Each column is made of that of the same name, in its own way; of those that are `unknown`, nobody knows."""
-    return ColumnLineage(
-        tuple(
-            OutputColumn(name, (), resolved=False)
-            if name in unknown
-            else OutputColumn(name, (InputColumn(read, name, (way,)),))
-            for (name, _, _), way in zip(_ORDER_COLUMNS, ways, strict=True)
-        ),
-        rows,
-        rows_resolved=not unknown,
-    )
-
-
-_SAME = (Transformation.IDENTITY,) * 4
-_BRONZE = _lineage("cloudFiles ./data/orders", (*_SAME[:3], Transformation.TRANSFORMATION))
-_SILVER = _lineage(
-    "shop.bronze_orders", _SAME, (InputColumn("shop.bronze_orders", "amount", (Transformation.FILTER,)),)
-)
-_HOURLY = _lineage(
-    "shop.silver_orders",
-    (Transformation.AGGREGATION,) * 3 + (Transformation.TRANSFORMATION,),
-    (InputColumn("shop.silver_orders", "order_time", (Transformation.GROUP_BY,)),),
-)
-_REPORT = _lineage("shop.hourly_revenue", _SAME, unknown=("amount",))
 
 
 class SteppedClock:
@@ -141,11 +106,13 @@ class _Update:
             error=error,
         )
 
-    def batch(self, flow: str, progress: BatchProgress, *, after: float = 0.3) -> None:
+    def batch(
+        self, flow: str, progress: BatchProgress, *, after: float = 0.3, checkpointed: CheckpointedBatch | None = None
+    ) -> None:
         self.clock.step(after)
         self.log.append(
             EventType.FLOW_PROGRESS,
-            *say.flow_batch(flow, progress),
+            *say.flow_batch(flow, progress, checkpointed=checkpointed),
             dataset=f"shop.{flow}",
             flow=flow,
             batch_id=progress.batch_id,
@@ -173,15 +140,16 @@ class _Update:
     def silver(self, batch_id: int, rows: int) -> int:
         duration = self.random.randint(800, 1700)
         nulls, negative, ancient = self.random.randint(2, 9), self.random.randint(10, 25), batch_id % 3
-        dropped = negative + ancient
-        counts = zip(_SILVER_CHECKS, (nulls, negative, ancient), strict=True)
+        dropped, aside = negative + ancient, quarantined_rows(batch_id)
+        counts = zip(SILVER_CHECKS, (nulls, negative, ancient, aside), strict=True)
         self.batch(
             "silver_orders",
             BatchProgress(
                 batch_id=batch_id,
                 num_input_rows=rows,
-                num_output_rows=rows - dropped,
+                num_output_rows=rows - dropped - aside,
                 dropped_records=dropped,
+                quarantined_records=aside,
                 input_rows_per_second=round(rows / 1.25, 1),
                 processed_rows_per_second=round(rows * 1000 / duration, 1),
                 batch_duration_ms=duration,
@@ -193,10 +161,11 @@ class _Update:
                 ),
             ),
         )
-        return rows - dropped
+        return rows - dropped - aside
 
     def hourly(self, batch_id: int, rows: int, *, hours: int, watermark: datetime) -> None:
         duration = self.random.randint(900, 2400)
+        kept = 24 + batch_id
         self.batch(
             "hourly_revenue",
             BatchProgress(
@@ -208,10 +177,17 @@ class _Update:
                 batch_duration_ms=duration,
                 phases_ms=_phases(duration),
                 watermark=watermark.isoformat().replace("+00:00", ".000Z"),
-                state_rows=24 + batch_id,
-                state_bytes=(24 + batch_id) * 620,
-                late_rows=batch_id % 4,
+                state_rows=kept,
+                state_bytes=kept * 620,
+                state_operators=(
+                    OperatorState("stateStoreSave", kept, kept * 620, updated_rows=3, removed_rows=hours, growth=1),
+                ),
+                late_rows=late_rows(batch_id),
                 expectations=(ExpectationCount("revenue is positive", "shop.hourly_revenue", hours, 0, "fail"),),
+                lateness=_lateness(batch_id, rows),
+            ),
+            checkpointed=CheckpointedBatch(
+                "6c1d0a52-7f3b-4f6e-8b36-0a5de2c9f103", {"shop.silver_orders": {"reservoirVersion": batch_id + 1}}
             ),
         )
 
@@ -234,7 +210,7 @@ class _Update:
         self._dataset("bronze_orders", "STREAMING_TABLE", 10, "Orders as they arrived", ())
         self._dataset("paid_orders", "VIEW", 22, None, ("shop.bronze_orders",))
         self._dataset(
-            "silver_orders", "STREAMING_TABLE", 30, "Orders that can be trusted", ("shop.paid_orders",), _SILVER_CHECKS
+            "silver_orders", "STREAMING_TABLE", 30, "Orders that can be trusted", ("shop.paid_orders",), SILVER_CHECKS
         )
         self._dataset(
             "hourly_revenue",
@@ -245,10 +221,10 @@ class _Update:
             (("revenue is positive", "revenue > 0", "fail"),),
         )
         self._dataset("revenue_report", "MATERIALIZED_VIEW", 60, None, ("shop.hourly_revenue",))
-        self._flow("bronze_orders", "append", (), 10, sources=(source,), lineage=_BRONZE)
-        self._flow("silver_orders", "append", ("shop.paid_orders",), 30, lineage=_SILVER)
-        self._flow("hourly_revenue", "append", ("shop.silver_orders",), 44, stateful=("aggregate",), lineage=_HOURLY)
-        self._flow("revenue_report", "materialized_view", ("shop.hourly_revenue",), 60, lineage=_REPORT)
+        self._flow("bronze_orders", "append", (), 10, sources=(source,), lineage=BRONZE)
+        self._flow("silver_orders", "append", ("shop.paid_orders",), 30, lineage=SILVER)
+        self._flow("hourly_revenue", "append", ("shop.silver_orders",), 44, stateful=("aggregate",), lineage=HOURLY)
+        self._flow("revenue_report", "materialized_view", ("shop.hourly_revenue",), 60, lineage=REPORT)
         self.log.append(
             EventType.PLANNING_INFORMATION,
             *say.planning_information(
@@ -272,7 +248,7 @@ class _Update:
             *say.dataset_definition(
                 f"shop.{name}",
                 dataset_type=kind,
-                schema=_ORDER_COLUMNS,
+                schema=ORDER_COLUMNS,
                 comment=comment,
                 path=None if kind == "VIEW" else f"./.penstock/tables/shop/{name}",
                 inputs=inputs,
@@ -300,7 +276,7 @@ class _Update:
                 output_dataset=f"shop.{name}",
                 flow_type=flow_type,
                 input_datasets=inputs,
-                schema=_ORDER_COLUMNS,
+                schema=ORDER_COLUMNS,
                 explain_text=f"Project [order_id, customer_id, amount, order_time]\n+- Relation {name}",
                 sources=sources,
                 stateful=stateful,
@@ -311,6 +287,25 @@ class _Update:
             dataset=f"shop.{name}",
             flow=name,
         )
+
+
+def quarantined_rows(batch_id: int) -> int:
+    """How many rows of a batch `silver_orders` puts aside."""
+    return batch_id % 5
+
+
+def late_rows(batch_id: int) -> int:
+    """How many rows of a batch come too late for `hourly_revenue`."""
+    return batch_id % 4
+
+
+def _lateness(batch_id: int, rows: int) -> Lateness:
+    """Most rows are in time, others seconds or minutes late, and those of `late_rows` by the delay of 10 minutes."""
+    usual = {0: 61, 1_000: 44, 5_000: 83, 20_000: 57, 45_000: 30, 120_000: 21, 300_000: 12}
+    late = {at: count + (batch_id * (place + 3)) % 7 for place, (at, count) in enumerate(usual.items())}
+    behind = late_rows(batch_id)
+    late |= {at: count for at, count in ((600_000, behind - behind // 2), (2_700_000, behind // 2)) if count}
+    return Lateness(rows, delay_ms=600_000, window_ms=3_600_000, late=late)
 
 
 def _phases(duration: int) -> dict[str, int]:

@@ -248,14 +248,18 @@ def is_running(update: UpdateStatus | None) -> bool:
 
 
 def sparkline(quality: ExpectationQuality) -> Markup | None:
-    """Returns the share of rows that broke a rule in each of its newest batches, as a small drawing without words."""
+    """Returns the share of rows that broke a rule in each of its newest batches, as a small drawing without words.
+
+    The highest bar is the greatest share of them: the drawing tells when, the numbers beside it how many.
+    """
     points = [point for point in quality.points if point.passed + point.failed][-_SPARKS:]
     if len(points) < 2:
         return None
+    shares = [point.failed / (point.passed + point.failed) for point in points]
+    most = max(shares) or 1.0
     bars = []
-    for number, point in enumerate(points):
-        share = point.failed / (point.passed + point.failed)
-        height = 0.0 if not share else max(18 * share, 2.0)
+    for number, share in enumerate(shares):
+        height = 0.0 if not share else max(18 * share / most, 2.0)
         bars.append(f'<rect x="{number * 3}" y="{18 - height:.1f}" width="2" height="{height:.1f}"/>')
     width = 3 * len(points)
     return Markup(  # noqa: S704 - numbers only

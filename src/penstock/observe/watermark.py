@@ -67,7 +67,8 @@ class WatermarkAdvice:
 
     Those batches have read `rows_read` of all the `all_rows_read`. `recommended_ms` is the shortest delay with which,
     at 95 % confidence, at most `target` of a million rows are lost; None when there is none, because rows come later
-    than the longest, or too few were measured: `rows_needed` without a loss would do.
+    than the longest, or too few were measured: `rows_needed` without a loss would do. `late` are the rows that were
+    late at all, by intervals as `penstock.events.Lateness` has them.
     """
 
     dataset: str
@@ -82,6 +83,7 @@ class WatermarkAdvice:
     delays: tuple[DelayCost, ...]
     target: float
     recommended_ms: int | None
+    late: Mapping[int, int]
 
     @property
     def rows_needed(self) -> int:
@@ -316,6 +318,7 @@ def _advice(measured: _Measured, definition: Any, target: float) -> WatermarkAdv
         costs,
         target,
         recommended,
+        dict(measured.late),
     )
 
 

@@ -75,3 +75,13 @@ def test_the_flow_page_says_why_lateness_is_not_measured(storage: str) -> None:
     page = client_of(storage).get(f"/flows/{DATASET}?flow=hours").text
     assert "9 rows measured" in page, "before the query was changed"
     assert f"Not measured any more: {reason}." in page
+
+    with EventLog.open(storage, pipeline_name="p", update_id="u3") as log:
+        many = Lateness(1_000_000, 60_000, 0, {0: 500, 60_000: 3})
+        batch = builders.flow_batch("hours", BatchProgress(1, 1_000_000, 1_000_000, lateness=many))
+        log.append(EventType.FLOW_PROGRESS, *batch, dataset=DATASET, flow="hours")
+    enough = client_of(storage).get(f"/flows/{DATASET}?flow=hours").text
+    assert "without a loss" in page
+    assert "without a loss" not in enough
+    assert '100 milliseconds <span class="badge good">Enough</span>' in enough
+    assert '1 minute <span class="badge active">Now</span>' in enough

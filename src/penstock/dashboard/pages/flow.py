@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from markupsafe import Markup
 from starlette.requests import Request
 
 from penstock.dashboard import page_models as models
 from penstock.dashboard.live_log import Snapshot
 from penstock.dashboard.rendering import dataset_path
 from penstock.dashboard.site import Page, Site, missing_page, unknown_dataset
+from penstock.observe.drawing.histogram import to_histogram
 from penstock.observe.flow_definitions import FlowDefinition
+from penstock.observe.lateness import EDGES_MS, lateness_bars
 from penstock.observe.watermark import WatermarkAdvice, delay_text
 
-_LOSS = 100.0  # rows of a million, as `penstock watermark` takes it
-_DELAYS = 10
+_LOSS = 100  # rows of a million, as `penstock watermark` takes it
 
 
 def flow(site: Site, snapshot: Snapshot, request: Request) -> Page:
@@ -62,13 +64,17 @@ def flow(site: Site, snapshot: Snapshot, request: Request) -> Page:
 
 
 def lateness_model(advice: WatermarkAdvice) -> dict[str, Any]:
-    """Returns a bar for each delay, from the present one's loss on, with what it would have lost."""
-    most = max((each.lost for each in advice.delays), default=0)
-    shown = advice.delays if len(advice.delays) <= _DELAYS else _thinned(advice)
+    """Returns the histogram of lateness, and what delays would have lost: those at its edges, and those marked."""
+    bars = lateness_bars(advice.late, advice.current_ms)
+    marked = {advice.current_ms, advice.recommended_ms, advice.delays[-1].delay_ms}
+    most = max(each.lost for each in advice.delays)
     return {
         "rows": advice.rows,
-        "current": delay_text(advice.current_ms),
-        "recommended": None if advice.recommended_ms is None else delay_text(advice.recommended_ms),
+        "in_time": advice.rows - sum(bar.rows for bar in bars),
+        "target": advice.target,
+        "too_few": advice.rows_needed if advice.recommended_ms is None and advice.rows < advice.rows_needed else None,
+        # only numbers and words of our own
+        "histogram": Markup(to_histogram(bars, delay_ms=advice.current_ms)),  # noqa: S704
         "delays": [
             {
                 "delay": delay_text(each.delay_ms),
@@ -77,16 +83,10 @@ def lateness_model(advice: WatermarkAdvice) -> dict[str, Any]:
                 "is_current": each.delay_ms == advice.current_ms,
                 "is_recommended": each.delay_ms == advice.recommended_ms,
             }
-            for each in shown
+            for each in advice.delays
+            if each.delay_ms in EDGES_MS or each.delay_ms in marked
         ],
     }
-
-
-def _thinned(advice: WatermarkAdvice) -> list[Any]:
-    step = len(advice.delays) / _DELAYS
-    kept = {advice.delays[int(number * step)].delay_ms for number in range(_DELAYS)}
-    kept |= {advice.current_ms, advice.delays[-1].delay_ms, advice.recommended_ms or advice.current_ms}
-    return [each for each in advice.delays if each.delay_ms in kept]
 
 
 def checkpoint_model(flow: FlowDefinition) -> dict[str, Any]:
