@@ -52,9 +52,13 @@ def test_show_starts_no_spark(project: Path) -> None:
     assert {"pyspark", "py4j"}.isdisjoint(told["loaded"])
 
 
-@pytest.mark.parametrize("words", [["ls"], ["verify"], ["show", "silver_orders"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [["checkpoint", "ls"], ["checkpoint", "verify"], ["checkpoint", "show", "silver_orders"], ["doctor"]],
+    ids=" ".join,
+)
 def test_checkpoints_are_looked_at_without_spark(words: list[str], project: Path) -> None:
-    told = run("checkpoint", *words, cwd=project)
+    told = run(*words, cwd=project)
     assert told["code"] in (0, 2, None)
     assert {"pyspark", "py4j"}.isdisjoint(told["loaded"])
 

@@ -71,21 +71,9 @@ def _late(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checks(question: Mapping[str, Any]) -> dict[str, Any]:
-    from penstock.events.reader import read_events
-    from penstock.events.types import EventType
-    from penstock.observe.checkpoints.inventory import Inventory
-    from penstock.observe.checkpoints.verify import verify
-    from penstock.storage import is_locked
+    from penstock.observe.doctor.examination import examine
 
-    uri = str(question["storage"])
-    told = read_events(uri, types=[each for each in EventType if each is not EventType.ACCOUNTING])
-    inventory = Inventory(uri, told)
-    found = verify(inventory, inventory.checkpoints, list(inventory.records))
-    return {
-        "checked": [each.name for each in found.checked],
-        "findings": [finding.to_json() for finding in found.findings],
-        "running": is_locked(inventory.storage),
-    }
+    return examine(str(question["storage"])).to_json()
 
 
 def _place(question: Mapping[str, Any], *, must_exist: bool = True) -> StoredTable:

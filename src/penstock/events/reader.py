@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 from typing import Final
@@ -32,12 +32,14 @@ def read_events(
     after_sequence: int = -1,
     types: Collection[EventType] = tuple(EventType),
     dataset: str | None = None,
+    unreadable: Callable[[str, int], None] | None = None,
 ) -> Iterator[Event]:
     """Yields the events of a storage in the order they were written, oldest first.
 
     Only those of `types`, and with a `dataset` (`schema.name`, any case) those about it or about no dataset; most other
     lines are not even parsed. Torn, foreign and newer-version lines are left out. No log gives no events; nothing is
     created. When old segments are compacted meanwhile, it goes on with what is left of them behind the last event.
+    `unreadable` is told the file of each line that is left out so, and the line's number in it, from 1; perhaps twice.
 
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
@@ -45,7 +47,7 @@ def read_events(
     storage, last = Storage(storage_uri), after_sequence
     for again in range(_TRIES):
         try:
-            for event in _events_after(storage, last, types, dataset):
+            for event in _events_after(storage, last, types, dataset, unreadable):
                 last = event.sequence
                 yield event
         except FileNotFoundError:  # the segment was replaced by a compacted one
@@ -56,15 +58,21 @@ def read_events(
 
 
 def _events_after(
-    storage: Storage, after_sequence: int, types: Collection[EventType], dataset: str | None
+    storage: Storage,
+    after_sequence: int,
+    types: Collection[EventType],
+    dataset: str | None,
+    unreadable: Callable[[str, int], None] | None,
 ) -> Iterator[Event]:
     others = tuple(line_end(each) for each in EventType if each not in types)
     named = dataset.casefold().encode() if dataset is not None and dataset.isascii() else b""
     for segment in _segments_after(storage, after_sequence):
-        for line, _ in read_lines(storage, segment.uri):
+        for number, (line, _) in enumerate(read_lines(storage, segment.uri), 1):
             if line.endswith(others) or (named not in line.lower() and NO_DATASET not in line):
                 continue
             event = try_decode(line)
+            if event is None and unreadable is not None:
+                unreadable(segment.uri, number)
             if event is None or event.sequence <= after_sequence or event.event_type not in types:
                 continue
             about = event.origin.dataset_name

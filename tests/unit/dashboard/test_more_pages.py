@@ -183,7 +183,7 @@ def test_only_known_datasets_are_read(recorded: TestClient, path: str) -> None:
     assert recorded.get(path).status_code == 404
 
 
-def test_checks_tell_what_verify_tells(tmp_path: Path) -> None:
+def test_checks_tell_what_doctor_tells(tmp_path: Path) -> None:
     layout = recorded_checkpoints(tmp_path / "storage")
     client = client_of(layout.uri)
     assert 'hx-get="/checks/findings"' in client.get("/checks").text
@@ -193,4 +193,9 @@ def test_checks_tell_what_verify_tells(tmp_path: Path) -> None:
     (commits / ".11.crc").unlink()
     page = client_of(layout.uri).get("/checks/findings").text
     assert "1 finding</h2>" in page
-    assert "<code>penstock explain CHECKPOINT_" in page
+    for shown in (
+        "<code>penstock explain CHECKPOINT_",
+        "<code>penstock checkpoint show shop.raw</code>",
+        "<dt>Where</dt>",
+    ):
+        assert shown in page

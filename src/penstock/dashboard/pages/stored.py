@@ -36,7 +36,7 @@ def checks(site: Site, snapshot: Snapshot, request: Request) -> Page:
 
 
 def findings(site: Site, request: Request) -> Response:
-    """Answers `/checks/findings`: what `penstock checkpoint verify` would say now."""
+    """Answers `/checks/findings`: what `penstock doctor` would say now."""
     snapshot = site.log.snapshot()
     page = Page("findings.html", context={"answer": site.stored.read("checks")})
     return site.answer(page, snapshot)

@@ -74,7 +74,8 @@ class Inventory:
         self.layout = StorageLayout(storage_uri)
         self.storage = Storage(storage_uri)
         self.records = FlowRecords(told)
-        self._tables = {table.identifier: table.uri for table in list_tables(storage_uri, told)}
+        self.tables = list_tables(storage_uri, told)
+        self._tables = {table.identifier: table.uri for table in self.tables}
         self._targets: dict[Identifier, Target | StateError | None] = {}
 
     @cached_property

@@ -1,0 +1,58 @@
+"""`penstock doctor`: what is wrong with the storage, before a run or Spark meets it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from penstock.cli.console import note, plural, print_json, say
+from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
+from penstock.cli.project import open_project
+
+if TYPE_CHECKING:
+    from penstock.observe.doctor.finding import Finding
+
+
+def doctor(
+    directory: Directory = Path(),
+    environment: Environment = None,
+    pipeline: Pipeline = None,
+    storage: StorageUri = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look for what is wrong with the storage: checkpoints, tables, event log, lock, disk; say what to type.
+
+    Finds what `checkpoint verify` finds, tables that cannot be opened or are no longer declared, lines of the log that
+    were skipped, the lock of a process that is gone, a disk that is nearly full, and a later version of Penstock.
+    Changes nothing. Exits with 3 when anything is found.
+    """
+    from penstock.observe.doctor.examination import examine
+
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
+    found = examine(config.storage)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        for finding in found.findings:
+            say("\n".join(_lines(finding)))
+        outcome = plural(len(found.findings), "finding") if found.findings else "nothing wrong"
+        looked_at = f"{plural(len(found.checkpoints), 'checkpoint')} and {plural(len(found.tables), 'table')}"
+        note(f"{looked_at} looked at, event log, lock and disk: {outcome}.")
+        if found.running:
+            note("A run works on this storage; what it writes meanwhile can look damaged.")
+    if found.findings:
+        raise typer.Exit(3)
+
+
+def _lines(finding: Finding) -> list[str]:
+    from penstock.errors import render
+
+    first, *rest = render(finding.error).splitlines()
+    lines = [f"{finding.severity.value.capitalize()} {first}", *rest]
+    if finding.where is not None:
+        lines.append(f"  Where: {finding.where}")
+    if finding.since is not None:
+        lines.append(f"  Since: {finding.since:%Y-%m-%d %H:%M:%S} UTC")
+    return [*lines, *(f"  Type: {command}" for command in finding.commands)]

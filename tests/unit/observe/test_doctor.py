@@ -1,0 +1,166 @@
+"""What `penstock doctor` and the page Checks find: nothing in a sound storage, each damage once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from tests.recorded.checkpoints import HOURLY, RAW, copied_checkpoints, place
+from typer.testing import CliRunner
+
+from penstock.cli.main import app
+from penstock.errors import DefinitionError
+from penstock.events import EventLog, EventType, builders
+from penstock.graph.identifier import Identifier
+from penstock.observe.doctor.examination import examine, findings_of
+from penstock.observe.doctor.facts import StorageFacts, Writer, read_facts
+from penstock.observe.doctor.finding import Finding
+from penstock.observe.problems import Severity
+from penstock.storage import LockHolder, LockOwner, Storage, StorageLayout, StorageLock, read_holder
+from penstock.storage.disk_space import DiskSpace, disk_space
+
+GB = 10**9
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+OLD = Identifier("shop", "old_orders")
+
+
+@pytest.fixture
+def layout(recorded: Path, tmp_path: Path) -> StorageLayout:
+    return copied_checkpoints(recorded, tmp_path / ".penstock")
+
+
+@pytest.fixture
+def facts(layout: StorageLayout) -> StorageFacts:
+    """A sound storage on a disk with room."""
+    return replace(read_facts(layout.uri), disk=DiskSpace(500 * GB, 1000 * GB), own_version="1.2.0")
+
+
+def only(facts: StorageFacts) -> Finding:
+    [finding] = findings_of(facts)
+    return finding
+
+
+def test_a_sound_storage_has_no_findings(facts: StorageFacts, layout: StorageLayout) -> None:
+    assert findings_of(facts) == ()
+    found = examine(layout.uri)
+    assert found.checkpoints == ("shop.hourly", "shop.raw", "shop.topic")
+    assert found.tables == ("shop.hourly", "shop.raw", "shop.topic")
+    assert not found.running
+    with StorageLock(Storage(layout.uri)):
+        assert examine(layout.uri).running
+
+
+def test_before_the_first_run_there_is_nothing_to_find(tmp_path: Path) -> None:
+    facts = read_facts(str(tmp_path / "nothing"))
+    assert findings_of(replace(facts, disk=None)) == ()
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_what_verify_finds_is_found(layout: StorageLayout) -> None:
+    shutil.rmtree(place(layout, HOURLY))
+    finding = examine(layout.uri).findings[0]
+    assert (finding.severity, finding.error.condition) == (Severity.ERROR, "CHECKPOINT_LOST")
+    assert finding.where == str(place(layout, HOURLY))
+    assert finding.commands == ("penstock checkpoint show shop.hourly",)
+
+
+@pytest.mark.parametrize("with_checkpoint", [True, False])
+def test_a_table_that_cannot_be_opened_is_found_once(layout: StorageLayout, with_checkpoint: bool) -> None:
+    table = RAW if with_checkpoint else OLD
+    write_deltalake(layout.table(table), pa.table({"id": [1]}), mode="append")
+    for commit in (Path(layout.table(table)) / "_delta_log").glob("*.json"):
+        commit.write_text("{")
+    found = [each for each in examine(layout.uri).findings if each.error.condition == "TABLE_NOT_READABLE"]
+    assert [(each.severity, each.error.dataset) for each in found] == [(Severity.ERROR, str(table))]
+
+
+def test_a_table_that_is_no_longer_declared_is_found_while_it_is_stored(layout: StorageLayout) -> None:
+    error = DefinitionError("DATASET_NOT_DECLARED", dataset=str(OLD), name=OLD, word=OLD)
+    with EventLog.open(layout.uri, pipeline_name="shop", update_id="u") as log:
+        log.append(
+            EventType.PLANNING_INFORMATION, *builders.planning_warning(error.message), dataset=str(OLD), error=error
+        )
+    assert not [each for each in examine(layout.uri).findings if each.error.dataset == str(OLD)], "it is gone"
+    write_deltalake(layout.table(OLD), pa.table({"id": [1]}))
+    [finding] = [each for each in examine(layout.uri).findings if each.error.dataset == str(OLD)]
+    assert (finding.severity, finding.error.condition) == (Severity.WARNING, "DATASET_NOT_DECLARED")
+    assert (finding.where, finding.commands) == (layout.table(OLD), ("penstock drop shop.old_orders",))
+
+
+def test_lines_of_the_log_that_were_skipped_are_counted_and_the_first_is_named(layout: StorageLayout) -> None:
+    [segment] = Path(layout.events).glob("*.jsonl")
+    lines = segment.read_text().splitlines(keepends=True)
+    later = lines[4].replace('"event_type":"', '"event_type":"of_a_later_version_')
+    segment.write_text("".join([*lines[:4], "not an event\n", later, *lines[4:]]))
+    [finding] = [each for each in examine(layout.uri).findings if each.error.condition == "EVENT_LOG_LINES_SKIPPED"]
+    assert finding.error.facts["lines"] == "2 lines"
+    assert (finding.severity, finding.where) == (Severity.WARNING, f"{segment}:5")
+
+
+def test_a_full_disk_is_found_before_it_is_full(facts: StorageFacts, tmp_path: Path) -> None:
+    for free, total, low in ((900_000_000, 2 * GB, True), (4 * GB, 100 * GB, True), (4 * GB, 20 * GB, False)):
+        assert bool(findings_of(replace(facts, disk=DiskSpace(free, total)))) is low, (free, total)
+    finding = only(replace(facts, disk=DiskSpace(4 * GB, 100 * GB)))
+    assert finding.error.condition == "DISK_SPACE_LOW"
+    assert (finding.error.facts["free"], finding.error.facts["share"]) == ("4.0 GB", "4.0 %")
+    assert finding.commands[0] == "penstock vacuum"
+    known = disk_space(Storage(str(tmp_path / "not" / "yet")))
+    assert known is not None
+    assert 0 < known.total == shutil.disk_usage(tmp_path).total
+    assert disk_space(Storage("memory://storage")) is None
+
+
+def test_the_lock_of_a_process_that_is_gone_is_found(layout: StorageLayout, facts: StorageFacts) -> None:
+    lock = StorageLock(Storage(layout.uri)).acquire()
+    held = read_holder(Storage(layout.uri))
+    lock.release()
+    assert held is not None
+    assert findings_of(replace(facts, holder=held)) == (), "this process lives"
+    gone = LockHolder(LockOwner(2**22 + 1, socket.gethostname(), LONG_AGO), LONG_AGO, "t", held.machine, "born")
+    finding = only(replace(facts, holder=gone))
+    assert (finding.severity, finding.error.condition) == (Severity.WARNING, "STORAGE_LOCK_LEFT")
+    assert (finding.where, finding.since) == (layout.lock, LONG_AGO)
+    assert finding.commands == ("penstock run",)
+
+
+def test_a_storage_that_a_later_version_has_written_is_found(facts: StorageFacts) -> None:
+    def written(*versions: str) -> StorageFacts:
+        return replace(facts, writers=tuple(Writer(each, LONG_AGO) for each in versions))
+
+    for earlier in ("1.2", "1.2.0", "1.2.0.dev3", "0.9", "1.1.99", "None", ""):
+        assert findings_of(written(earlier)) == (), earlier
+    finding = only(written("1.10", "1.9", "1.1"))
+    assert finding.error.condition == "STORAGE_WRITTEN_BY_LATER_VERSION"
+    assert (finding.error.facts["version"], finding.since) == ("1.10", LONG_AGO)
+
+
+def test_errors_come_before_warnings(facts: StorageFacts, layout: StorageLayout) -> None:
+    shutil.rmtree(place(layout, RAW))
+    found = findings_of(replace(read_facts(layout.uri), disk=DiskSpace(1, GB), writers=()))
+    assert [each.severity for each in found] == [Severity.ERROR, Severity.WARNING]
+
+
+def test_the_command_tells_findings_and_exits_with_three(layout: StorageLayout, tmp_path: Path) -> None:
+    (tmp_path / "penstock.yml").write_text("name: shop\nschema: shop\n")
+    runner = CliRunner(env={**os.environ, "COLUMNS": "80"})
+    sound = runner.invoke(app, ["doctor", str(tmp_path)])
+    assert (sound.exit_code, sound.stdout) == (0, "")
+    assert "3 checkpoints and 3 tables looked at, event log, lock and disk: nothing wrong." in sound.stderr
+    shutil.rmtree(place(layout, HOURLY))
+    told = runner.invoke(app, ["doctor", str(tmp_path)])
+    assert told.exit_code == 3
+    assert told.stdout.startswith("Error [CHECKPOINT_LOST] ")
+    for line in (f"  Where: {place(layout, HOURLY)}", "  Fix: ", "  Type: penstock checkpoint show shop.hourly"):
+        assert line in told.stdout
+    document = runner.invoke(app, ["doctor", str(tmp_path), "--json"])
+    assert document.exit_code == 3
+    [finding] = json.loads(document.stdout)["findings"]
+    assert (finding["condition"], finding["severity"], finding["since"]) == ("CHECKPOINT_LOST", "error", None)
