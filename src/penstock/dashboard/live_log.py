@@ -67,7 +67,7 @@ class LiveLog:
         self._outlook: Projections | None = None
         self._outlook_at = 0.0
         self._generation = 0
-        self._epoch = 0
+        self._epoch = time.time_ns() // 1_000_000  # none of a dashboard before this one, whose pages may still be open
         self._changes = 0
         self._problem: Mapping[str, Any] | None = None
         self._writer_alive: bool | None = None

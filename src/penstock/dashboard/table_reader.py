@@ -42,6 +42,8 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
 
 def _table(question: Mapping[str, Any]) -> dict[str, Any]:
     table = _place(question)
+    if not has_delta_log(table.uri):
+        return {"none": True}
     found = read_table(table, limit=_ROWS, version=question.get("version"))
     return {**_rows(found), "versions": _versions(table)}
 
@@ -50,7 +52,7 @@ def _quarantine(question: Mapping[str, Any]) -> dict[str, Any]:
     from penstock.graph.quarantine import quarantine_of, quarantine_path
     from penstock.observe.quarantine import newest_rows, summarize
 
-    place = _place(question, must_exist=False)
+    place = _place(question)
     table = StoredTable(quarantine_of(place.identifier), quarantine_path(place.uri))
     if not has_delta_log(table.uri):
         return {"none": True}
@@ -62,7 +64,7 @@ def _late(question: Mapping[str, Any]) -> dict[str, Any]:
     from penstock.graph.late_rows import late_rows_of, late_rows_path
     from penstock.observe.late_rows import newest_late_rows, summarize_late_rows
 
-    place = _place(question, must_exist=False)
+    place = _place(question)
     table = StoredTable(late_rows_of(place.identifier), late_rows_path(place.uri))
     if not has_delta_log(table.uri):
         return {"none": True}
@@ -76,17 +78,13 @@ def _checks(question: Mapping[str, Any]) -> dict[str, Any]:
     return examine(str(question["storage"])).to_json()
 
 
-def _place(question: Mapping[str, Any], *, must_exist: bool = True) -> StoredTable:
+def _place(question: Mapping[str, Any]) -> StoredTable:
     """The table's folder in the storage, else where its definition puts it; a copied storage names the old place."""
     schema, _, name = str(question["name"]).partition(".")
     identifier = Identifier(schema, name)
     own = StorageLayout(str(question["storage"])).table(identifier)
     told = question.get("path")
     uri = own if not told or has_delta_log(own) else str(told)
-    if must_exist and not has_delta_log(uri):
-        raise StateError(
-            "TABLE_NOT_READABLE", dataset=str(identifier), name=str(identifier), reason="it has no rows yet"
-        )
     return StoredTable(identifier, uri)
 
 

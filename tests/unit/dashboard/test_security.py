@@ -81,7 +81,7 @@ def test_no_path_leaves_its_folder(recorded: TestClient, path: str) -> None:
 def test_a_name_of_a_dataset_leads_to_no_folder_outside(tmp_path: Path, name: str) -> None:
     """What the rows of a dataset are read from, when its log gives it such a name."""
     storage = tmp_path / "storage"
-    place = table_reader._place({"storage": str(storage), "name": f"shop.{name}"}, must_exist=False)
+    place = table_reader._place({"storage": str(storage), "name": f"shop.{name}"})
     assert Path(place.uri).resolve().is_relative_to(storage.resolve() / "tables" / "shop")
     assert Path(place.uri).resolve() != storage.resolve() / "tables" / "shop"
 

@@ -78,8 +78,8 @@ def test_the_flow_page_says_why_lateness_is_not_measured(storage: str) -> None:
 
     with EventLog.open(storage, pipeline_name="p", update_id="u3") as log:
         many = Lateness(1_000_000, 60_000, 0, {0: 500, 60_000: 3})
-        batch = builders.flow_batch("hours", BatchProgress(1, 1_000_000, 1_000_000, lateness=many))
-        log.append(EventType.FLOW_PROGRESS, *batch, dataset=DATASET, flow="hours")
+        batch = BatchProgress(1, 1_000_000, 1_000_000, lateness=many)
+        log.append(EventType.FLOW_PROGRESS, *builders.flow_batch("hours", batch), dataset=DATASET, flow="hours")
     enough = client_of(storage).get(f"/flows/{DATASET}?flow=hours").text
     assert "without a loss" in page
     assert "without a loss" not in enough

@@ -11,7 +11,8 @@
     if (!svg) return;
     const { width, height } = svg.viewBox.baseVal;
     svg.classList.toggle("zoomed", scale > 0);
-    if (scale > 0) { svg.setAttribute("width", width * scale); svg.setAttribute("height", height * scale); }
+    svg.setAttribute("width", width * (scale || 1));
+    svg.setAttribute("height", height * (scale || 1));
   };
   const fitted = () => { const svg = drawing(); return svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1; };
   const step = (kind) => {
@@ -20,7 +21,7 @@
     const middle = [(graph.scrollLeft + graph.clientWidth / 2) / before, (graph.scrollTop + graph.clientHeight / 2) / before];
     if (kind === "fit") {
       const svg = drawing();
-      scale = graph.clientWidth / svg.viewBox.baseVal.width < 1 ? (graph.clientWidth - 24) / svg.viewBox.baseVal.width : 0;
+      scale = graph.clientWidth / svg.viewBox.baseVal.width < 1 ? (graph.clientWidth - 20) / svg.viewBox.baseVal.width : 0;
     } else {
       scale = Math.min(3, Math.max(0.05, before * (kind === "in" ? 1.25 : 0.8)));
     }
