@@ -1,96 +1,130 @@
-"""The pictures of the documentation: `python -m tests.browser.screenshots` writes `docs/images/dashboard*.png`."""
+"""The pictures of the documentation: `python -m tests.browser.screenshots [NAME …]` writes `docs/images/*.png`.
+
+All of them are of the recorded storage, whole pages unless a height or an element is named, on a clock that stands
+shortly after the recorded updates. Folders of this machine are shown as those of somebody else.
+"""
 
 from __future__ import annotations
 
+import sys
 import tempfile
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from random import Random
+from typing import Final, Literal
 
-import pyarrow as pa
-from deltalake import write_deltalake
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from tests.browser.conftest import CHROMIUM, FLAGS
+from tests.browser.test_accessibility import read_stored_rows
 from tests.recorded.build import FIRST_UPDATE, SECOND_UPDATE, START, first_update, recorded_orders
 from tests.recorded.checkpoints import recorded_checkpoints
+from tests.recorded.tables import recorded_damage, recorded_storage
 
 from penstock.dashboard import start_in_background
 from penstock.dashboard.access import Access
 from penstock.errors import ExternalError
 from penstock.events import EventLog, EventType, Level
 from penstock.events.alerts import Alert, alert
-from penstock.graph.identifier import Identifier
-from penstock.storage import StorageLayout
 
 _IMAGES = Path(__file__).parents[2] / "docs" / "images"
+_SETTLES_MS, _WIDE = 1500, 1440
+_ENDED: Final = START + timedelta(minutes=91)
+_ELSEWHERE: Final = "/home/ada/shop/.penstock"
+_MOVED: Final = """([from, to]) => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(from, to);
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture: of the whole page, or of its first `height` pixels, or of one `element`."""
+
+    path: str
+    scheme: Literal["light", "dark"] = "light"
+    height: int | None = None
+    element: str | None = None
+    width: int = 1200
+
+
 _WHOLE = {
-    "dashboard": ("/", "light", 800),
-    "dashboard-dataset": ("/datasets/shop.silver_orders", "light", 1500),
-    "dashboard-flow": ("/flows/shop.hourly_revenue", "dark", 1040),
-    "dashboard-updates": ("/updates", "light", 360),
-    "dashboard-update": (f"/updates/{FIRST_UPDATE}", "light", 760),
-    "dashboard-compare": ("/compare", "light", 560),
-    "dashboard-events": ("/events", "dark", 560),
+    "dashboard": Picture("/", width=_WIDE),
+    "dashboard-dataset": Picture("/datasets/shop.silver_orders"),
+    "dashboard-late": Picture("/datasets/shop.hourly_revenue", element="#late"),
+    "dashboard-flow": Picture("/flows/shop.hourly_revenue", "dark"),
+    "dashboard-updates": Picture("/updates"),
+    "dashboard-update": Picture(f"/updates/{FIRST_UPDATE}"),
+    "dashboard-compare": Picture("/compare", width=_WIDE),
+    "dashboard-events": Picture("/events", "dark", height=560),
 }
-_CHECKED = {"dashboard-checks": ("/checks", "light", 300)}
-_LOCKED = {"dashboard-login": ("/", "light", 220)}
-_ALERTED = {"dashboard-alert": ("/", "light", 440)}
-_FAILED = {"dashboard-problem": ("/", "light", 560), "dashboard-problems": ("/problems", "light", 560)}
-
-
-def _rows(storage: str) -> None:
-    """Three versions of a table, so that its page has a sample."""
-    random = Random(7)
-    for version in range(3):
-        ids = list(range(1000 * version, 1000 * version + 40))
-        names = [random.choice(["ada", "grace", "edsger", None]) for _ in ids]
-        amounts = [random.randint(100, 30000) / 100 for _ in ids]
-        rows = pa.table({"order_id": pa.array(ids), "customer_id": pa.array(names), "amount": pa.array(amounts)})
-        write_deltalake(StorageLayout(storage).table(Identifier("shop", "silver_orders")), rows, mode="append")
+_FAILED = {"dashboard-problem": Picture("/", height=560), "dashboard-problems": Picture("/problems")}
+_ALERTED = {"dashboard-alert": Picture("/", height=440)}
+_CHECKED = {"dashboard-checks": Picture("/checks")}
+_LOCKED = {"dashboard-login": Picture("/", height=220)}
 
 
 def _alert(storage: str) -> None:
     """A table that has become stale after its last run."""
-    ended = START + timedelta(minutes=91)
     error = ExternalError("TABLE_STALE", table="shop.silver_orders", age="1 h 5 min", limit="1 h")
-    told = Alert("freshness", "shop.silver_orders", None, error.to_json(), ended, ended + timedelta(minutes=65))
+    told = Alert("freshness", "shop.silver_orders", None, error.to_json(), _ENDED, _ENDED + timedelta(minutes=65))
     with EventLog.open(storage, pipeline_name="orders", update_id=SECOND_UPDATE) as log:
         log.append(EventType.ALERT, *alert(told), dataset="shop.silver_orders", level=Level.WARN, error=error)
 
 
-def _take(storage: str, pictures: dict[str, tuple[str, str, int]], access: Access | None = None) -> None:
+def _take(browser: Browser, storage: str, pictures: dict[str, Picture], access: Access | None = None) -> None:
+    wanted = {name: picture for name, picture in pictures.items() if name in sys.argv[1:] or not sys.argv[1:]}
+    if not wanted:
+        return
     dashboard = start_in_background(storage, port=0, access=access)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        for name, (path, scheme, height) in pictures.items():
-            page = browser.new_page(
-                base_url=dashboard.url,
-                viewport={"width": 1200, "height": height},
-                color_scheme=scheme,  # type: ignore[arg-type]
-                reduced_motion="reduce",
-            )
-            page.goto(path)
-            page.wait_for_timeout(2500)
-            page.evaluate("document.querySelector('footer')?.remove()")  # it names a folder of this machine
-            page.screenshot(path=_IMAGES / f"{name}.png")
-            page.close()
-        browser.close()
+    for name, picture in wanted.items():
+        page = browser.new_page(
+            base_url=dashboard.url,
+            viewport={"width": picture.width, "height": picture.height or 900},
+            color_scheme=picture.scheme,
+            reduced_motion="reduce",
+            timezone_id="UTC",
+            locale="en-US",
+        )
+        page.clock.set_fixed_time(_ENDED + timedelta(minutes=70))
+        page.goto(picture.path)
+        _shoot(page, picture, storage, _IMAGES / f"{name}.png")
+        page.close()
     dashboard.stop()
 
 
+def _shoot(page: Page, picture: Picture, storage: str, file: Path) -> None:
+    page.wait_for_timeout(_SETTLES_MS)
+    if picture.height is None:
+        read_stored_rows(page)
+        page.evaluate("window.scrollTo(0, 0)")
+        page.wait_for_timeout(_SETTLES_MS)
+    page.locator("footer").evaluate_all("found => found.forEach(each => each.remove())")
+    page.evaluate(_MOVED, [storage, _ELSEWHERE])
+    if picture.element is not None:
+        page.locator(picture.element).screenshot(path=file)
+    elif picture.height is not None:
+        page.screenshot(path=file)
+    else:
+        height = page.evaluate("document.querySelector('main').getBoundingClientRect().bottom")
+        page.screenshot(path=file, full_page=True, clip={"x": 0, "y": 0, "width": picture.width, "height": height})
+
+
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        whole, failed, alerted = (f"{folder}/{name}" for name in ("whole", "failed", "alerted"))
-        recorded_orders(whole)
-        _rows(whole)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        whole, failed, alerted, checked = (f"{folder}/{name}" for name in ("whole", "failed", "alerted", "checked"))
+        recorded_storage(whole)
+        _take(browser, whole, _WHOLE)
+        _take(browser, whole, _LOCKED, Access(token="not the token of anything"))
         first_update(failed)
-        _take(whole, _WHOLE)
-        _take(failed, _FAILED)
-        _take(whole, _LOCKED, Access(token="not the token of anything"))
+        _take(browser, failed, _FAILED)
         recorded_orders(alerted)
         _alert(alerted)
-        _take(alerted, _ALERTED)
-        _take(recorded_checkpoints(Path(folder) / "checked").uri, _CHECKED)
+        _take(browser, alerted, _ALERTED)
+        recorded_checkpoints(Path(checked))
+        recorded_damage(checked)
+        _take(browser, checked, _CHECKED)
+        browser.close()
 
 
 if __name__ == "__main__":
