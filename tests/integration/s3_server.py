@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+import boto3
 from tests.integration.moto_server import ACCESS_KEY, REGION, SECRET_KEY, MotoServer
 
 
@@ -42,6 +43,21 @@ class S3Server(MotoServer):
     def keys(self, bucket: str) -> list[str]:
         """Returns the keys of a bucket, at most a thousand."""
         return [each["Key"] for each in self.client.list_objects_v2(Bucket=bucket).get("Contents", [])]
+
+    def key(self, user: str) -> tuple[str, str]:
+        """Makes a user who may do everything in S3; returns the key and the secret."""
+        iam = boto3.client(
+            "iam",
+            region_name=REGION,
+            endpoint_url=self.endpoint,
+            aws_access_key_id=ACCESS_KEY,
+            aws_secret_access_key=SECRET_KEY,
+        )
+        iam.create_user(UserName=user)
+        allowed = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
+        iam.put_user_policy(UserName=user, PolicyName="all", PolicyDocument=json.dumps(allowed))
+        made = iam.create_access_key(UserName=user)["AccessKey"]
+        return made["AccessKeyId"], made["SecretAccessKey"]
 
     @contextmanager
     def checking_credentials(self) -> Iterator[None]:

@@ -89,6 +89,17 @@ def test_every_name_and_parameter_of_the_spellings_has_a_row(tool: ModuleType) -
     assert sorted((name, parameter) for name, parameter in covered - wanted if name in python) == []
 
 
+def test_what_is_not_done_names_conditions_and_nothing_that_is_accepted(tool: ModuleType) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = readme.partition("## What is not done")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([^`]+)`", section))
+    refused_as = {name for name in named if re.fullmatch(r"[A-Z_]+", name)}
+    assert len(refused_as) > 5
+    assert refused_as <= set(conditions())
+    accepted = {name.strip("`") for row in _rows(tool) if not row.condition for name in row.name.split(", ")}
+    assert named & accepted == set()
+
+
 @pytest.mark.parametrize(
     ("section", "options"),
     [

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.errors import ConfigError, ExternalError, PenstockError
+from penstock.storage.tls_refusals import is_tls_refusal
 
 _S3A: Final = "org.apache.hadoop.fs.s3a."
+_AWS_CLIENT: Final = "software.amazon.awssdk."
 _NO_CREDENTIALS: Final = ("NoAuthWithAWSException", "NoAwsCredentialsException", "CredentialInitializationException")
 _CHAIN: Final = " in the chain"  # after which each of its providers says at length that it has none
 _REFUSED: Final = re.compile(r"software\.amazon\.awssdk\.\S+Exception|\bStatus Code: 40[13]\b")
@@ -33,6 +35,8 @@ def object_store_failure(causes: Sequence[tuple[str, str]]) -> PenstockError | N
             return ConfigError("OBJECT_STORE_BUCKET_NOT_FOUND", detail=_words(message))
     if any(name.rpartition(".")[2] in _NO_CREDENTIALS and name.startswith(_S3A) for name in names):
         return ConfigError("OBJECT_STORE_CREDENTIALS_MISSING", detail=_words(causes[-1][1].partition(_CHAIN)[0]))
+    if told := next((text for name, text in causes if name.startswith(_AWS_CLIENT) and is_tls_refusal(text)), None):
+        return ConfigError("OBJECT_STORE_TLS_FAILED", detail=_words(told))
     for name, message in causes:
         if name == "java.nio.file.AccessDeniedException" and _REFUSED.search(message):
             return ConfigError("OBJECT_STORE_ACCESS_DENIED", detail=_words(message))

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from penstock.errors import ConfigError, ExternalError, PenstockError
+from penstock.storage.tls_refusals import is_tls_refusal
 
 _NO_BUCKET: Final = re.compile(
     r"NoSuchBucket|NO_SUCH_BUCKET|PermanentRedirect|HTTP status 301|redirect without LOCATION"
@@ -21,7 +22,8 @@ _DENIED: Final = re.compile(
 )
 _NO_ANSWER: Final = re.compile(
     r"error sending request|curlCode|NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|\b50[0234] [A-Z]|timed out"
-    r"|connect to the endpoint|Connection was closed|\((?:SlowDown|ServiceUnavailable|InternalError|50[0234])\)",
+    r"|connect to the endpoint|Connection was closed|SSL validation failed"
+    r"|\((?:SlowDown|ServiceUnavailable|InternalError|50[0234])\)",
 )
 _TOLD: Final = re.compile(r"<Code>(?P<code>[^<]+)</Code>\s*<Message>(?P<message>[^<]*)")
 _COLOUR: Final = re.compile(r"\x1b\[\d+m")
@@ -37,6 +39,8 @@ def object_store_error(uri: str, error: BaseException) -> PenstockError | None:
         return ConfigError("OBJECT_STORE_CREDENTIALS_MISSING", detail=detail)
     if _DENIED.search(text):
         return ConfigError("OBJECT_STORE_ACCESS_DENIED", detail=detail)
+    if is_tls_refusal(text):
+        return ConfigError("OBJECT_STORE_TLS_FAILED", detail=detail)
     if _NO_ANSWER.search(text):
         return ExternalError("STORAGE_FAILED", detail=detail)
     return None

@@ -30,8 +30,8 @@ class S3Object:
     """One object, read and written as a whole under the settings of S3A; safe for threads.
 
     Each call raises ConfigError OBJECT_STORE_ACCESS_DENIED, OBJECT_STORE_BUCKET_NOT_FOUND,
-    OBJECT_STORE_CREDENTIALS_MISSING or STORAGE_NOT_WRITABLE, and ExternalError STORAGE_FAILED where the store does not
-    answer after three attempts.
+    OBJECT_STORE_CREDENTIALS_MISSING, OBJECT_STORE_TLS_FAILED or STORAGE_NOT_WRITABLE, and ExternalError STORAGE_FAILED
+    where the store does not answer after three attempts.
 
     Raises:
         ConfigError: STORAGE_EXTRA_MISSING, SECRET_NOT_FOUND, OBJECT_STORE_ENCRYPTION_UNSUPPORTED.

@@ -67,7 +67,9 @@ def test_tables_in_python_and_sql_take_each_record_once(project: PipelineProject
 def test_what_is_wrong_is_named(project: PipelineProject, kinesis: KinesisServer) -> None:
     kinesis.create("known")
     (closed,) = free_ports(1)
+    no_tls = kinesis.endpoint.replace("http:", "https:")
     wrong = {
+        "tls": (kinesis.options("known", endpointUrl=no_tls), "KINESIS_TLS_FAILED"),
         "secret": (kinesis.options("known", awsAccessKey="WRONG"), "KINESIS_ACCESS_DENIED"),
         "denied": (kinesis.options("known", awsAccessKey="DENIED"), "KINESIS_ACCESS_DENIED"),
         "stream": (kinesis.options("unknown"), "KINESIS_STREAM_NOT_FOUND"),
@@ -81,7 +83,7 @@ def test_what_is_wrong_is_named(project: PipelineProject, kinesis: KinesisServer
     assert {name: error.condition for name, error in errors.items()} == {
         name: each for name, (_, each) in wrong.items()
     }
-    assert [str(error.location).rpartition(":")[0] for error in errors.values()] == ["pipeline.py"] * 4
+    assert [str(error.location).rpartition(":")[0] for error in errors.values()] == ["pipeline.py"] * 5
     assert all("Traceback" not in error.message and SECRET_KEY not in error.message for error in errors.values())
     assert "security token" in errors["secret"].message
     assert f"'unknown' in {REGION}" in errors["stream"].message

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from tests.certificates import Authority
 from tests.integration.s3_server import S3Server
+from tests.integration.tls_front import TlsFront
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import PenstockError
@@ -47,6 +50,24 @@ def test_what_is_wrong_is_named(project: PipelineProject, s3: S3Server) -> None:
     errors = {str(error.dataset).removeprefix("shop."): error for error in project.validate().errors}
     assert (errors["loaded"].condition, errors["read"].condition) == ("PATH_NOT_FOUND", "PATH_NOT_FOUND")
     assert errors["unknown"].condition == "OBJECT_STORE_BUCKET_NOT_FOUND"
+
+
+def test_a_certificate_that_nobody_trusts_is_named(
+    project: PipelineProject, s3: S3Server, spark: SparkSession, tmp_path: Path
+) -> None:
+    hadoop = spark._jsc.hadoopConfiguration()
+    s3.bucket("sealed-by-a-stranger")
+    project.write("""
+        @dlt.table
+        def orders():
+            return spark.read.schema("id INT").json("s3a://sealed-by-a-stranger/in")
+        """)
+    with TlsFront(Authority(tmp_path).sign("localhost", "IP:127.0.0.1"), s3.port) as front:
+        hadoop.set("fs.s3a.bucket.sealed-by-a-stranger.endpoint", front.endpoint)
+        [error] = project.validate().errors
+        hadoop.unset("fs.s3a.bucket.sealed-by-a-stranger.endpoint")
+    assert error.condition == "OBJECT_STORE_TLS_FAILED"
+    assert "certification path" in error.message
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from penstock.spark.object_store_failures import object_store_failure
 
 S3A = "org.apache.hadoop.fs.s3a."
 MISSING = "java.lang.ClassNotFoundException"
+SDK = "software.amazon.awssdk.core.exception.SdkClientException"
 DENIED = "java.nio.file.AccessDeniedException"
 
 
@@ -54,6 +55,19 @@ DENIED = "java.nio.file.AccessDeniedException"
             {"detail": "s3a://lake/x: software.amazon.awssdk.services.s3.model.S3Exception: (Status Code: 403)"},
         ),
         ([(f"{S3A}AWSClientIOException", "no answer")], "STORAGE_FAILED", {"detail": "no answer"}),
+        *(
+            ([(f"{S3A}AWSClientIOException", "outer"), (SDK, words)], "OBJECT_STORE_TLS_FAILED", {"detail": words})
+            for words in (
+                "Unable to execute HTTP request: PKIX path building failed: no valid certification path",
+                "Certificate for <lake> doesn't match any of the subject alternative names: [elsewhere.example]",
+                "Unable to execute HTTP request: Unsupported or unrecognized SSL message",
+            )
+        ),
+        (
+            [(f"{S3A}AWSClientIOException", "outer"), (SDK, "Remote host terminated the handshake")],
+            "STORAGE_FAILED",
+            {"detail": "outer"},
+        ),
     ],
 )
 def test_failures(causes: list[tuple[str, str]], condition: str, facts: dict[str, str]) -> None:
@@ -67,6 +81,7 @@ def test_failures(causes: list[tuple[str, str]], condition: str, facts: dict[str
     [
         (DENIED, "/srv/data/secret.json"),
         (MISSING, "Class com.example.Mine not found"),
+        ("javax.net.ssl.SSLHandshakeException", "PKIX path building failed"),
         ("java.io.FileNotFoundException", "No such file or directory: s3a://lake/x"),
     ],
 )

@@ -21,6 +21,17 @@ GONE = """Generic S3 error
   ↳ Error performing GET http://127.0.0.1:1/lake in 108ms, after 1 retries - HTTP error
     ↳ error sending request
      ↳ Connection refused (os error 111)"""
+STRANGER = """Generic S3 error
+  ↳ Error performing GET https://127.0.0.1:9000/lake in 3.9s, after 10 retries - HTTP error
+    ↳ error sending request
+     ↳ client error (Connect)
+      ↳ invalid peer certificate
+       ↳ UnknownIssuer"""
+NO_TLS = """Generic S3 error
+  ↳ error sending request
+   ↳ received corrupt message of type InvalidContentType"""
+OF_CURL = "When listing objects: AWS Error NETWORK_CONNECTION during ListObjectsV2 operation: curlCode: {}"
+OF_BOTOCORE = "SSL validation failed for https://127.0.0.1:9000/lake/x {}"
 
 
 @pytest.mark.parametrize(
@@ -40,6 +51,21 @@ GONE = """Generic S3 error
         ),
         (NO_KEYS, "OBJECT_STORE_CREDENTIALS_MISSING", "403 Forbidden"),
         (GONE, "STORAGE_FAILED", "Connection refused (os error 111)"),
+        (STRANGER, "OBJECT_STORE_TLS_FAILED", "UnknownIssuer"),
+        (NO_TLS, "OBJECT_STORE_TLS_FAILED", "received corrupt message of type InvalidContentType"),
+        *(
+            (text, condition, text)
+            for condition, form, words in (
+                ("OBJECT_STORE_TLS_FAILED", OF_CURL, "60, SSL peer certificate or SSH remote key was not OK"),
+                ("OBJECT_STORE_TLS_FAILED", OF_CURL, "35, SSL connect error; Details: wrong version number"),
+                ("STORAGE_FAILED", OF_CURL, "35, SSL connect error; Details: Connection reset by peer"),
+                ("OBJECT_STORE_TLS_FAILED", OF_BOTOCORE, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate"),
+                ("OBJECT_STORE_TLS_FAILED", OF_BOTOCORE, "hostname '127.0.0.1' doesn't match 'elsewhere.example'"),
+                ("OBJECT_STORE_TLS_FAILED", OF_BOTOCORE, "[SSL: WRONG_VERSION_NUMBER] wrong version number"),
+                ("STORAGE_FAILED", OF_BOTOCORE, "EOF occurred in violation of protocol"),
+            )
+            for text in [form.format(words)]
+        ),
     ],
 )
 def test_what_the_store_says_has_a_condition(text: str, condition: str, detail: str) -> None:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError, SSLError
 
 from penstock.errors import PenstockError
 from penstock.spark.source_failures import SourceFailure
@@ -82,6 +82,8 @@ def test_what_aws_has_to_be_told(given: dict[str, str], condition: str, words: s
         (answer("InternalFailure", 500), "KINESIS_REQUEST_FAILED"),
         (answer("SomethingNew"), "KINESIS_REQUEST_FAILED"),
         (EndpointConnectionError(endpoint_url="https://x"), "KINESIS_UNREACHABLE"),
+        (SSLError(endpoint_url="https://x", error="certificate verify failed"), "KINESIS_TLS_FAILED"),
+        (SSLError(endpoint_url="https://x", error="EOF occurred in violation of protocol"), "KINESIS_UNREACHABLE"),
     ],
 )
 def test_each_answer_has_its_condition(error: Exception, condition: str) -> None:

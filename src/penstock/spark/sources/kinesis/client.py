@@ -14,6 +14,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_afte
 from penstock.errors import did_you_mean
 from penstock.spark.source_failures import SourceFailure
 from penstock.spark.sources.kinesis.options import Credentials, KinesisOptions, stream_name
+from penstock.storage.tls_refusals import is_tls_refusal
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
@@ -166,6 +167,8 @@ class KinesisClient:
             return SourceFailure("KINESIS_STREAM_NOT_FOUND", stream=stream, where=where)
         if _is_about_credentials(error) or (code.startswith(_REFUSED) and code not in _THROTTLED):
             return SourceFailure("KINESIS_ACCESS_DENIED", stream=stream, detail=detail)
+        if _is_about_tls(error):
+            return SourceFailure("KINESIS_TLS_FAILED", endpoint=self.endpoint, detail=detail)
         if isinstance(error, BotoCoreError | OSError):
             suggestion = "" if self.options.endpoint else _region_hint(str(self._boto.meta.region_name))
             return SourceFailure("KINESIS_UNREACHABLE", endpoint=self.endpoint, detail=detail, suggestion=suggestion)
@@ -252,13 +255,20 @@ def _region_hint(region: str) -> str:
 
 def _passes(error: BaseException) -> bool:
     """Whether the same call may succeed in a while."""
-    from botocore.exceptions import BotoCoreError, ClientError, SSLError
+    from botocore.exceptions import BotoCoreError, ClientError
 
     if isinstance(error, ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return _code(error) in _THROTTLED or status >= 500
-    is_connection = isinstance(error, BotoCoreError | OSError) and not isinstance(error, SSLError)
-    return is_connection and not _is_about_credentials(error)
+    is_connection = isinstance(error, BotoCoreError | OSError)
+    return is_connection and not _is_about_credentials(error) and not _is_about_tls(error)
+
+
+def _is_about_tls(error: BaseException) -> bool:
+    """Not a connection that broke off while it was made, which is an SSLError too."""
+    from botocore.exceptions import SSLError
+
+    return isinstance(error, SSLError) and is_tls_refusal(str(error))
 
 
 def _is_about_credentials(error: BaseException) -> bool:

@@ -56,8 +56,8 @@ def check_streams(options: KinesisOptions) -> None:
 
     Raises:
         DefinitionError: KINESIS_MISSING_OPTION for no region, KINESIS_INVALID_OPTION for one that cannot be.
-        ExternalError: KINESIS_STREAM_NOT_FOUND, KINESIS_ACCESS_DENIED; retried with backoff: KINESIS_UNREACHABLE,
-            KINESIS_REQUEST_FAILED.
+        ExternalError: KINESIS_STREAM_NOT_FOUND, KINESIS_ACCESS_DENIED, KINESIS_TLS_FAILED; retried with backoff:
+            KINESIS_UNREACHABLE, KINESIS_REQUEST_FAILED.
     """
     try:
         client = KinesisClient.connect(replace(options, retries=min(options.retries, 1)))
