@@ -30,14 +30,15 @@ def _csv(number: int, encoding: str = "utf-8") -> bytes:
     return f"id,name\n{number},Zoë\n".encode(encoding)
 
 
+def _xml(number: int) -> bytes:
+    return f"<rows>\n<row><id>{number}</id><name>Zoë</name></row>\n</rows>\n".encode()
+
+
 _CONTENT = pytest.mark.parametrize(("source_format", "content"), [("json", _json), ("csv", _csv)])
 
 
-@_CONTENT
-def test_empty_files_marks_line_ends_and_compression(
-    landing: Build, source_format: str, content: Callable[[int], bytes]
-) -> None:
-    it = landing(source_format, schemaHints="id INT")
+def _put_all_ways(it: Landing, source_format: str, content: Callable[[int], bytes]) -> None:
+    """Records 1 to 7, each in a file that begins, ends or is compressed in another way, beside an empty one."""
     files = {
         "mark": codecs.BOM_UTF8 + content(1),
         "empty": b"",
@@ -50,8 +51,25 @@ def test_empty_files_marks_line_ends_and_compression(
     (it.files / f"5.{source_format}.gz").write_bytes(gzip.compress(content(5)))
     (it.files / f"6.{source_format}.bz2").write_bytes(bz2.compress(content(6)))
     (it.files / f"7.{source_format}.zst").write_bytes(pa.Codec("zstd").compress(content(7)).to_pybytes())
+
+
+@pytest.mark.parametrize(("source_format", "content"), [("json", _json), ("csv", _csv), ("xml", _xml)])
+def test_empty_files_marks_line_ends_and_compression(
+    landing: Build, source_format: str, content: Callable[[int], bytes]
+) -> None:
+    it = landing(source_format, schemaHints="id INT")
+    if source_format == "xml":
+        it.options["rowTag"] = "row"
+    _put_all_ways(it, source_format, content)
     it.run()
     assert it.rows("id", "name", "_rescued_data") == [(number, "Zoë", None) for number in range(1, 8)]
+
+
+def test_lines_of_text_are_as_they_stand_there(landing: Build) -> None:
+    it = landing("text")
+    _put_all_ways(it, "txt", lambda number: f"{number} Zoë\n".encode())
+    it.run()
+    assert it.rows("value") == [("",), ("",), *((f"{number} Zoë",) for number in range(1, 8))]
 
 
 @_CONTENT
