@@ -19,7 +19,7 @@ from penstock.graph.identifier import Identifier, split_name
 from penstock.graph.resolved import Input
 from penstock.graph.sql_query import SqlQuery
 from penstock.spark import _jvm
-from penstock.spark.connectors import source_of
+from penstock.spark.connectors import batch_source_of, source_of
 from penstock.spark.expectations import ObservedExpectations, observe_expectations
 from penstock.spark.outside import Outside, SourcePlace
 from penstock.spark.read_hooks import handling_reads
@@ -29,7 +29,7 @@ from penstock.spark.sources.delta import delta_options, stream_options
 from penstock.spark.sources.option import places
 from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
 from penstock.spark.sources.source import ChecksAccess, Source, SourceRead, checked, read_batch
-from penstock.spark.sources.stream_read import Load, StreamRead
+from penstock.spark.sources.stream_read import Load, StreamRead, no_stream
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction
 from penstock.spark.sql.statement import run_statement
 from penstock.storage import StorageLayout, local_path
@@ -252,6 +252,18 @@ class Evaluation:
             if isinstance(source, ChecksAccess):
                 self.checks.append(partial(source.check, opening))
             return source.stream(opening) if streaming else read_batch(source, opening)
+
+    def batch(self, spark: SparkSession, read: StreamRead) -> DataFrame | None:
+        """Answers a batch read of a format that Spark does not have, through its connector."""
+        if (source := batch_source_of(read.format)) is None:
+            return None
+        read = replace(read, path=None if read.path is None else map_path(read.path, self.settings))
+        description = shown_path(describe_source(read, source), self.settings.directory)
+        self.note(Input(read.format, description, streaming=False))
+        read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
+        with handling_reads(None):
+            opening = self._source_read(spark, read, no_stream, read.format, description)
+            return read_batch(source, checked(source, opening))
 
     def _source_read(
         self, spark: SparkSession, read: StreamRead, load: Load, name: str, description: str

@@ -52,6 +52,9 @@ class ReadHandler(Protocol):
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Called for each other streaming read; `load` is Spark's own."""
 
+    def batch(self, spark: SparkSession, read: StreamRead) -> DataFrame | None:
+        """Called for each batch read by `load`; None leaves it to Spark."""
+
     def path(self, path: str, *, batch: bool) -> str:
         """Called for each path that is read or written; returns where it really is. `batch` tells a read of a batch."""
 
@@ -122,7 +125,8 @@ def secret_here(name: str) -> str:
 @functools.cache
 def install_read_hooks() -> None:
     """Installs the hooks in this process, once; they cost one context lookup per call."""
-    remember_source(DataStreamReader)
+    remember_source(DataStreamReader, "format", "schema", "name")
+    remember_source(DataFrameReader, "format", "schema")
     remember_options(DataStreamReader, lambda key, value: _mapped(key, value, batch=False))
     # `option("path", …)` is a path as well as the argument of `load`; a read by name needs all options.
     remember_options(DataFrameReader, lambda key, value: _mapped(key, value, batch=True))
@@ -130,6 +134,7 @@ def install_read_hooks() -> None:
         _hook_stream_read(method)
     for method in _FILE_READS:
         _hook_batch_path(method)
+    _hook_batch_load()
     for method in _FILE_WRITES:
         _hook_write_path(method)
     for method in ("forPath", "isDeltaTable"):
@@ -216,6 +221,25 @@ def _hook_batch_path(method: str) -> None:
         return original(self, path, *arguments, **named)
 
     setattr(DataFrameReader, method, hooked)
+
+
+def _hook_batch_load() -> None:
+    """Behind the hook of its path: a connector's path is its own, and no file that Spark reads."""
+    original = DataFrameReader.load
+
+    @functools.wraps(original)
+    def hooked(self: Any, path: Any = None, *arguments: Any, **named: Any) -> DataFrame:
+        handler = _current()
+        if handler is None:
+            return original(self, path, *arguments, **named)
+        apply_load_arguments(self, arguments, named)
+        record = told(self)
+        where = path if isinstance(path, str) else None
+        asked = StreamRead(record["format"] or "parquet", dict(record["options"]), record["schema"], where)
+        answer = handler.batch(self._spark, asked)
+        return original(self, path) if answer is None else answer
+
+    DataFrameReader.load = hooked  # type: ignore[method-assign]
 
 
 def _hook_write_path(method: str) -> None:

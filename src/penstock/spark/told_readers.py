@@ -18,9 +18,9 @@ def told(reader: DataStreamReader | DataFrameReader) -> dict[str, Any]:
     return record
 
 
-def remember_source(owner: Any) -> None:
-    """Hooks `format`, `schema` and `name` of a class of readers."""
-    for method in ("format", "schema", "name"):
+def remember_source(owner: Any, *methods: str) -> None:
+    """Hooks those of `format`, `schema` and `name` that a class of readers has."""
+    for method in methods:
         _remember(owner, method)
 
 
@@ -71,7 +71,9 @@ def remember_arguments(reader: DataStreamReader, arguments: Mapping[str, Any]) -
             _remember_option(reader, name, value)
 
 
-def apply_load_arguments(reader: DataStreamReader, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+def apply_load_arguments(
+    reader: DataStreamReader | DataFrameReader, positional: tuple[Any, ...], named: dict[str, Any]
+) -> None:
     """Tells the reader what `load(path, format, schema, **options)` says beside the path."""
     for argument, value in zip(("format", "schema"), positional, strict=False):
         named.setdefault(argument, value)

@@ -32,7 +32,7 @@ class Files(RateLimitConformance):
         hidden.rename(self.path / f"{number:03}.json")
 
 
-@pytest.mark.slow  # the connector of the example takes the same way in less time
+@pytest.mark.slow  # Auto Loader takes the same way
 class TestFiles(Files):
     format = "json"
     unknown = None
@@ -47,7 +47,6 @@ class TestFiles(Files):
         return {"maxFilesPerTrigger": "1"}
 
 
-@pytest.mark.slow  # as TestFiles
 class TestAutoLoader(Files):
     format = "cloudFiles"
     unknown = "cloudFiles.noSuchOption"

@@ -122,6 +122,42 @@ def test_a_pipeline_reads_and_writes_it(project: PipelineProject) -> None:
     assert sum(each["written"] for each in accounts) == 6, "three rows in the table, three in the database"
 
 
+def test_a_function_reads_it_as_a_batch(project: PipelineProject) -> None:
+    _write(project.directory / "shop.db", [0, 1])
+    project.write("""
+        @ps.materialized_view
+        def by_path():
+            return spark.read.format("sqlite").option("table", "orders").load("shop.db")
+
+        @ps.materialized_view
+        def by_arguments():
+            return spark.read.load("shop.db", "sqlite", table="orders")
+
+        @ps.materialized_view
+        def files():
+            return spark.read.format("cloudFiles").option("cloudFiles.format", "json").load("in")
+        """)
+    (project.directory / "in").mkdir()
+    (project.directory / "in/1.json").write_text('{"id": 7}')
+    assert project.run().errors == ()
+    _write(project.directory / "shop.db", [3])
+    assert project.run().errors == ()
+    for name in ("by_path", "by_arguments"):
+        assert project.rows(name, "id", "amount") == [(0, 0.0), (1, 1.5), (3, 4.5)]
+    assert project.rows("files", "id") == ["7"]
+    project.write("""
+        @ps.materialized_view
+        def misspelt():
+            return spark.read.format("sqlite").option("tabel", "orders").load("shop.db")
+
+        @ps.materialized_view
+        def endless():
+            return spark.read.format("kinesis").option("streamName", "s").option("region", "eu-central-1").load()
+        """)
+    found = {str(error.dataset).rpartition(".")[2]: error.condition for error in project.validate().errors}
+    assert found == {"misspelt": "SOURCE_OPTION_UNKNOWN", "endless": "BATCH_NOT_POSSIBLE"}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "condition", "words"),
     [

@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
-from penstock.spark.connectors import source_of
+from penstock.spark.connectors import batch_source_of, source_of
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sources.auto_loader import CLEAN_SOURCE, AutoLoaderSource
 from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
-from penstock.spark.sources.source import ChecksAccess, SourceRead, checked
-from penstock.spark.sources.stream_read import Load, StreamRead
+from penstock.spark.sources.source import ChecksAccess, SourceRead, checked, read_batch
+from penstock.spark.sources.stream_read import Load, StreamRead, no_stream
 from penstock.storage import StorageLayout
 
 _AUTO_LOADER = "cloudfiles"
@@ -56,23 +56,20 @@ class ScriptReads:
         """
         source = source_of(read.format)
         with handling_reads(None):
-            opening = SourceRead(
-                format=read.format,
-                options={**read.options, **secret_options(read.options, self.secret)},
-                schema=read.schema,
-                path=read.path,
-                name=read.name,
-                spark=spark,
-                load=load,
-                persist=True,
-                opened=self.auto_loader_sources.append,
-            )
+            opening = self._opening(spark, read, load)
             if read.format.casefold() == _AUTO_LOADER:
                 opening = self._auto_loader(opening)
             opening = checked(source, opening)
             if isinstance(source, ChecksAccess):
                 source.check(opening)
             return source.stream(opening)
+
+    def batch(self, spark: SparkSession, read: StreamRead) -> DataFrame | None:
+        """Answers what Spark does not have through its connector."""
+        if (source := batch_source_of(read.format)) is None:
+            return None
+        with handling_reads(None):
+            return read_batch(source, checked(source, self._opening(spark, read, no_stream)))
 
     def path(self, path: str, *, batch: bool) -> str:
         """Leaves paths to Spark: a script is run in the folder in which it was called."""
@@ -84,6 +81,20 @@ class ScriptReads:
 
     def action(self, method: str) -> None:
         """A script may do anything."""
+
+    def _opening(self, spark: SparkSession, read: StreamRead, load: Load) -> SourceRead:
+        return SourceRead(
+            format=read.format,
+            options={**read.options, **secret_options(read.options, self.secret)},
+            schema=read.schema,
+            path=read.path,
+            name=read.name,
+            spark=spark,
+            load=load,
+            description=read.format,
+            persist=True,
+            opened=self.auto_loader_sources.append,
+        )
 
     def _auto_loader(self, read: SourceRead) -> SourceRead:
         """Gives the source a name and a place for its schemas: a script has no dataset that would."""

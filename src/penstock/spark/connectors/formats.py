@@ -61,6 +61,8 @@ SOURCES: Final[Mapping[str, Source]] = {
 }
 """Formats that are never looked for in other packages."""
 
+_NOT_OF_SPARK: Final = frozenset({"cloudfiles", "eventhubs", "kinesis"})
+
 SINKS: Final[Mapping[str, Sink]] = {
     "console": _TO_SPARK,
     "delta": DeltaSink(),
@@ -84,6 +86,19 @@ def source_of(source_format: str) -> Source:
         return SOURCES[kind]
     found = installed(kind)
     return _OF_SPARK if found is None or found.connector.source is None else found.connector.source
+
+
+def batch_source_of(source_format: str) -> Source | None:
+    """Returns how a format is read as a batch that Spark has no reader of; None for those of Spark's.
+
+    Raises:
+        ConfigError: CONNECTOR_UNUSABLE.
+    """
+    kind = source_format.strip().casefold()
+    if kind in SOURCES:
+        return SOURCES[kind] if kind in _NOT_OF_SPARK else None
+    found = installed(kind)
+    return None if found is None else found.connector.source
 
 
 def sink_of(kind: str) -> Sink:

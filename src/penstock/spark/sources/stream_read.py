@@ -1,4 +1,4 @@
-"""What a user's streaming read asks for, before it is decided who serves it."""
+"""What a user's read asks for, before it is decided who serves it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ Load = Callable[[str | None, Mapping[str, str]], DataFrame]
 """A streaming read under a source name (None: without one), with options beside those of the author."""
 
 
+def no_stream(name: str | None, more_options: Mapping[str, str]) -> DataFrame:
+    """The `Load` of a batch read, which no connector asks for."""
+    raise AssertionError(name)
+
+
 @dataclass(frozen=True, slots=True)
 class StreamRead:
-    """One `spark.readStream…load()`.
+    """One `spark.readStream…load()`, or a `spark.read…load()` of a connector's format.
 
     `options` keep the user's spelling; `option()` looks them up without regard to case, as Spark does.
     `path` is where the data really is (path mapping applied), None for sources without one.
