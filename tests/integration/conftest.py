@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.kafka_security import BrokerSecurity
 from tests.integration.kinesis_server import KinesisServer
 from tests.integration.spark_standalone import SparkStandalone
 from tests.short_lived_jvms import start_them_quickly
@@ -19,6 +20,14 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A running broker; each test uses a topic of its own and leaves the broker up."""
     with KafkaBroker(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KafkaBroker, BrokerSecurity]]:
+    """A running broker with listeners that ask for TLS and logins, and the rules by which it lets clients in."""
+    rules = BrokerSecurity(tmp_path_factory.mktemp("security"))
+    with KafkaBroker(tmp_path_factory.mktemp("secured"), rules) as broker:
+        yield broker, rules
 
 
 @pytest.fixture(scope="session")

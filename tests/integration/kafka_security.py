@@ -28,21 +28,25 @@ ssl.keystore.type=PEM
 ssl.keystore.location={folder}/localhost.keys.pem
 listener.name.elsewhere.ssl.keystore.type=PEM
 listener.name.elsewhere.ssl.keystore.location={folder}/elsewhere.keys.pem
+listener.name.mutual.ssl.client.auth=required
+listener.name.mutual.ssl.truststore.type=PEM
+listener.name.mutual.ssl.truststore.location={folder}/trusted.pem
 """
 
 
 class BrokerSecurity:
-    """Three more listeners of a broker: `tls`, `login` (SASL, TLS), and `elsewhere` with another host's certificate.
+    """More listeners of a broker: `tls`, `login` (SASL, TLS), `elsewhere` with another host's certificate, `mutual`.
 
+    `mutual` asks the client for a certificate.
     Each is `host:port`. `trusted` is the PEM file with the certificates of both hosts, `keys` the one with the key and
     the certificate of this host.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        ports = dict(zip(("SSL", "SASL_SSL", "ELSEWHERE"), free_ports(3), strict=True))
+        ports = dict(zip(("SSL", "SASL_SSL", "ELSEWHERE", "MUTUAL"), free_ports(4), strict=True))
         self.listeners = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
-        self.tls, self.login, self.elsewhere = self.listeners.values()
+        self.tls, self.login, self.elsewhere, self.mutual = self.listeners.values()
         self.connection_string = CONNECTION_STRING.format(port=ports["SASL_SSL"])
         self.trusted = folder / "trusted.pem"
         self.keys = folder / "localhost.keys.pem"

@@ -1,4 +1,4 @@
-"""Penstock's connectors of servers pass the tests that it gives to others: Kafka, and Kinesis."""
+"""Penstock's connectors of servers pass the tests that it gives to others: Kafka, Event Hubs, and Kinesis."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.kafka_security import CONNECTION_STRING, BrokerSecurity
 from tests.integration.kinesis_server import KinesisServer
 
 from penstock.testing.connectors import RateLimitConformance, SinkConformance, SourceConformance
@@ -37,6 +38,29 @@ class TestKafkaSource(RateLimitConformance):
 
     def two_rows(self) -> Mapping[str, str]:
         return {"maxOffsetsPerTrigger": "2"}
+
+
+class TestEventHubsSource(RateLimitConformance):
+    format = "eventhubs"
+    id = "get_json_object(CAST(body AS STRING), '$.id')"
+    secret = CONNECTION_STRING.rpartition("SharedAccessKey=")[2]
+
+    @pytest.fixture(autouse=True)
+    def hub(self, secured: tuple[KafkaBroker, BrokerSecurity]) -> None:
+        self.kafka, self.rules = secured
+        self.name = f"conformance_{next(_names)}"
+        self.kafka.create_topic(self.name)
+
+    def options(self) -> Mapping[str, str]:
+        trusted = {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": str(self.rules.trusted)}
+        told = {"eventhubs.connectionString": self.rules.connection_string, "eventhubs.name": self.name}
+        return {**told, **trusted, "eventhubs.startingPosition": '{"offset": "-1", "seqNo": -1, "isInclusive": true}'}
+
+    def put(self, ids: Iterable[int]) -> None:
+        self.kafka.produce(self.name, [{"id": each} for each in ids])
+
+    def two_rows(self) -> Mapping[str, str]:
+        return {"maxEventsPerTrigger": "2"}
 
 
 class TestKafkaSink(SinkConformance):

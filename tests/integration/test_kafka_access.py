@@ -24,6 +24,7 @@ PLAIN = "kafkashaded.org.apache.kafka.common.security.plain.PlainLoginModule"  #
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 TRUSTED = {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": spark.conf.get("trusted")}
 TLS = {"kafka.security.protocol": "SSL", **TRUSTED}
+CERTIFICATE = {"kafka.ssl.keystore.type": "PEM", "kafka.ssl.keystore.location": spark.conf.get("keys")}
 
 
 def login(user, password, mechanism="PLAIN", module=PLAIN):
@@ -38,12 +39,14 @@ ACCESSES = {
     "by_plain": ("login", READER),
     "by_scram_256": ("login", login("orders_reader", "${secret:kafka_password}", "SCRAM-SHA-256", SCRAM)),
     "by_scram_512": ("login", login("orders_reader", "${secret:kafka_password}", "SCRAM-SHA-512", SCRAM)),
+    "by_certificate": ("mutual", {**TLS, **CERTIFICATE}),
     "wrong_password": ("login", login("reader", "${secret:kafka_password}")),
     "wrong_mechanism": ("login", login("reader", "${secret:reader}", "GSSAPI")),
     "wrong_module": ("login", login("reader", "x", module="com.example.NoSuchModule")),
     "wrong_host": ("elsewhere", TLS),
     "not_trusted": ("tls", {"kafka.security.protocol": "SSL"}),
     "not_over_tls": ("login", {}),
+    "no_certificate": ("mutual", TLS),
     "no_broker": ("nobody", {}),
     "no_topic": ("open", {"subscribe": "order"}),
     "no_partition": ("open", {"subscribe": None, "assign": '{"orders": [0, 7]}'}),
@@ -112,6 +115,7 @@ _REFUSED = {
     "wrong_host": ("KAFKA_TLS_FAILED", "127.0.0.1"),
     "not_trusted": ("KAFKA_TLS_FAILED", "certification path"),
     "not_over_tls": ("KAFKA_TLS_FAILED", "the broker speaks TLS, and kafka.security.protocol is PLAINTEXT"),
+    "no_certificate": ("KAFKA_TLS_FAILED", "certificate"),
     "no_broker": ("KAFKA_UNREACHABLE", "Connection refused"),
     "no_topic": ("KAFKA_TOPIC_UNKNOWN", "no topic order. Did you mean 'orders'"),
     "no_partition": ("KAFKA_TOPIC_UNKNOWN", "orders with a partition 7"),
@@ -130,13 +134,6 @@ _TRUSTING = """{"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.locati
 def _pages(name: str) -> list[str]:
     """The pipelines of a how-to page, as they stand there."""
     return [block.text for block in blocks(ROOT / f"docs/how-to/{name}.md") if "pipeline" in block.marks]
-
-
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KafkaBroker, BrokerSecurity]]:
-    rules = BrokerSecurity(tmp_path_factory.mktemp("security"))
-    with KafkaBroker(tmp_path_factory.mktemp("secured"), rules) as broker:
-        yield broker, rules
 
 
 @pytest.fixture
@@ -167,8 +164,14 @@ def test_each_access_works_or_is_refused_by_name(
     trusting = hubs.replace("    events =", f"    more = {_TRUSTING}\n    events =")
     (tmp_path / "hubs_page.py").write_text(trusting.replace('"earliest")', '"earliest", options=more)'))
     nobody = f"127.0.0.1:{free_ports(1)[0]}"
-    listeners = {"tls": rules.tls, "login": rules.login, "elsewhere": rules.elsewhere, "open": broker.address}
-    configuration = {**listeners, "nobody": nobody, "trusted": str(rules.trusted)}
+    listeners = {
+        "tls": rules.tls,
+        "login": rules.login,
+        "elsewhere": rules.elsewhere,
+        "mutual": rules.mutual,
+        "open": broker.address,
+    }
+    configuration = {**listeners, "nobody": nobody, "trusted": str(rules.trusted), "keys": str(rules.keys)}
     configuration |= {"broker": rules.login, "source": str(tmp_path), "registry": registry.address}
     options = [word for key, value in configuration.items() for word in ("--set", f"{key}={value}")]
     environ = {
@@ -189,7 +192,15 @@ def test_each_access_works_or_is_refused_by_name(
     assert all(error["fix"] and "Exception:" not in error["message"] for error in told.values())
     assert outcome.seconds < _BOUND_SECONDS
     storage = tmp_path / ".penstock"
-    for name in ("by_tls", "by_plain", "by_scram_256", "by_scram_512", "by_event_hubs", "by_event_hubs_format"):
+    for name in (
+        "by_tls",
+        "by_certificate",
+        "by_plain",
+        "by_scram_256",
+        "by_scram_512",
+        "by_event_hubs",
+        "by_event_hubs_format",
+    ):
         assert sorted(row["value"] for row in read_table(stored(storage, "shop", name))) == ["1", "2", "3"], name
     assert sorted(broker.consume("copies")) == [b"1", b"2", b"3"]
     for name in ("kafka_orders", "hub_orders", "avro_orders"):
