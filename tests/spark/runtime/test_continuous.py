@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import threading
 import time
@@ -72,6 +73,33 @@ def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(p
     assert project.rows("bronze", "id") == project.rows("at_the_start", "id") == list(range(1, 9))
     assert project.rows("silver", "id") == [2, 4, 6, 8]
     assert project.rows("total", "orders") == [4]
+
+
+def test_a_folder_that_is_deleted_is_waited_for(project: PipelineProject) -> None:
+    project.write("""
+        @dlt.table
+        def orders():
+            files = spark.readStream.format("cloudFiles").option("cloudFiles.format", "json").schema("id LONG")
+            return files.load("in")
+        """)
+    project.arrive("1", [{"id": 1}])
+    stop = threading.Event()
+
+    def has(count: int) -> bool:
+        return DeltaTable.is_deltatable(str(project.path("orders"))) and len(project.rows("orders", "id")) == count
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(project.run, trigger="100 milliseconds", stop=stop)
+        try:
+            _wait(lambda: has(1), running.done)
+            shutil.rmtree(project.directory / "in")
+            time.sleep(0.5)  # some looks into nothing
+            project.arrive("2", [{"id": 2}])
+            _wait(lambda: has(2), running.done)
+        finally:
+            stop.set()
+    assert running.result(_PATIENCE).errors == ()
+    assert project.rows("orders", "id") == [1, 2]
 
 
 def test_a_new_materialized_view_does_not_wait_for_new_data(project: PipelineProject) -> None:

@@ -82,8 +82,11 @@ def test_what_aws_has_to_be_told(given: dict[str, str], condition: str, words: s
         (answer("InternalFailure", 500), "KINESIS_REQUEST_FAILED"),
         (answer("SomethingNew"), "KINESIS_REQUEST_FAILED"),
         (EndpointConnectionError(endpoint_url="https://x"), "KINESIS_UNREACHABLE"),
-        (SSLError(endpoint_url="https://x", error="certificate verify failed"), "KINESIS_TLS_FAILED"),
-        (SSLError(endpoint_url="https://x", error="EOF occurred in violation of protocol"), "KINESIS_UNREACHABLE"),
+        (SSLError(endpoint_url="https://x", error=OSError("certificate verify failed")), "KINESIS_TLS_FAILED"),
+        (
+            SSLError(endpoint_url="https://x", error=OSError("EOF occurred in violation of protocol")),
+            "KINESIS_UNREACHABLE",
+        ),
     ],
 )
 def test_each_answer_has_its_condition(error: Exception, condition: str) -> None:
