@@ -80,13 +80,13 @@ def json_values(
     """Returns the fields of messages in JSON as columns, one row for each message.
 
     What finds no place in the schema is kept in the rescued data, as Auto Loader keeps it: fields that the schema does
-    not know, values of another type, and whole messages that are no JSON, with topic, partition and offset. A message
+    not know, values of another type, and whole messages that are no JSON, with the message's place. A message
     without a value, as Kafka's deletions are, is a row of NULLs: `keep` its key.
 
     Args:
-        messages: What a read of Kafka or Event Hubs returns, streaming or not.
+        messages: What a read of Kafka, Event Hubs or Kinesis returns, streaming or not.
         schema: The columns, as DDL or a StructType.
-        column: Which column holds the JSON, as text or bytes; `body` of Event Hubs.
+        column: Which column holds the JSON, as text or bytes; `body` of Event Hubs, `data` of Kinesis.
         keep: Columns of the messages to keep, such as `key` and `timestamp`.
         rescued_data_column: The name of the column of rescued data.
         options: Options of Spark's JSON reader, such as `timestampFormat`.

@@ -23,6 +23,10 @@ def test_the_page_runs(project: PipelineProject, kinesis: KinesisServer) -> None
     (project.directory / "orders.sql").write_text(sql.replace(in_sql, in_sql + arguments))
     kinesis.create("orders", shards=2)
     kinesis.put("orders", [json.dumps({"order_id": f"o{number}", "amount": number - 2}) for number in range(10)])
+    [broken] = kinesis.put("orders", ["no JSON"])
     assert project.run().errors == ()
     assert project.rows("orders", "order_id") == [f"o{number}" for number in range(3, 10)]
-    assert len(project.rows("orders_in_sql", "text")) == 10
+    assert len(project.rows("orders_in_sql", "text")) == 11
+    told = [json.loads(each) for each in project.rows("orders__quarantine", "_rescued_data") if each]
+    assert [each.pop("_shard") for each in told] in (["shardId-000000000000"], ["shardId-000000000001"])
+    assert told == [{"_corrupt_record": "no JSON", "_stream": "orders", "_offset": broken}]

@@ -1,4 +1,4 @@
-"""What rescued data say of the place of a message: Kafka's columns for it, or Event Hubs'."""
+"""What rescued data say of the place of a message: the columns for it of Kafka, Event Hubs or Kinesis."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from penstock.spark.sources.auto_loader.sql_text import column
 
 _PLACE: Final = {
     "_topic": ("topic",),
+    "_stream": ("stream",),
+    "_shard": ("shardId",),
     "_partition": ("partition",),
     "_offset": ("offset", "sequenceNumber"),
 }
