@@ -14,6 +14,8 @@ def setup(
     s3: Annotated[
         bool, typer.Option("--s3", help="Fetch Spark's client for S3, too: for pipelines with s3:// or s3a:// paths.")
     ] = False,
+    azure: Annotated[bool, typer.Option("--azure", help="Fetch the one for Azure, too: abfss:// paths.")] = False,
+    gcs: Annotated[bool, typer.Option("--gcs", help="Fetch the one for Google Cloud, too: gs:// paths.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find Java, fetch and check the jars of Spark's Delta and Kafka connectors, prepare quick starts.
@@ -22,7 +24,8 @@ def setup(
     """
     from penstock.spark.setup import prefetch
 
-    ready = prefetch(progress_lines(), jar_sets=("s3",) if s3 else ())
+    clients = {"s3": s3, "azure": azure, "gcs": gcs}
+    ready = prefetch(progress_lines(), jar_sets=[name for name, wanted in clients.items() if wanted])
     if as_json:
         print_json(ready.to_json())
         return

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.errors import ConfigError, ExternalError, PenstockError
+from penstock.spark.azure_google_failures import azure_or_google_failure
 from penstock.storage.tls_refusals import is_tls_refusal
 
 _S3A: Final = "org.apache.hadoop.fs.s3a."
@@ -42,7 +43,7 @@ def object_store_failure(causes: Sequence[tuple[str, str]]) -> PenstockError | N
             return ConfigError("OBJECT_STORE_ACCESS_DENIED", detail=_words(message))
         if name.startswith(f"{_S3A}AWS"):
             return ExternalError("STORAGE_FAILED", detail=_words(message))
-    return None
+    return azure_or_google_failure(causes)
 
 
 def _words(message: str) -> str:

@@ -1,10 +1,11 @@
-"""Whether a pipeline needs Hadoop's S3 client: 13 MB that nobody else shall have to fetch."""
+"""Which clients of object stores a pipeline needs: megabytes that nobody else shall have to fetch."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,22 @@ from penstock.errors import PenstockError
 from penstock.storage.s3 import S3A_SETTING
 
 S3_JARS: Final = "s3"
-_S3_PATH: Final = re.compile(r"\bs3a?://")
+
+
+@dataclass(frozen=True, slots=True)
+class _Client:
+    """A locked jar set, how the paths begin that need it, and how its settings do."""
+
+    jars: str
+    paths: re.Pattern[str]
+    settings: str
+
+
+_CLIENTS: Final = (
+    _Client(S3_JARS, re.compile(r"\bs3a?://"), S3A_SETTING),
+    _Client("azure", re.compile(r"\babfss?://"), "spark.hadoop.fs.azure."),
+    _Client("gcs", re.compile(r"\bgs://"), "spark.hadoop.fs.gs."),
+)
 
 
 def object_store_jar_sets(
@@ -21,12 +37,15 @@ def object_store_jar_sets(
 ) -> tuple[str, ...]:
     """Returns the jar sets beside Spark's own that a session of `pipeline`, or of `script`, needs.
 
-    Called before it starts. Before the code runs, only its text can tell: `s3://` or `s3a://` in one of its files or
-    settings, or a setting of S3A.
+    Called before it starts. Before the code runs, only its text can tell: `s3://`, `s3a://`, `abfss://`, `abfs://` or
+    `gs://` in one of its files or settings, or a setting of such a client.
     """
-    if any(key.startswith(S3A_SETTING) for key in spark_conf):
-        return (S3_JARS,)
-    return (S3_JARS,) if any(_S3_PATH.search(text) for text in _texts(pipeline, spark_conf, script)) else ()
+    texts = list(_texts(pipeline, spark_conf, script))
+    return tuple(
+        client.jars
+        for client in _CLIENTS
+        if any(key.startswith(client.settings) for key in spark_conf) or any(map(client.paths.search, texts))
+    )
 
 
 def _texts(pipeline: PipelineConfig, spark_conf: Mapping[str, str], script: Path | None) -> Iterator[str]:

@@ -74,6 +74,7 @@ def test_a_certificate_that_nobody_trusts_is_named(
     ("path", "condition"),
     [
         ("/mnt/azure/orders", "TABLE_ON_OBJECT_STORE"),
+        ("gs://lake/orders", "TABLE_ON_OBJECT_STORE"),
         ("/mnt/lake/", "TABLE_PATH_UNSUPPORTED"),
         ("s3://lake/a%20b", "TABLE_PATH_UNSUPPORTED"),
         ("s3://lake/paid/", "DUPLICATE_TABLE_PATH"),
@@ -151,6 +152,10 @@ def test_a_commit_replaces_no_other(spark: SparkSession, s3: S3Server) -> None:
     assert stored() == b"third\n"
     used = java.org.apache.spark.sql.delta.storage.LogStore.apply(java_session(spark)).getDelegate(path)
     assert used.logStoreImpl().getClass().getName() == OBJECT_LOG_STORE
+    for other, name in (("abfss://lake@shop.dfs.core.windows.net", "AzureLogStore"), ("gs://lake", "GCSLogStore")):
+        chosen = java.org.apache.spark.sql.delta.storage.LogStore.apply(java_session(spark))
+        delegate = chosen.getDelegate(java.org.apache.hadoop.fs.Path(f"{other}/orders/_delta_log/0.json"))
+        assert delegate.logStoreImpl().getClass().getName() == f"io.delta.storage.{name}"
 
 
 def test_what_is_written_is_encrypted_as_the_settings_say(spark: SparkSession, s3: S3Server) -> None:

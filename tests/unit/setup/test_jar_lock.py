@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from penstock.spark.setup.class_path import SPARK_HOME
 from penstock.spark.setup.jar_lock import JarSet, jar_sets
 
 
@@ -26,6 +27,14 @@ def test_the_s3_client_does_without_the_bundle_of_all_services_of_aws() -> None:
     jars = jar_sets()["s3"].jars
     assert {"hadoop-aws", "s3", "sts"} <= {jar.name for jar in jars}
     assert sum(jar.size for jar in jars) < 20_000_000
+
+
+def test_the_clients_of_azure_and_google_are_a_jar_each_of_the_hadoop_that_spark_has() -> None:
+    [azure], [google] = jar_sets()["azure"].jars, jar_sets()["gcs"].jars
+    assert (azure.name, google.name) == ("hadoop-azure", "hadoop-gcp")
+    [hadoop] = (SPARK_HOME / "jars").glob("hadoop-client-api-*.jar")
+    assert hadoop.stem.endswith(f"-{azure.revision}")
+    assert azure.revision == google.revision
 
 
 def test_the_cache_folder_changes_with_any_jar() -> None:

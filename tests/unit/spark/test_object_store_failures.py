@@ -76,6 +76,70 @@ def test_failures(causes: list[tuple[str, str]], condition: str, facts: dict[str
     assert (error.condition, error.facts) == (condition, facts)
 
 
+ABFS = "org.apache.hadoop.fs.azurebfs."
+GOOGLE = "com.google.cloud.hadoop.repackaged.ossgcs.com.google.cloud.storage.StorageException"
+
+
+@pytest.mark.parametrize(
+    ("causes", "condition"),
+    [
+        (
+            [
+                (
+                    f"{ABFS}contracts.exceptions.KeyProviderException",
+                    'for a key ="null": Invalid configuration value detected for fs.azure.account.key',
+                )
+            ],
+            "OBJECT_STORE_CREDENTIALS_MISSING",
+        ),
+        (
+            [
+                (
+                    f"{ABFS}oauth2.AzureADAuthenticator$HttpException",
+                    "Server returned HTTP response code: 401 for URL: x",
+                )
+            ],
+            "OBJECT_STORE_ACCESS_DENIED",
+        ),
+        (
+            [(f"{ABFS}contracts.exceptions.AbfsRestOperationException", "Operation failed: no, 403, HEAD, https://a")],
+            "OBJECT_STORE_ACCESS_DENIED",
+        ),
+        (
+            [
+                (
+                    f"{ABFS}contracts.exceptions.AbfsRestOperationException",
+                    "The specified filesystem does not exist., 404, HEAD",
+                )
+            ],
+            "OBJECT_STORE_BUCKET_NOT_FOUND",
+        ),
+        (
+            [
+                (f"{ABFS}contracts.exceptions.AbfsRestOperationException", "-1"),
+                ("javax.net.ssl.SSLException", "PKIX path"),
+            ],
+            "OBJECT_STORE_TLS_FAILED",
+        ),
+        (
+            [
+                (f"{ABFS}contracts.exceptions.AbfsRestOperationException", "-1"),
+                ("java.net.ConnectException", "refused"),
+            ],
+            "STORAGE_FAILED",
+        ),
+        ([(GOOGLE, "ComputeEngineCredentials cannot find the metadata server.")], "OBJECT_STORE_CREDENTIALS_MISSING"),
+        ([(GOOGLE, "Error getting access token for service account: 401 Unauthorized")], "OBJECT_STORE_ACCESS_DENIED"),
+        ([(GOOGLE, "The specified bucket does not exist.")], "OBJECT_STORE_BUCKET_NOT_FOUND"),
+        ([(GOOGLE, "Error getting access token: Connection refused")], "STORAGE_FAILED"),
+    ],
+)
+def test_failures_of_azure_and_google(causes: list[tuple[str, str]], condition: str) -> None:
+    error = object_store_failure([("py4j.Outer", "outer"), *causes])
+    assert error is not None
+    assert error.condition == condition
+
+
 @pytest.mark.parametrize(
     "cause",
     [

@@ -20,10 +20,14 @@ from penstock.spark.launch import SessionConfig
         ("paths: {/mnt/raw: s3a://raw}", "", ("s3",)),
         ("configuration: {source: s3://raw/orders}", "", ("s3",)),
         ("spark_conf: {spark.hadoop.fs.s3a.endpoint.region: eu-central-1}", "", ("s3",)),
-        ("spark_conf: {spark.hadoop.fs.azure.account.auth.type: OAuth}", "", ()),
+        ("spark_conf: {spark.hadoop.fs.azure.account.auth.type: OAuth}", "", ("azure",)),
+        ("", "spark.read.json('abfss://raw@shop.dfs.core.windows.net/orders')", ("azure",)),
+        ("", "spark.read.json('gs://raw/orders')", ("gcs",)),
+        ("spark_conf: {spark.hadoop.fs.gs.project.id: shop}", "# to s3://archive", ("s3", "gcs")),
+        ("", "settings://orders", ()),
     ],
 )
-def test_the_s3_client_is_fetched_where_a_text_of_the_pipeline_asks_for_it(
+def test_a_client_is_fetched_where_a_text_of_the_pipeline_asks_for_it(
     tmp_path: Path, settings: str, code: str, jars: tuple[str, ...]
 ) -> None:
     (tmp_path / "penstock.yml").write_text(f"name: orders\n{settings}\n")

@@ -32,8 +32,9 @@ class LockedJar:
 
 @dataclass(frozen=True, slots=True)
 class JarSet:
-    """A named set: `core` (Delta, Kafka, the driver of PostgreSQL) for every session, `s3` for those that need it.
+    """A named set: `core` (Delta, Kafka, the driver of PostgreSQL) for every session.
 
+    `s3`, `azure` and `gcs` are for those that read or write such paths.
     The others are for tests: `kafka-broker` is a server, `byteman` holds threads.
     """
 
