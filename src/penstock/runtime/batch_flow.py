@@ -70,8 +70,10 @@ class BatchFlow:
                 transaction = (app_id, 0)
                 counters = self._append(query, transaction, conf)
             else:
-                columns = services.graph.tables[self._stage.dataset].partition_columns
-                replacement = Replacement(columns, note, self._stage.keeps_schema)
+                table = services.graph.tables[self._stage.dataset]
+                replacement = Replacement(
+                    table.partition_columns, table.cluster_by, note, keeps_schema=self._stage.keeps_schema
+                )
                 counters = self._replace(query, replacement, {**conf, **EMPTY_COMMITS})
                 self._last = read if self._may_be_left_out() else None
         except Exception as error:

@@ -18,6 +18,7 @@ from penstock.spark.expectations import ObservedExpectations
 from penstock.spark.offset_log import repair_offset_log
 from penstock.spark.query_settings import query_settings
 from penstock.spark.setup.own_classes import DELTA_SINK
+from penstock.spark.tables import cluster_table
 from penstock.storage.checkpoint import SHUFFLE_PARTITIONS
 
 _METRICS_SECONDS = 5.0
@@ -141,10 +142,12 @@ class Replacement:
     """How the rows of a table are replaced.
 
     `note` is kept as the commit's user metadata. With `keeps_schema` the rows must fit the table's columns,
-    and what Delta enforces and computes there stays; without it they bring their own columns.
+    and what Delta enforces and computes there stays; without it they bring their own columns. `cluster_by` are the
+    columns by which the table is clustered.
     """
 
     partition_columns: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
     note: str = ""
     keeps_schema: bool = False
 
@@ -184,12 +187,14 @@ def append_rows(
 
 
 def replace_table(rows: DataFrame, path: str, replacement: Replacement) -> None:
-    """Replaces the rows of the table at `path`, in one commit."""
+    """Replaces the rows of the table at `path`, in one commit; that of its clustering, if it has one, comes behind."""
     writer = rows.write.format("delta").mode("overwrite").option("userMetadata", replacement.note)
     writer = writer.option("overwriteSchema", str(not replacement.keeps_schema).lower())
     # A table that keeps its schema keeps its partitions; one of its columns may be computed by Delta.
     columns = () if replacement.keeps_schema else replacement.partition_columns
     (writer.partitionBy(*columns) if columns else writer).save(path)
+    if replacement.cluster_by:  # Delta forgets it with the rows, whatever a writer says
+        cluster_table(rows.sparkSession, path, replacement.cluster_by)
 
 
 def append_to_table(rows: DataFrame, path: str, transaction: tuple[str, int], *, mode: str = "append") -> None:
