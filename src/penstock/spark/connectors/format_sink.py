@@ -21,6 +21,7 @@ from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.sinks.format_writer import SinkWriter
 from penstock.spark.sinks.several import FormatBatches, Member
 from penstock.spark.sinks.sink import BatchSink, Sink, SinkTarget
+from penstock.spark.sources.auto_loader.option_names import READERS
 from penstock.spark.sources.option import problems, with_defaults
 from penstock.spark.writes import StreamWriter
 
@@ -28,7 +29,8 @@ from penstock.spark.writes import StreamWriter
 def check_sink(spark: SparkSession, sink: FormatSink, flows: Iterable[UnresolvedFlow]) -> Iterator[PenstockError]:
     """Yields what is wrong with a sink: its format, its options, and flows that it cannot take.
 
-    The rules of the graph have judged Penstock's own formats already, but for what the driver of a database knows.
+    The rules of the graph have judged Penstock's own formats already, but for what the driver of a database knows; they
+    refuse `memory`.
 
     Raises:
         ConfigError: CONNECTOR_UNUSABLE.
@@ -36,7 +38,7 @@ def check_sink(spark: SparkSession, sink: FormatSink, flows: Iterable[Unresolved
     found = None if sink.kind in {*SINKS, GROUP} else installed(sink.kind)
     if found is not None and found.connector.sink is not None:
         yield from _of_connector(sink, found.connector.sink, flows)
-    elif sink.kind not in {"memory", GROUP} and not _jvm.has_format(spark, sink.format):  # the rules refuse that one
+    elif sink.kind not in {"memory", GROUP} and not _jvm.has_format(spark, READERS.get(sink.kind, sink.format)):
         name = sink.identifier
         yield DefinitionError(
             "SINK_FORMAT_UNKNOWN", location=sink.location, dataset=str(name), name=name, format=sink.format

@@ -11,6 +11,7 @@ from penstock.spark.earlier_batches import holds_batches_of_another_query
 from penstock.spark.jdbc import JdbcBatches, SinkPlace, prepare, with_defaults
 from penstock.spark.sinks.format_writer import SinkWriter
 from penstock.spark.sinks.sink import BatchSink, Promise, SinkTarget
+from penstock.spark.sources.auto_loader.option_names import READERS
 from penstock.spark.sources.kafka import KafkaEndpoint, check_access, plain_options
 from penstock.spark.writes import StreamWriter
 from penstock.storage import Storage
@@ -62,7 +63,8 @@ class FileSink(SparkSink):
         if begins and holds_batches_of_another_query(target.spark, str(path)):
             name = declared.identifier
             raise StateError("SINK_FOLDER_IN_USE", dataset=str(name), name=name, path=path)
-        return SinkWriter(declared.format, options, target.mode, None, declared.partition_columns)
+        spark_format = READERS.get(declared.kind, declared.format)
+        return SinkWriter(spark_format, options, target.mode, None, declared.partition_columns)
 
 
 @dataclass(frozen=True, slots=True)
