@@ -6,13 +6,13 @@ import json
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple, cast
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 from tests.integration.java import broker_class_path, java_executable
 from tests.integration.kafka_security import BrokerSecurity
@@ -43,6 +43,19 @@ group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=false
 log.cleaner.enable=false
 """
+
+
+class SentMessage(NamedTuple):
+    """A message as a reader gets it."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: dict[str, bytes]
+    partition: int
+
+
+def _headers(message: Message) -> dict[str, bytes]:
+    return dict(cast("list[tuple[str, bytes]]", message.headers() or []))
 
 
 class KafkaBroker:
@@ -186,8 +199,17 @@ class KafkaBroker:
 
     def consume(self, topic: str, *, partitions: int = 1) -> list[bytes]:
         """Returns the values of all messages that the topic holds now, partition after partition."""
+        return [message.value() or b"" for message in self._held(topic, partitions)]
+
+    def messages(self, topic: str, *, partitions: int = 1) -> list[SentMessage]:
+        """Returns the messages that the topic holds now, as `consume`."""
+        return [
+            SentMessage(message.key(), message.value(), _headers(message), message.partition() or 0)
+            for message in self._held(topic, partitions)
+        ]
+
+    def _held(self, topic: str, partitions: int) -> Iterator[Message]:
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": "test", "enable.auto.commit": False})
-        values: list[bytes] = []
         try:
             for partition in range(partitions):
                 first, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
@@ -196,10 +218,9 @@ class KafkaBroker:
                     message = consumer.poll(30)
                     if message is None or message.error():
                         raise ServerFailedError(f"no message from {topic}/{partition}: {message and message.error()}")
-                    values.append(message.value() or b"")
+                    yield message
         finally:
             consumer.close()
-        return values
 
     def _answers(self) -> bool:
         with suppress(KafkaException):

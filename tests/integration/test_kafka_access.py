@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto as descriptor  # noqa: N813 - it is used as a namespace
 from tests.cli_runner import penstock
 from tests.integration import kafka_security as security
 from tests.integration.kafka_broker import KafkaBroker
@@ -15,6 +16,7 @@ from tests.oracle.tables import read_table, stored
 from tests.processes import free_ports
 from tests.repo.documents import ROOT, blocks
 from tests.schema_registry_server import SchemaRegistryServer, framed
+from tests.spark.test_protobuf_values import order, proto, registered
 
 _PIPELINE = """
 import dlt
@@ -69,14 +71,6 @@ for name, (listener, options) in ACCESSES.items():
 def by_event_hubs():
     events = ps.sources.event_hubs("orders_hub", "orders", starting_position="earliest", options=TRUSTED)
     return events.selectExpr("CAST(body AS STRING) AS value", "sequenceNumber", "enqueuedTime", "properties")
-
-
-@dlt.table
-def by_event_hubs_format():
-    options = {"eventhubs.connectionString": "${secret:orders_hub}", "eventhubs.name": "orders", **TRUSTED}
-    position = '{"offset": "-1", "seqNo": -1, "enqueuedTime": null, "isInclusive": true}'
-    read = spark.readStream.format("eventhubs").options(**options).option("eventhubs.startingPosition", position)
-    return read.load().selectExpr("CAST(body AS STRING) AS value")
 
 
 @dlt.table
@@ -148,21 +142,27 @@ def test_each_access_works_or_is_refused_by_name(
     tmp_path: Path, secured: tuple[KafkaBroker, BrokerSecurity], registry: SchemaRegistryServer
 ) -> None:
     broker, rules = secured
-    for topic in ("orders", "copies", "shop-orders", "large-orders", "avro-orders"):
+    for topic in ("orders", "copies", "shop-orders", "large-orders", "avro-orders", "protobuf-orders"):
         broker.create_topic(topic)
     broker.produce("orders", ["1", "2", "3"])
     broker.produce("shop-orders", [{"id": 1, "amount": 5}, {"id": 2, "amount": 2000, "colour": "red"}, "no JSON"])
     number = registry.register("avro-orders-value", _AVRO_ORDER)
     broker.produce("avro-orders", [framed(number, b"\x02"), framed(number, b"\x04"), b"no Avro"])
+    described = proto(id=descriptor.TYPE_INT32, note=descriptor.TYPE_STRING)
+    number = registered(registry, described, "protobuf-orders-value")
+    sent = [order(number, described, id=1, note="a"), order(number, described, id=2), b"no Protobuf"]
+    broker.produce("protobuf-orders", sent)
     (tmp_path / "penstock.yml").write_text(_SETTINGS)
     (tmp_path / "pipeline.py").write_text(_PIPELINE)
     (tmp_path / "ca.pem").write_text(rules.trusted.read_text())
     for place, text in enumerate(_pages("kafka")):
         (tmp_path / f"kafka_page_{place}.py").write_text(text)
     # The service's certificate is one that every Java trusts.
-    [hubs] = _pages("event-hubs")
-    trusting = hubs.replace("    events =", f"    more = {_TRUSTING}\n    events =")
-    (tmp_path / "hubs_page.py").write_text(trusting.replace('"earliest")', '"earliest", options=more)'))
+    for place, text in enumerate(_pages("event-hubs")):
+        trusting = text.replace('"earliest")', f'"earliest", options={_TRUSTING})')
+        trusting = trusting.replace("OPTIONS = {", f"OPTIONS = {{\n    **{_TRUSTING},")
+        assert trusting.count(_TRUSTING) == 1
+        (tmp_path / f"hubs_page_{place}.py").write_text(trusting)
     nobody = f"127.0.0.1:{free_ports(1)[0]}"
     listeners = {
         "tls": rules.tls,
@@ -192,21 +192,15 @@ def test_each_access_works_or_is_refused_by_name(
     assert all(error["fix"] and "Exception:" not in error["message"] for error in told.values())
     assert outcome.seconds < _BOUND_SECONDS
     storage = tmp_path / ".penstock"
-    for name in (
-        "by_tls",
-        "by_certificate",
-        "by_plain",
-        "by_scram_256",
-        "by_scram_512",
-        "by_event_hubs",
-        "by_event_hubs_format",
-    ):
+    for name in ("by_tls", "by_certificate", "by_plain", "by_scram_256", "by_scram_512", "by_event_hubs"):
         assert sorted(row["value"] for row in read_table(stored(storage, "shop", name))) == ["1", "2", "3"], name
     assert sorted(broker.consume("copies")) == [b"1", b"2", b"3"]
-    for name in ("kafka_orders", "hub_orders", "avro_orders"):
+    for name, rescued in {"kafka_orders": 2, "hub_orders": 2, "avro_orders": 1, "protobuf_orders": 1}.items():
         rows = read_table(stored(storage, "shop", name))
         assert sorted(row["id"] or 0 for row in rows) == [0, 1, 2], name
-        assert sum(row["_rescued_data"] is not None for row in rows) == (1 if name == "avro_orders" else 2), name
+        assert sum(row["_rescued_data"] is not None for row in rows) == rescued, name
+    bodies = [row["body"] for row in read_table(stored(storage, "shop", "hub_events"))]
+    assert sorted(bodies) == sorted(broker.consume("shop-orders")), "all columns of the connector can be in a table"
     assert [json.loads(value) for value in broker.consume("large-orders")] == [{"id": 2, "amount": 2000.0}]
 
     said = [outcome.stdout, outcome.stderr]
