@@ -13,8 +13,7 @@ from tests.postgres_server import PASSWORD, USER, PostgresServer
 from tests.repo.documents import ROOT, blocks
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(300)
 def test_every_step_of_the_page_works(tmp_path: Path) -> None:
     steps = [block.text for block in blocks(ROOT / "docs/how-to/jdbc.md") if block.kind == "sh"]
     programs = Path(sys.executable).parent
