@@ -7,12 +7,14 @@ import uuid
 from decimal import Decimal
 from pathlib import Path
 
+from tests.oracle.tables import read_table
 from tests.postgres_server import PostgresServer
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import UpdateState
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import plan_update
+from penstock.testing.crash import forget_newest_commits
 
 _Tables = dict[str, list[tuple[int, ...]]]
 _TWO_SINKS = """
@@ -185,3 +187,31 @@ def test_two_flows_into_one_table_and_a_schema_for_the_ledger(sinks: PipelinePro
     assert len(postgres.rows("SELECT 1 FROM penstock.penstock_batches WHERE target = 'shop.both'")) == 2
     postgres.execute("DROP SCHEMA penstock CASCADE")
     assert not Path("spark-warehouse").exists()
+
+
+def test_batches_of_one_flow_go_to_a_database_and_to_a_table(sinks: PipelineProject, postgres: PostgresServer) -> None:
+    sinks.write(
+        """
+        from sinks import orders, sink
+
+        more = {"driver": "org.postgresql.Driver", "connectionProvider": "basic"}
+        sink("log", batchsize="2", numPartitions="1", queryTimeout="60", **more)
+        ps.create_sink("archive", "delta", {"path": "archive"})
+        ps.create_sink("both", "sinks", {"sinks": "log, archive", "select.log": "id, amount * 2 AS amount"})
+
+        @ps.append_flow(target="both")
+        def flow():
+            return orders("id INT, amount INT")
+        """
+    )
+    sinks.arrive("a", [{"id": number, "amount": number} for number in range(5)])
+    assert sinks.run().errors == ()
+    # As after a crash before it was noted who has the batch: both get it again, and know it.
+    [commits] = (sinks.directory / ".penstock/checkpoints").rglob("commits")
+    forget_newest_commits({str(commits.parent): None})
+    (commits.parent / "penstock-sinks.json").unlink()
+    sinks.arrive("b", [{"id": 5, "amount": 5}])
+    assert sinks.run().errors == ()
+    _check(postgres, {"log": [(number, 2 * number) for number in range(6)]})
+    archive = read_table(sinks.directory / "archive")
+    assert sorted((row["id"], row["amount"]) for row in archive) == [(number, number) for number in range(6)]
