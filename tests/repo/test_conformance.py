@@ -14,8 +14,13 @@ from typing import Any
 
 import pytest
 
+from penstock.analysis.rules.kafka_sink_columns import COLUMN_TYPES
 from penstock.declare import SPELLINGS
 from penstock.errors import conditions
+from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS
+from penstock.graph.rules.file_sink_shared import FILE_FORMATS
+from penstock.graph.rules.jdbc_options import REFUSED
+from penstock.graph.sink_group import GROUP, SELECT
 from penstock.spark.sources import delta
 from penstock.spark.sources.auto_loader import option_names as auto_loader
 from penstock.spark.sources.event_hubs import options as event_hubs
@@ -23,6 +28,7 @@ from penstock.spark.sources.kafka import options as kafka
 from penstock.spark.sources.kinesis import option_names as kinesis
 
 ROOT = Path(__file__).resolve().parents[2]
+_SINKS = "Databases, files and screens as sinks"
 _REFUSED_OF_DELTA = [option.name for option in delta.OPTIONS if option.refused]
 
 
@@ -117,6 +123,40 @@ def test_every_option_of_a_source_has_a_row(tool: ModuleType, section: str, opti
     refused = {name for name, row in rows.items() if row.condition in refusals}
     never = {*auto_loader.REFUSED, *kafka.REFUSED, *event_hubs.REFUSED, *kinesis.REFUSED, *_REFUSED_OF_DELTA}
     assert refused == {option for option in options if option in never}
+
+
+def _settings_of_s3() -> list[str]:
+    """The names in the first column of the page's table."""
+    page = (ROOT / "docs/how-to/object-stores.md").read_text(encoding="utf-8")
+    _, _, table = page.partition("| setting after `spark.hadoop.fs.s3a.` |")
+    rows = table.partition("\n\n")[0].splitlines()[2:]
+    return [name for row in rows for name in re.findall(r"`([\w.]+)`", row.split("|")[1])]
+
+
+@pytest.mark.parametrize(
+    ("section", "kind", "options"),
+    [
+        ("Kafka", "sink", ("kafka.bootstrap.servers", "topic", *COLUMN_TYPES)),
+        (_SINKS, "jdbc", (*SPARK_OPTIONS, *OWN_OPTIONS, *REFUSED)),
+        (_SINKS, "files", ("path", "partitionBy", *FILE_FORMATS)),
+        (_SINKS, "sinks", (GROUP, f"{SELECT}NAME")),
+        ("Object stores", "fs.s3a", _settings_of_s3()),
+    ],
+)
+def test_every_option_of_a_sink_has_a_row(
+    tool: ModuleType, section: str, kind: str, options: tuple[str, ...] | list[str]
+) -> None:
+    """`kind: a, b` in the table stands for the options a and b."""
+    rows = [row for row in tool.sections()[section] if row.name.startswith(f"{kind}: ")]
+    named = {name: row for row in rows for name in row.name.removeprefix(f"{kind}: ").split(", ")}
+    assert options
+    assert [option for option in options if option not in named] == []
+    assert {name for name in options if named[name].condition} == {name for name in options if name in REFUSED}
+
+
+def test_every_option_of_jdbc_stands_in_its_page() -> None:
+    page = (ROOT / "docs/how-to/jdbc.md").read_text(encoding="utf-8")
+    assert [name for name in (*SPARK_OPTIONS, *OWN_OPTIONS) if f"`{name}`" not in page] == []
 
 
 def test_every_option_of_auto_loader_stands_in_its_page(tool: ModuleType) -> None:

@@ -1,11 +1,15 @@
-"""Names of tables, and types of PostgreSQL for those of Spark."""
+"""Options of jdbc sinks, names of tables, and types of PostgreSQL for those of Spark."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from penstock.graph.jdbc_target import TableName
+from penstock.declare import load_pipeline
+from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, TableName, connection_options
 from penstock.graph.postgres_types import converted, loses_in, staged_type
+from penstock.graph.rules.jdbc_options import REFUSED, jdbc_options
 
 
 @pytest.mark.parametrize(
@@ -75,3 +79,18 @@ def test_values_become_what_the_column_is() -> None:
     assert converted("v", "timestamp with time zone", "timestamp(3) without time zone", "UTC") == "v AT TIME ZONE 'UTC'"
     assert converted("v", "timestamp with time zone", "timestamp(3) with time zone", "UTC") == "v"
     assert converted("v", "bigint", "integer", "UTC") == "v"
+
+
+def test_options_of_spark_and_of_the_driver_reach_the_connection() -> None:
+    given = dict.fromkeys((*SPARK_OPTIONS, *OWN_OPTIONS, "sslmode", "currentSchema"), "1")
+    assert {*connection_options(given)} == {*SPARK_OPTIONS, "sslmode", "currentSchema"} - {"dbtable"}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_option_that_a_sink_does_not_take(tmp_path: Path, name: str) -> None:
+    place = {"url": "jdbc:postgresql://host/db", "dbtable": "orders", name: "true"}
+    (tmp_path / "pipeline.py").write_text(f"import penstock as ps\nps.create_sink('out', 'jdbc', {place!r})\n")
+    [error] = jdbc_options(load_pipeline([tmp_path / "pipeline.py"], root=tmp_path).graph())
+    assert error.condition == "SINK_OPTIONS_INVALID"
+    assert f"'{name}'" in error.message
+    assert REFUSED[name][1] in error.fix

@@ -10,13 +10,14 @@ from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.schema import Schema
 
 _BYTES = ("string", "binary")
-_TYPES = {
+COLUMN_TYPES = {
     "value": _BYTES,
     "key": _BYTES,
     "topic": ("string",),
     "partition": ("int",),
     "headers": ("array<struct<key:string,value:binary>>",),
 }
+"""The columns of a message, and what type each may have."""
 
 
 def kafka_sink_columns(graph: ResolvedGraph) -> Iterator[PenstockError]:
@@ -42,7 +43,7 @@ def _problems(sink: FormatSink, schema: Schema) -> Iterator[tuple[str, str]]:
     columns = {column.name.casefold(): column for column in schema.columns}
     if "value" not in columns:
         yield "its query has no column 'value'", "Select the message as 'value', e.g. to_json(struct('*')) AS value"
-    for name, types in _TYPES.items():
+    for name, types in COLUMN_TYPES.items():
         if name in columns and columns[name].type not in types:
             got, wanted = columns[name].type, " or ".join(types)
             yield f"its column '{name}' is {got}, not {wanted}", f"Cast '{name}' to {types[0]}"

@@ -14,26 +14,29 @@ from penstock.graph.sink_refusals import options_refused
 
 _BY_HAND = "Write to it in a foreach_batch_sink"
 _REMOVE_READING: Final = ("it is for reading", "Remove it")
-_REFUSED: Final[dict[str, tuple[str, str]]] = {
+REFUSED: Final[dict[str, tuple[str, str]]] = {
     "query": ("rows are written to a table", "Name the table as 'dbtable'"),
     "truncate": ("a sink never removes rows", "Remove it; docs/how-to/jdbc.md says how to begin anew"),
-    "cascadetruncate": ("a sink never removes rows", "Remove it; docs/how-to/jdbc.md says how to begin anew"),
-    "isolationlevel": ("a batch is committed as a whole by one transaction", "Remove it"),
-    "createtableoptions": ("a table that is missing is created plainly", "Create the table yourself, and remove it"),
-    "createtablecolumntypes": (
+    "cascadeTruncate": ("a sink never removes rows", "Remove it; docs/how-to/jdbc.md says how to begin anew"),
+    "isolationLevel": ("a batch is committed as a whole by one transaction", "Remove it"),
+    "createTableOptions": ("a table that is missing is created plainly", "Create the table yourself, and remove it"),
+    "createTableColumnTypes": (
         "a table that is missing is created plainly",
         "Create the table yourself, and remove it",
     ),
     "stringtype": ("texts are cast to the types of the table's columns already", "Remove it"),
     **dict.fromkeys(
         (
-            *("partitioncolumn", "lowerbound", "upperbound", "fetchsize", "predicates", "customschema", "hint"),
-            *("pushdownpredicate", "pushdownaggregate", "pushdownlimit", "pushdownoffset", "pushdowntablesample"),
-            *("pushdownjoin", "prefertimestampntz", "sessioninitstatement", "preparequery"),
+            *("partitionColumn", "lowerBound", "upperBound", "fetchsize", "predicates", "customSchema", "hint"),
+            *("pushDownPredicate", "pushDownAggregate", "pushDownLimit", "pushDownOffset", "pushDownTableSample"),
+            *("pushDownJoin", "preferTimestampNTZ", "sessionInitStatement", "prepareQuery"),
         ),
         _REMOVE_READING,
     ),
 }
+"""Options of Spark's JDBC sources and writers that a sink does not take: why, and what to do."""
+
+_REFUSED: Final = {name.casefold(): told for name, told in REFUSED.items()}
 _REFERENCE: Final = re.compile(r"\{\{\s*secrets/|\$\{(env|file):")
 _PASSWORD: Final = re.compile(r"[?&](password|user|sslpassword)=|//[^/@]*@", re.IGNORECASE)
 
