@@ -23,6 +23,7 @@ from penstock.spark.log_checkpoints import checkpoint_if_due
 from penstock.spark.quarantine import append_few, data_columns, quarantined, with_source_of_few
 from penstock.spark.quick_append import commit_lock
 from penstock.spark.read_hooks import handling_reads
+from penstock.spark.tables import cluster_table
 from penstock.spark.uniqueness import PinnedVersion, mark_repeats
 from penstock.spark.writes import (
     BatchFailure,
@@ -154,6 +155,8 @@ class CheckingWriter:
     ) -> None:
         if self.apply is None:
             append_to_table(self._good(judged), self.path, transaction, mode=mode)
+            if mode == "overwrite" and self.table.cluster_by:  # as `replace_table`
+                cluster_table(judged.sparkSession, self.path, self.table.cluster_by)
         else:
             self._merged[transaction[1]] = self.apply(self._good(judged), transaction, self.observed.kept(counters))
 

@@ -36,6 +36,11 @@ def by_city():
 def near():
     return dlt.read("hourly").select(F.struct(F.lit("Bonn").alias("city")).alias("place"), "window.start")
 
+@dlt.table(cluster_by=["id"])
+@dlt.expect_or_quarantine("few", "count < 100")
+def counts():
+    return dlt.read_stream("events").groupBy("id").count()
+
 dlt.create_streaming_table("newest", partition_cols=["key.kind"])
 
 @dlt.view
@@ -72,9 +77,10 @@ def test_a_field_partitions_and_a_name_with_punctuation_is_stored(
     assert project.rows("newest", "id", "key_kind") == [(0, "high"), (1, "high")]
     for table, column in (("hourly", "window_start"), ("running", "window_start"), ("by_city", "place_city")):
         assert DeltaTable(project.path(table)).metadata().partition_columns == [column]
-    near = spark.sql(f"DESCRIBE DETAIL delta.`{project.path('near')}`").first()
-    assert near is not None
-    assert near["clusteringColumns"] == ["place.city", "start"]
+    for table, columns in (("near", ["place.city", "start"]), ("counts", ["id"])):
+        detail = spark.sql(f"DESCRIBE DETAIL delta.`{project.path(table)}`").first()
+        assert detail is not None
+        assert detail["clusteringColumns"] == columns
     assert project.rows("near", "place") == [{"city": "Bonn"}] * 2
     mapped = {name: DeltaTable(project.path(name)).metadata().configuration.get(COLUMN_MAPPING) for name in _TABLES}
     assert mapped == dict.fromkeys(_TABLES) | {"hourly": "name", "follows": "name"}
