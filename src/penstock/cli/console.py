@@ -15,8 +15,6 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from penstock.events.text import clean as clean_line
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -29,6 +27,8 @@ def clean(text: object, *, multiline: bool = False) -> str:
 
     Line breaks become spaces, unless `multiline`, which keeps lines and their indentation.
     """
+    from penstock.events.text import clean as clean_line  # here, for help and the version need no events
+
     if not multiline:
         return clean_line(str(text))
     lines = str(text).expandtabs(4).split("\n")
@@ -113,16 +113,10 @@ def print_table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[obj
 
 def table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[object]], *, title: str = "") -> Any:
     """Builds a table; None is shown as an empty cell."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+    from penstock.cli.even_table import Cell, Column, EvenTable
 
-    built = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", padding=(0, 1, 0, 0), pad_edge=False)
-    for heading, numeric in columns:
-        built.add_column(Text(clean(heading)), justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        built.add_row(*(Text("" if cell is None else clean(cell)) for cell in row))
-    return built
+    cells = [[Cell("" if cell is None else clean(cell)) for cell in row] for row in rows]
+    return EvenTable([Column(clean(heading), numeric) for heading, numeric in columns], cells, title=title)
 
 
 def plural(count: int, noun: str) -> str:

@@ -9,7 +9,6 @@ import tempfile
 import traceback
 from contextlib import suppress
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +94,8 @@ def _without_secrets(text: str) -> str:
 
 
 def _version(distribution: str) -> str:
+    from importlib import metadata
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

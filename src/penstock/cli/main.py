@@ -7,7 +7,6 @@ wrong, 3 the state refused (lock, checkpoint, table).
 from __future__ import annotations
 
 import os
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
@@ -90,6 +89,8 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
+        from importlib import metadata
+
         typer.echo(f"penstock {metadata.version('penstock')}")
         raise typer.Exit
 

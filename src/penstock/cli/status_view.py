@@ -10,10 +10,10 @@ from penstock.cli.console import clean, table
 from penstock.observe.numbers import count, duration_ms, percent, rate, short_count
 
 if TYPE_CHECKING:
+    from penstock.cli.even_table import EvenTable
     from penstock.observe.flow_loads import FlowLoad
     from penstock.observe.status import DatasetStatus, PipelineStatus
 
-_ANY_WIDTH = 10_000
 _STYLES = {
     "RUNNING": "cyan",
     "COMPLETED": "green",
@@ -45,21 +45,16 @@ def status_table(status: PipelineStatus) -> Any:
 
     Where that is too wide, numbers are short and only names are folded.
     """
-    return _Fitting(_status_table(status, narrow=False), _status_table(status, narrow=True))
+    return _Fitting(status)
 
 
-def _status_table(status: PipelineStatus, *, narrow: bool) -> Any:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+def _status_table(status: PipelineStatus, *, narrow: bool) -> EvenTable:
+    from penstock.cli.even_table import Cell, Column, EvenTable
 
     number = short_count if narrow else count
     visible = _visible(status.datasets)
     aside = any(dataset.has_quarantine or dataset.quarantined for dataset in visible)
     late = any(dataset.late for dataset in visible)
-    built = Table(box=box.SIMPLE_HEAD, padding=(0, 0 if narrow else 1, 0, 0), pad_edge=False)
-    built.add_column("dataset", overflow="fold")
-    built.add_column("status", no_wrap=True)
     headings = (
         "rows",
         "drop" if narrow else "dropped",
@@ -67,13 +62,15 @@ def _status_table(status: PipelineStatus, *, narrow: bool) -> Any:
         *(("late",) if late else ()),
         *("in", "done", "batch", "pass" if narrow else "passed"),
     )
-    for heading in headings:
-        built.add_column(heading, justify="right", no_wrap=True)
+    columns = [
+        Column("dataset"),
+        Column("status", whole=True),
+        *(Column(heading, numeric=True, whole=True) for heading in headings),
+    ]
+    names, rows = short_names(status.datasets), []
     for dataset in visible:
         word = "" if dataset.status is None else dataset.status.value
-        built.add_row(
-            Text(short_name(dataset.name, status.datasets)),
-            Text(word.lower(), style=_STYLES.get(word, "")),
+        numbers = (
             number(dataset.rows),
             number(dataset.dropped),
             *((number(dataset.quarantined),) if aside else ()),
@@ -83,27 +80,28 @@ def _status_table(status: PipelineStatus, *, narrow: bool) -> Any:
             duration_ms(dataset.last_batch_duration_ms),
             passed(dataset),
         )
-    return built
+        rows.append([Cell(names[dataset.name]), Cell(word.lower(), _STYLES.get(word, "")), *map(Cell, numbers)])
+    return EvenTable(columns, rows, gap=0 if narrow else 1)
 
 
 class _Fitting:
-    """Shows the first of two tables where it fits, else the second."""
+    """Shows a status in a wide table where it fits, else in a narrow one."""
 
-    def __init__(self, first: Any, second: Any) -> None:
-        self._first = first
-        self._second = second
+    def __init__(self, status: PipelineStatus) -> None:
+        self._status = status
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """Called by rich with the place that there is."""
-        wanted = console.measure(self._first, options=options.update(max_width=_ANY_WIDTH)).maximum
-        yield self._first if wanted <= options.max_width else self._second
+        wide = _status_table(self._status, narrow=False)
+        yield wide if wide.width() <= options.max_width else _status_table(self._status, narrow=True)
 
 
 def quality_table(status: PipelineStatus) -> Any | None:
     """Builds the table of expectations with their counts, or None when there are none."""
+    names = short_names(status.datasets)
     rows = [
         (
-            short_name(dataset.name, status.datasets),
+            names[dataset.name],
             one.name,
             count(one.passed),
             count(one.failed),
@@ -150,10 +148,11 @@ def pace_lines(flows: Iterable[FlowLoad]) -> Iterator[str]:
             yield f"{clean(flow.flow)} catches up in about {duration_ms(1000 * flow.drain_seconds)} at this pace"
 
 
-def short_name(name: str, datasets: Iterable[DatasetStatus]) -> str:
-    """Returns the name without its schema when all datasets share one."""
-    schemas = {dataset.name.partition(".")[0] for dataset in datasets}
-    return clean(name.partition(".")[2] or name) if len(schemas) == 1 else clean(name)
+def short_names(datasets: Iterable[DatasetStatus]) -> dict[str, str]:
+    """Returns the datasets' names, without their schema when all share one."""
+    names = [dataset.name for dataset in datasets]
+    one_schema = len({name.partition(".")[0] for name in names}) == 1
+    return {name: clean((one_schema and name.partition(".")[2]) or name) for name in names}
 
 
 def passed(dataset: DatasetStatus) -> str:

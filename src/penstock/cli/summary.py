@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from penstock.cli.console import note, plural, stderr, table
-from penstock.cli.status_view import quality_table, short_name
+from penstock.cli.status_view import quality_table, short_names
 from penstock.errors import PenstockError, render
 from penstock.events import UpdateState
 from penstock.observe.numbers import count, duration_ms
@@ -30,11 +30,11 @@ def print_summary(
     stored = [dataset for dataset in total.datasets if dataset.name in added and dataset.type != "VIEW"]
     aside = any(dataset.has_quarantine or dataset.quarantined for dataset in stored)
     late = any(dataset.late for dataset in stored)
-    out = stderr()
+    out, names = stderr(), short_names(total.datasets)
     if stored:
         rows = [
             (
-                short_name(dataset.name, total.datasets),
+                names[dataset.name],
                 (dataset.type or "").replace("_", " ").lower(),
                 count(added[dataset.name] or 0),
                 count(dataset.rows or 0),
@@ -58,7 +58,7 @@ def print_summary(
     note(_last_line(state, errors, this_run))
     tables = [dataset for dataset in stored if dataset.type != "SINK"]
     if tables:
-        note(_what_next(errors, short_name(tables[-1].name, total.datasets), directory))
+        note(_what_next(errors, names[tables[-1].name], directory))
 
 
 def _last_line(state: UpdateState, errors: Sequence[PenstockError], this_run: PipelineStatus) -> str:

@@ -1,7 +1,8 @@
 """File systems by URI, the storage layout and the lock."""
 
-from penstock.storage.filesystem import Storage, StoredFile, local_path
+from penstock.storage.filesystem import Storage, StoredFile
 from penstock.storage.layout import QualifiedName, StorageLayout
+from penstock.storage.local_disk import local_path
 from penstock.storage.lock import (
     LockHolder,
     LockOwner,

@@ -1,4 +1,4 @@
-"""A small seam over fsspec: storage paths are URIs, and the local disk is one scheme among others."""
+"""A small seam over file systems as fsspec has them: storage paths are URIs, the local disk is one scheme of some."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
 
 from penstock.errors import ConfigError, ExternalError, PenstockError
+from penstock.storage.local_disk import LocalDisk, local_path
 from penstock.storage.object_store_errors import object_store_error
 from penstock.storage.s3 import S3_SCHEMES, is_s3, s3_filesystem
 
@@ -323,16 +324,9 @@ def _seconds(modified: object) -> float | None:
     return float(modified) if isinstance(modified, (int, float)) else None
 
 
-def local_path(uri: str) -> str:
-    """Returns the path of a local URI; a path is returned as it is."""
-    return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
-
-
 def _open_filesystem(uri: str, scheme: str) -> AbstractFileSystem:
-    if scheme == "file":  # the local class alone imports in half the time of `import fsspec`'s registry
-        from fsspec.implementations.local import LocalFileSystem
-
-        return LocalFileSystem()
+    if scheme == "file":
+        return LocalDisk()
     if scheme in S3_SCHEMES:
         with _reading(uri):
             return s3_filesystem(uri)

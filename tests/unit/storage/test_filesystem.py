@@ -9,6 +9,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from penstock.errors import ConfigError, ExternalError
 from penstock.storage import Storage
+from penstock.storage.local_disk import LocalDisk
 
 
 def test_a_file_is_written_read_listed_and_deleted(tmp_path: Path) -> None:
@@ -54,6 +55,24 @@ def test_local_uris_are_the_same_place(tmp_path: Path, prefix: str) -> None:
 def test_a_relative_uri_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert Storage(".penstock/").uri == f"{tmp_path}/.penstock"
+
+
+def test_the_local_disk_answers_as_that_of_fsspec(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/one").write_text("1")
+    (tmp_path / "a/two").write_text("22")
+    for link, to in (("a/file", "two"), ("a/folder", "b"), ("a/nothing", "away")):
+        (tmp_path / link).symlink_to(to)
+    own, other, known = LocalDisk(), LocalFileSystem(), ("name", "size", "type", "mtime")
+    for path in ("", "a", "a/two", "a/file", "a/folder"):
+        uri = f"file://{tmp_path}/{path}".rstrip("/")
+        assert own.info(uri) == {key: other.info(uri)[key] for key in known}
+        assert sorted(entry["name"] for entry in own.ls(uri)) == sorted(other.ls(uri))
+        assert own.ls(uri) == [{key: entry[key] for key in known} for entry in other.ls(uri, detail=True)]
+        assert set(own.find(uri)) == set(other.find(uri))
+        assert (own.exists(uri), own.isdir(uri)) == (True, other.isdir(uri))
+    assert own.exists(f"{tmp_path}/a/nothing") is other.exists(f"{tmp_path}/a/nothing") is False
+    assert own.find(f"{tmp_path}/no") == other.find(f"{tmp_path}/no", detail=True) == {}
 
 
 def test_memory_is_a_storage_too() -> None:
@@ -112,7 +131,7 @@ def test_a_disk_that_does_not_answer_is_no_path_to_correct(
     storage = Storage(str(tmp_path))
     storage.write_text_atomic("f", "1")
     monkeypatch.setattr(os, "replace", away)
-    monkeypatch.setattr(LocalFileSystem, "_open", away)
+    monkeypatch.setattr(LocalDisk, "open", away)
     for action in (lambda: storage.write_text_atomic("f", "2"), lambda: storage.read_bytes("f")):
         with pytest.raises(ExternalError) as caught:
             action()

@@ -10,7 +10,8 @@ from urllib.parse import unquote
 from penstock.storage.checkpoint.folder import numbers_in, replace_file
 from penstock.storage.checkpoint.logs import parse_planned_batch, parse_source_log
 from penstock.storage.checkpoint.plan_file import compact_json
-from penstock.storage.filesystem import Storage, can_open, local_path
+from penstock.storage.filesystem import Storage, can_open
+from penstock.storage.local_disk import local_path
 
 _SAME_MILLISECONDS = 2  # a float of seconds since 1970 does not keep them exactly
 _SAME_SECOND = 1000  # all that an object store keeps
