@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock.dashboard.outlook import Outlook, is_long
 from penstock.dashboard.projections import Projections
 from penstock.errors import PenstockError
 from penstock.events import EventReader
-from penstock.events.reader import newest_update_events
 from penstock.observe.lineage import Lineage
 from penstock.observe.problems import Problem, find_problems
 from penstock.observe.status import PipelineStatus
@@ -22,10 +22,6 @@ _LOOK_SECONDS: Final = 0.1
 """How long one look may read: a page does not wait for the whole of a long log."""
 
 _EVENTS_AT_ONCE: Final = 1000
-_LONG_LOG: Final = 8 << 20
-"""From so many bytes on the newest events are looked at before the whole log is read."""
-
-_FIRST, _LAST, _OUTLOOK_SECONDS = 5000, 1000, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,8 @@ class Snapshot:
 
     `problem` is `{condition, message, fix}` when the storage cannot be read at the moment; the
     rest is then as of the last time that it could. `read` is the part of the log that was read, 1 when it is all;
-    before, states are those of the newest events, and sums over all time are not complete.
+    before, states are those of now, and single events of long ago are missing; `sums` tells whether sums over all time
+    are complete.
     """
 
     version: str
@@ -45,6 +42,7 @@ class Snapshot:
     problem: Mapping[str, Any] | None
     skipped: int
     read: float
+    sums: bool
 
 
 class LiveLog:
@@ -52,7 +50,7 @@ class LiveLog:
 
     The log may be missing, empty, cut short, deleted and started anew, or hold lines of a newer
     version. A storage that cannot be read is a fact for the page, not an error. A long log is read
-    in pieces, each byte once; meanwhile the pages show what its newest events tell.
+    in pieces, each byte once; meanwhile the pages show an `Outlook`.
 
     Raises:
         ConfigError: the storage's URI has a scheme that this installation cannot read.
@@ -64,21 +62,21 @@ class LiveLog:
         self._reader = EventReader(storage_uri)
         self.storage = self._reader.storage.uri
         self._whole = Projections()
-        self._outlook: Projections | None = None
-        self._outlook_at = 0.0
-        self._generation = 0
+        self._outlook: Outlook | None = None
+        self._generation = -1
         self._epoch = time.time_ns() // 1_000_000  # none of a dashboard before this one, whose pages may still be open
         self._changes = 0
         self._problem: Mapping[str, Any] | None = None
         self._writer_alive: bool | None = None
         self._behind = False
+        self._reads_ahead = False
         self._looked = -1.0
         self._snapshot: Snapshot | None = None
 
     @property
     def projections(self) -> Projections:
         """What the pages show; ask under `lock`."""
-        return self._outlook or self._whole
+        return self._whole if self._outlook is None else self._outlook.projections
 
     def snapshot(self) -> Snapshot:
         """Returns the state as of now; cheap when nothing changed."""
@@ -94,9 +92,11 @@ class LiveLog:
         """Reads until the end of the log or `close`, letting pages in between; for a thread of its own."""
         while not self.closed:
             with self.lock:
+                self._reads_ahead = False
                 self._look()
                 if not self._behind:
                     return
+                self._reads_ahead = True
             time.sleep(0.01)
 
     def close(self) -> None:
@@ -119,8 +119,9 @@ class LiveLog:
             lineage=lineage,
             problems=find_problems(status, lineage, self.projections.throughput.all()),
             problem=self._problem,
-            skipped=self.projections.damaged + self._reader.skipped,
-            read=self._reader.bytes_read / self._reader.bytes_total if self._behind else 1.0,
+            skipped=self.projections.damaged + (self._outlook or self._reader).skipped,
+            read=self._reader.bytes_read / max(self._reader.bytes_total, 1) if self._behind else 1.0,
+            sums=not self._behind or (self._outlook is not None and self._outlook.sums),
         )
 
     def _look(self) -> None:
@@ -141,31 +142,38 @@ class LiveLog:
     def _read(self) -> bool:
         """Takes what is new, for at most a moment; returns whether there was anything."""
         until, changed, was_behind = time.monotonic() + _LOOK_SECONDS, False, self._behind
-        while True:
+        if self._generation < 0:
+            self._begin()
+            if self._outlook is not None:
+                return True  # the first page waits for nothing else
+        elif self._outlook is not None and not self._outlook.look():
+            self._look_ahead()
+        while not (self._reads_ahead and self._outlook is not None):  # else a page need not wait for that
             events = self._reader.poll(limit=_EVENTS_AT_ONCE)
             if self._reader.generation != self._generation:
-                self._whole, self._generation = Projections(), self._reader.generation
-                self._epoch += 1
+                self._begin()
             for event in events:
                 self._whole.apply(event)
             changed = changed or bool(events)
             self._behind = len(events) == _EVENTS_AT_ONCE
-            self._look_ahead()
-            if not self._behind or time.monotonic() >= until:
-                return changed or was_behind
-
-    def _look_ahead(self) -> None:
-        """Shows the newest events while a long log is read, and the whole log when it is."""
-        if not self._behind or self._reader.bytes_total < _LONG_LOG:
-            if self._outlook is not None:
+            if not self._behind and self._outlook is not None:
                 self._outlook = None
                 self._epoch += 1  # the charts have seen a part only
-        elif self._outlook is None or time.monotonic() - self._outlook_at > _OUTLOOK_SECONDS:
-            outlook = Projections()
-            for event in newest_update_events(self.storage, first=_FIRST, last=_LAST):
-                outlook.apply(event)
-            self._outlook, self._outlook_at = outlook, time.monotonic()
-            self._epoch += 1
+            if not self._behind or time.monotonic() >= until:
+                break
+        return changed or was_behind
+
+    def _begin(self) -> None:
+        self._whole, self._generation, self._outlook = Projections(), self._reader.generation, None
+        self._epoch += 1
+        if is_long(self._reader.storage):
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Shows what the totals and the newest events tell while a long log is read."""
+        self._outlook = Outlook(self._reader.storage)
+        self._behind = True
+        self._epoch += 1
 
     def _fail(self, problem: Mapping[str, Any]) -> None:
         """What was read stays; a poll that failed has taken nothing, and the next one goes on."""

@@ -95,6 +95,7 @@ class Site:
             problem=snapshot.problem,
             problem_count=len(snapshot.problems),
             read=snapshot.read,
+            sums=snapshot.sums,
             pace=2000 if len(snapshot.status.datasets) >= _MANY else 0,
             actions=self.actions,
             here=page.here,

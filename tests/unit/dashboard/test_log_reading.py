@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.recorded.build import RECORDED, SECOND_UPDATE, recorded_orders
+from tests.recorded.years import BEGINNING, TABLES, Recorder
 from tests.unit.dashboard.conftest import client_of
+from tests.unit.observe.test_retention import of_pages
 
-from penstock.dashboard import live_log
+from penstock.dashboard import live_log, outlook
 from penstock.dashboard.live_log import LiveLog
+from penstock.dashboard.projections import Projections
 from penstock.dashboard.rendering import render
 from penstock.events import EventLog, EventType, Level, UpdateState
 from penstock.events import builders as say
+from penstock.events import log as event_log
 from penstock.events.reader import EventReader, newest_update_events
+from penstock.observe import totals
+from penstock.observe.retention import compact
 from penstock.observe.status import PipelineStatus
+from penstock.observe.totals import bring_up_to_date
 
 
 @pytest.fixture
@@ -117,9 +126,9 @@ def test_a_page_is_made_once_for_all_its_viewers(storage: str, monkeypatch: pyte
 @pytest.mark.usefixtures("slow")
 def test_of_a_long_log_the_newest_events_come_first(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded_orders(storage)
-    monkeypatch.setattr(live_log, "_LONG_LOG", 1000)
-    monkeypatch.setattr(live_log, "_FIRST", 20)
-    monkeypatch.setattr(live_log, "_LAST", 10)
+    monkeypatch.setattr(outlook, "LONG_LOG", 1000)
+    monkeypatch.setattr(outlook, "_FIRST", 20)
+    monkeypatch.setattr(outlook, "_LAST", 10)
     log = LiveLog(storage)
     first = log.snapshot()
     assert first.read < 1
@@ -146,13 +155,96 @@ def test_commands_and_broken_updates_after_it_do_not_hide_what_the_newest_update
     ):
         with EventLog.open(storage, pipeline_name="orders", update_id=update) as log:
             log.append(*said)
-    monkeypatch.setattr(live_log, "_LONG_LOG", 1000)
-    monkeypatch.setattr(live_log, "_LAST", 1)
+    monkeypatch.setattr(outlook, "LONG_LOG", 1000)
+    monkeypatch.setattr(outlook, "_LAST", 1)
     first = LiveLog(storage).snapshot()
     assert first.read < 1
     assert first.status.update is not None
     assert first.status.update.id == "broken"
     assert len(first.status.datasets) == len(first.lineage.nodes) - 1 == 5
+
+
+@pytest.fixture
+def years(storage: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A long log with totals."""
+    monkeypatch.setattr(event_log, "_SEGMENT_BYTES", 20_000)
+    monkeypatch.setattr(outlook, "LONG_LOG", 60_000)
+    monkeypatch.setattr(totals, "WORTH_IT", 1)
+    Recorder(storage, 5, batches=8).record(10)
+    bring_up_to_date(storage)
+    return storage
+
+
+def whole(storage: str) -> Projections:
+    pages = Projections()
+    for event in EventReader(storage).poll():
+        pages.apply(event)
+    return pages
+
+
+@pytest.mark.usefixtures("slow")
+def test_of_a_log_with_totals_states_and_sums_are_right_at_once(years: str) -> None:
+    Recorder(years, 6, day=20).define()
+    log = LiveLog(years)
+    first = log.snapshot()
+    assert (first.read, first.sums) == (0, True)
+    assert of_pages(log.projections) == of_pages(whole(years))
+    assert len(log.projections.window) < len(whole(years).window)
+    Recorder(years, 7, batches=8, day=30).record(1)
+    second = log.snapshot()
+    assert second.read < 0.2
+    assert (second.sums, second.epoch) == (True, first.epoch)
+    assert of_pages(log.projections) == of_pages(whole(years))
+    log.read_ahead()
+    last = log.snapshot()
+    assert (last.read, last.sums) == (1, True)
+    assert last.epoch > first.epoch  # so that charts ask for everything again
+    expected = whole(years)
+    assert of_pages(log.projections) == of_pages(expected)
+    assert log.projections.window.newest(9999) == expected.window.newest(9999)
+    for table in TABLES:
+        assert log.projections.series.of(table) == expected.series.of(table)
+    for update in expected.status.history.updates():
+        assert log.projections.updates.of(update.id) == expected.updates.of(update.id)
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("what", ["damaged", "of another log", "old", "none"])
+def test_totals_that_do_not_help_are_passed_over(years: str, what: str, tmp_path: Path) -> None:
+    stored = Path(years) / "events" / "_totals"
+    match what:
+        case "damaged":
+            stored.write_bytes(stored.read_bytes().replace(b'\\"rows\\":', b'\\"rows\\":1'))
+        case "of another log":
+            other = str(tmp_path / "other")
+            Recorder(other, 8, batches=8).record(10)
+            bring_up_to_date(other)
+            stored.write_bytes((Path(other) / "events" / "_totals").read_bytes())
+        case "old":
+            Recorder(years, 6, batches=30, day=20).record(5)
+        case _:
+            stored.unlink()
+    log = LiveLog(years)
+    first = log.snapshot()
+    assert (first.read, first.sums) == (0, False)
+    log.read_ahead()
+    assert log.snapshot().sums
+    assert of_pages(log.projections) == of_pages(whole(years))
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_long_log_that_is_begun_anew_or_compacted_while_it_is_read(years: str) -> None:
+    log = LiveLog(years)
+    log.snapshot()
+    compact(years, BEGINNING + timedelta(days=5))
+    assert of_pages(log.projections) == of_pages(whole(years))
+    log.snapshot()
+    assert of_pages(log.projections) == of_pages(whole(years))
+    shutil.rmtree(years)
+    Recorder(years, 9, batches=8).record(2)
+    log.snapshot()
+    log.read_ahead()
+    assert of_pages(log.projections) == of_pages(whole(years))
 
 
 def test_the_newest_events_are_each_there_once(storage: str) -> None:

@@ -39,25 +39,31 @@ def day(number: float) -> datetime:
     return BEGINNING + timedelta(days=number)
 
 
-def of_events(events: Iterable[Event]) -> dict[str, Any]:
-    """What the log says, as everybody who reads it from its beginning sees it."""
-    pages, records, told = Projections(), FlowRecords(), list(events)
-    for event in told:
-        pages.apply(event)
-        records.apply(event)
+def of_pages(pages: Projections) -> dict[str, Any]:
+    """States and sums, as the dashboard shows them."""
     assert pages.damaged == 0
-    watch = watch_over(told, SETTINGS)
-    watch.run_is_gone()
-    status = pages.status.status(writer_alive=False)
     quality = [each for name in TABLES for each in pages.quality.of(name)]
     return {
-        "status": status.to_json(),
+        "status": pages.status.status(writer_alive=False).to_json(),
         "lineage": pages.lineage.lineage(),
         "definitions": [pages.definitions.of(name) for name in TABLES],
         "quality": [(q.name, q.passed, q.failed, q.first_failure_at, q.last_failure_at) for q in quality],
         "lateness": [pages.watermark.advice(name, target=10) for name in TABLES],
         "not measured": [pages.watermark.not_measured(name) for name in TABLES],
         "throughput": pages.throughput.all(),
+    }
+
+
+def of_events(events: Iterable[Event]) -> dict[str, Any]:
+    """What the log says, as everybody who reads it from its beginning sees it."""
+    pages, records, told = Projections(), FlowRecords(), list(events)
+    for event in told:
+        pages.apply(event)
+        records.apply(event)
+    watch = watch_over(told, SETTINGS)
+    watch.run_is_gone()
+    return {
+        **of_pages(pages),
         "wrong": sorted(map(_wrong, filter(lambda found: found.error, watch.findings(day(99))))),
         "flows": [
             (
