@@ -3,7 +3,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import statistics
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -120,6 +123,17 @@ def test_log_and_state_of_the_running_session(spark: SparkSession) -> None:
 
 def test_ctrl_c_stays_pythons(spark: SparkSession) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_long_answer_comes_as_quickly_as_a_short_one(spark: SparkSession) -> None:
+    """Where the system can be asked for it; elsewhere each takes 44 ms."""
+    repeat = _jvm.jvm(spark).org.apache.commons.lang3.StringUtils.repeat
+    took = []
+    for _ in range(21):
+        began = time.perf_counter()
+        assert len(repeat("x", 9000)) == 9000
+        took.append(time.perf_counter() - began)
+    assert statistics.median(took) < 0.03 or not hasattr(socket, "TCP_QUICKACK")
 
 
 def test_one_session_a_process(spark: SparkSession) -> None:

@@ -25,6 +25,7 @@ from penstock.spark.driver_process import DriverProcess
 from penstock.spark.gateway_lookups import remember_lookups
 from penstock.spark.hadoop_settings import lighten_hadoop_settings
 from penstock.spark.launch import SessionConfig, launched, worker_python
+from penstock.spark.prompt_answers import hasten_answers
 from penstock.spark.python_shipping import ship_python
 from penstock.spark.quiet_logs import report_failures_only_once
 from penstock.spark.setup.cache import Progress
@@ -112,6 +113,7 @@ def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfi
         "PYSPARK_PYTHON": worker_python(config, machine),
     }
     remember_lookups()
+    hasten_answers()
     with _environment(connection), _interrupt_handler_kept():
         gateway = launch_gateway()  # with the two variables above it connects and launches nothing
         gateway.proc = driver.process
