@@ -3,13 +3,16 @@
 A pipeline reads a file a batch into a table with two expectations: as small batches as there are, and batches of
 `--rows` rows. Measured is the thread on which Spark tells of a batch, from the call into Python to its return: the
 numbers are read, the accounts drawn up, the checkpoint is looked at, and two events are written to the log. That thread
-works beside the batches, so what it takes is processor time and no waiting. The first batches are not measured.
+works beside the batches. What they take longer for it is measured too: in a run of four times as many batches half of
+them are not followed, in turn, and the medians of the times between commits are compared. The first batches are not
+measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import statistics
 import tempfile
@@ -68,6 +71,9 @@ def main() -> None:
             note(f"{what}, listener and log", 100_000 * sum(wall for wall, _ in told) / milliseconds, "% of batch time")
             used = 100_000 * sum(used for _, used in told) / milliseconds
             note(f"{what}, listener and log, processor", used, "% of batch time", _GOAL)
+            longer, error = _longer(spark, Path(folder), given.batches, rows)
+            note(f"{what}, longer because they are followed", longer, "% of batch time", _GOAL)
+            note(f"{what}, standard error of that", error, "% of batch time")
         stop_session(spark)
     publish("event_log", {"batches": given.batches, "rows": given.rows}, runs, given.results)
 
@@ -86,22 +92,73 @@ def _run(
     spark: SparkSession, folder: Path, count: int, rows: int
 ) -> tuple[list[BatchProgress], list[tuple[float, float]]]:
     """Returns the measured batches, and of each the seconds that its report took, by the clock and of the processor."""
+    with _timed_reports() as told:
+        storage = _update(spark, folder, count + _WARM_UP, rows)
+    batches = [batch for event in read_events(storage) if (batch := batch_progress_of(event)) is not None]
+    if len(batches) != count + _WARM_UP:
+        raise SystemExit("batches are missing in the log")
+    return batches[_WARM_UP:], told[_WARM_UP:]
+
+
+def _longer(spark: SparkSession, folder: Path, count: int, rows: int) -> tuple[float, float]:
+    """Returns by how much of its time a batch takes longer because it is followed, in percent, with the error."""
+    batches = _WARM_UP + 4 * count
+    with _half_left_out():
+        storage = _update(spark, folder, batches, rows)
+    log = sorted(Path(f"{storage}/tables/bench/orders/_delta_log").glob("*.json"))
+    done = [commit.stat().st_mtime for commit in log if '"STREAMING UPDATE"' in commit.read_text()]
+    if len(done) != batches:
+        raise SystemExit("batches are missing in the table's log")
+    took: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(_WARM_UP, batches):
+        took[_is_followed(number)].append(done[number] - done[number - 1])
+    without, longer = statistics.median(took[False]), statistics.median(took[True]) - statistics.median(took[False])
+    error = math.hypot(*map(_error_of_median, took.values()))
+    return 100 * longer / without, 100 * error / without
+
+
+def _error_of_median(values: list[float]) -> float:
+    low, _, high = statistics.quantiles(values, n=4)
+    return 1.2533 * (high - low) / 1.349 / math.sqrt(len(values))
+
+
+def _is_followed(batch: int) -> bool:
+    """Whether the report of the batch before, which is made while this one runs, is taken: two are, two are not."""
+    return batch < _WARM_UP or batch % 4 in {1, 2}
+
+
+def _update(spark: SparkSession, folder: Path, batches: int, rows: int) -> str:
+    """Runs an update of so many batches of a file each, and returns its storage."""
     shutil.rmtree(folder / "in", ignore_errors=True)
     (folder / "in").mkdir()
     line = json.dumps({"id": 1, "customer": "ada", "amount": 12.5}) + "\n"
-    for number in range(count + _WARM_UP):
-        (folder / "in" / f"{number:05}.json").write_text(line * rows)
+    (folder / "rows").write_text(line * rows)
+    for number in range(batches):
+        (folder / "in" / f"{number:05}.json").hardlink_to(folder / "rows")
     (folder / "penstock.yml").write_text("name: event_log\nschema: bench\n")
     (folder / "pipeline.py").write_text(_PIPELINE)
-    config = replace(load_project(folder), storage=str(folder / f"storage-{rows}"))
-    with _timed_reports() as told:
-        outcome = run_update(config, RefreshSelection(), spark=spark)
+    storage = tempfile.mkdtemp(prefix="storage-", dir=folder)
+    outcome = run_update(replace(load_project(folder), storage=storage), RefreshSelection(), spark=spark)
     if outcome.errors:
         raise SystemExit(str(outcome.errors[0]))
-    batches = [batch for event in read_events(config.storage) if (batch := batch_progress_of(event)) is not None]
-    if sum(batch.num_output_rows for batch in batches) != rows * (count + _WARM_UP):
+    if spark.read.format("delta").load(f"{storage}/tables/bench/orders").count() != rows * batches:
         raise SystemExit("the table has other rows")
-    return batches[_WARM_UP:], told[_WARM_UP:]
+    return storage
+
+
+@contextmanager
+def _half_left_out() -> Iterator[None]:
+    handle: Callable[[JavaCalls, Any], None] = JavaCalls.onQueryProgress
+    following = 1  # the batch that runs while the report of the one before comes
+
+    def some(calls: JavaCalls, event: Any) -> None:
+        nonlocal following
+        if _is_followed(following):
+            handle(calls, event)
+        following += 1
+
+    with patch.object(JavaCalls, "onQueryProgress", some):
+        yield
 
 
 @contextmanager
