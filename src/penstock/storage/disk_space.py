@@ -6,7 +6,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.storage.filesystem import Storage, local_path
+from penstock.storage.filesystem import Storage
+from penstock.storage.local_disk import local_path
 
 
 @dataclass(frozen=True, slots=True)
