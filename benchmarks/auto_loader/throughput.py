@@ -122,6 +122,7 @@ def _native(spark: SparkSession, root: Path) -> DataFrame:
 
 def _auto_loader(spark: SparkSession, root: Path, run: Path, more: dict[str, str]) -> DataFrame:
     options = {"cloudFiles.format": "json", "cloudFiles.inferColumnTypes": "true", **more}
+    options["cloudFiles.settleTime"] = "0 seconds"  # the files are whole
     read = StreamRead("cloudFiles", options, None, str(root / "rows"))
     frame, _ = load_auto_loader(spark, read, schema_location=str(run / "schemas"), source_name="files", persist=True)
     return frame

@@ -1,11 +1,13 @@
 package penstock.files;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.LinkedHashMap;
@@ -13,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.deploy.SparkHadoopUtil;
@@ -49,6 +52,9 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
   /** The option with the listings after which everything is listed, where the order of the files is found out. */
   static final String LISTINGS = "penstock.listingsBetweenBackfills";
 
+  /** The option with the seconds for which a file must have been left alone; without it, none waits. */
+  static final String SETTLE = "penstock.settleSeconds";
+
   private static final long NEVER_TOO_OLD = TimeUnit.DAYS.toMillis(36_500);
   private static final String S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"; // its classes are there when it is
 
@@ -57,8 +63,10 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
   private final ReadFilesLog log;
   private final Map<?, ?> known; // by the path of each file that was read, when that had been modified
   private final Discovery discovery;
+  private final Settling settling;
   private final Deque<FoundFile> waiting = new ArrayDeque<>(); // in the order of reading
   private boolean availableNow; // what arrives later is left to the next run
+  private boolean awaited; // and so is what is still written after a pause
   private long step;
   private long bytesOutstanding;
 
@@ -79,6 +87,7 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     known = (Map<?, ?>) InsideSpark.field(SeenFilesMap.class, "map", seenFiles());
     step = currentLogOffset();
     discovery = discovery(files);
+    settling = settling(files, folder);
     if (info.partitionColumns().isEmpty()) {
       readPlainly();
     }
@@ -141,8 +150,11 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     if (!availableNow && (options.latestFirst() || isLittle(limit))) {
       findNew(); // else new files wait behind those that were found before, which come first anyway
     }
+    if (availableNow && waiting.isEmpty() && !awaited) {
+      awaitHeld();
+    }
     plan(limit);
-    if (waiting.isEmpty()) {
+    if (waiting.isEmpty() && settling.files().isEmpty()) {
       discovery.planned(step);
     }
     return step < 0 ? null : new FileStreamSourceOffset(step);
@@ -151,9 +163,10 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
   /** Called by Spark at the end of a batch; the names are those of Auto Loader. */
   @Override
   public synchronized Map<String, String> metrics(Optional<Offset> latestConsumed) {
+    Collection<FoundFile> held = settling.files();
     return Map.of(
-        "numFilesOutstanding", String.valueOf(waiting.size()),
-        "numBytesOutstanding", String.valueOf(bytesOutstanding));
+        "numFilesOutstanding", String.valueOf(waiting.size() + held.size()),
+        "numBytesOutstanding", String.valueOf(bytesOutstanding + bytes(held)));
   }
 
   @Override
@@ -169,11 +182,55 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     if (!found.all()) {
       waiting.stream().filter(discovery::isThere).forEach(file -> files.put(file.path(), file));
     }
-    found.files().stream().filter(this::isNew).forEach(file -> files.put(file.path(), file));
+    List<FoundFile> arrived = found.files().stream().filter(this::isNew).toList();
+    settling.whole(arrived, found.all()).forEach(file -> files.put(file.path(), file));
+    await(files.values());
+  }
+
+  /** Reads, of the files that may have been written at the start, those that are left alone since then. */
+  private void awaitHeld() {
+    awaited = true;
+    if (settling.files().isEmpty()) {
+      return;
+    }
+    try {
+      settling.await();
+    } catch (InterruptedException stopped) {
+      throw InsideSpark.thrown(stopped); // by which Spark knows that it has ended the query
+    }
+    Discovery.Found found = discovery.files();
+    await(settling.whole(found.files().stream().filter(settling::holds).toList(), found.all()));
+  }
+
+  /** Has files wait for their batch, in their order. */
+  private void await(Collection<FoundFile> files) {
     Comparator<FoundFile> order = Comparator.comparingLong(FoundFile::modified);
     waiting.clear();
-    files.values().stream().sorted(options.latestFirst() ? order.reversed() : order).forEach(waiting::add);
-    bytesOutstanding = waiting.stream().mapToLong(FoundFile::size).sum();
+    files.stream().sorted(options.latestFirst() ? order.reversed() : order).forEach(waiting::add);
+    bytesOutstanding = bytes(waiting);
+  }
+
+  private static long bytes(Collection<FoundFile> files) {
+    return files.stream().mapToLong(FoundFile::size).sum();
+  }
+
+  private Settling settling(DataSource files, String folder) {
+    Option<String> seconds = files.options().get(SETTLE);
+    Path path = new Path(files.options().apply("path"));
+    FileSystem system = system(path, files);
+    long pause = seconds.isDefined() ? TimeUnit.SECONDS.toMillis(Long.parseLong(seconds.get())) : 0;
+    return new Settling(folder, system.makeQualified(path), pause, file -> again(file, system));
+  }
+
+  private static FoundFile again(FoundFile file, FileSystem system) {
+    try {
+      FileStatus now = system.getFileStatus(file.path().toPath());
+      return new FoundFile(file.path(), now.getLen(), now.getModificationTime());
+    } catch (FileNotFoundException gone) {
+      return null;
+    } catch (IOException failed) {
+      throw new UncheckedIOException(failed);
+    }
   }
 
   private Discovery discovery(DataSource files) {
@@ -266,7 +323,7 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
       }
       batch.add(waiting.poll());
     }
-    bytesOutstanding -= batch.stream().mapToLong(FoundFile::size).sum();
+    bytesOutstanding -= bytes(batch);
     return batch;
   }
 

@@ -78,8 +78,21 @@ final class ChangedFolders implements Discovery {
       java.nio.file.Path folder = local(root);
       return "file".equals(root.toUri().getScheme())
           && Files.isDirectory(folder)
-          && LOCAL.contains(Files.getFileStore(folder).type())
+          && isLocal(root)
           && Files.getAttribute(folder, CHANGED) instanceof FileTime;
+    } catch (IOException | RuntimeException unknown) {
+      return false;
+    }
+  }
+
+  /** Tells whether the times of files there, or below where they will be, are by this machine's clock. */
+  static boolean isLocal(Path root) {
+    try {
+      java.nio.file.Path there = local(root);
+      while (!Files.exists(there)) { // a glob, for one
+        there = there.getParent();
+      }
+      return "file".equals(root.toUri().getScheme()) && LOCAL.contains(Files.getFileStore(there).type());
     } catch (IOException | RuntimeException unknown) {
       return false;
     }
@@ -118,7 +131,16 @@ final class ChangedFolders implements Discovery {
       return addNew(found);
     }
     List<java.nio.file.Path> children = names.stream().map(local(root)::resolve).toList();
-    return addNamed(children, root, true, found);
+    List<FoundFile> named = new ArrayList<>();
+    boolean plain = addNamed(children, root, named);
+    Set<java.nio.file.Path> written = told.written(); // asked after each was looked at
+    named.forEach(file -> found.add(isMoved(file, written) ? file.asMoved() : file));
+    return plain;
+  }
+
+  /** Whether a file whose name was told had its content then: an empty one may be about to get some. */
+  private static boolean isMoved(FoundFile file, Set<java.nio.file.Path> written) {
+    return file.size() > 0 && !written.contains(java.nio.file.Path.of(file.path().toPath().getName()));
   }
 
   /** Adds the new files of the folders that have changed; returns whether that is plain. */
@@ -126,7 +148,7 @@ final class ChangedFolders implements Discovery {
     for (Map.Entry<java.nio.file.Path, Folder> each : folders.entrySet()) {
       Folder now = Folder.of(each.getKey(), each.getValue().path());
       if (each.getValue().mayDiffer(now)) {
-        if (!addFiles(each.getKey(), now.path(), true, found)) {
+        if (!addFiles(each.getKey(), now.path(), found)) {
           return false;
         }
         each.setValue(now);
@@ -135,18 +157,17 @@ final class ChangedFolders implements Discovery {
     return true;
   }
 
-  /** Adds the files of a folder, perhaps without known ones; returns whether that is plain: a new folder is not. */
-  private boolean addFiles(java.nio.file.Path folder, Path path, boolean onlyNew, List<FoundFile> found)
-      throws IOException {
+  /** Adds the new files of a folder; returns whether that is plain: a new folder is not. */
+  private boolean addFiles(java.nio.file.Path folder, Path path, List<FoundFile> found) throws IOException {
     namesListed = System.nanoTime();
     try (DirectoryStream<java.nio.file.Path> children = Files.newDirectoryStream(folder)) {
-      return addNamed(children, path, onlyNew, found);
+      return addNamed(children, path, found);
     } finally {
       listingNames = System.nanoTime() - namesListed;
     }
   }
 
-  private boolean addNamed(Iterable<java.nio.file.Path> children, Path path, boolean onlyNew, List<FoundFile> found)
+  private boolean addNamed(Iterable<java.nio.file.Path> children, Path path, List<FoundFile> found)
       throws IOException {
     String uri = path.toUri() + "/";
     for (java.nio.file.Path child : children) {
@@ -158,7 +179,7 @@ final class ChangedFolders implements Discovery {
         continue;
       }
       SparkPath named = isPlain(name) ? SparkPath.fromUrlString(uri + name) : SparkPath.fromPath(inside(path, name));
-      if (onlyNew && read.test(named.urlEncoded())) {
+      if (read.test(named.urlEncoded())) {
         continue;
       }
       BasicFileAttributes file;
@@ -181,7 +202,7 @@ final class ChangedFolders implements Discovery {
     return found == null ? allOfSpark() : found;
   }
 
-  /** All files of a root without folders, of which a sink keeps no log; null where it is another. */
+  /** All files of a root without folders, but for those that were read; null where it has some, or a sink's log. */
   private Found flatRoot() {
     List<FoundFile> found = new ArrayList<>();
     folders = new HashMap<>();
@@ -189,7 +210,7 @@ final class ChangedFolders implements Discovery {
     hear(); // first: what comes meanwhile is told later
     try {
       folders.put(local(root), Folder.of(local(root), root)); // first: what comes meanwhile is found by the time
-      if (addFiles(local(root), root, false, found)) {
+      if (addFiles(local(root), root, found)) {
         return new Found(found, true);
       }
     } catch (IOException | DirectoryIteratorException failed) {

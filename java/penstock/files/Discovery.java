@@ -21,7 +21,8 @@ interface Discovery {
   /**
    * What was found.
    *
-   * @param all whether these are all files that are there; else those are left out that an earlier call has returned
+   * @param all whether these are all files that are there and were not read; else those are left out that an earlier
+   *     call has returned
    */
   record Found(List<FoundFile> files, boolean all) {}
 }

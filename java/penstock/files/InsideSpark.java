@@ -43,8 +43,9 @@ final class InsideSpark {
     }
   }
 
+  /** Throws a failure as it is. */
   @SuppressWarnings("unchecked")
-  private static <E extends Throwable> RuntimeException thrown(Throwable failure) throws E {
+  static <E extends Throwable> RuntimeException thrown(Throwable failure) throws E {
     throw (E) failure; // Scala does not declare what it throws
   }
 }

@@ -9,11 +9,14 @@ import java.nio.file.StandardWatchEventKinds;
 import java.nio.file.WatchEvent;
 import java.nio.file.WatchKey;
 import java.nio.file.WatchService;
-import java.util.LinkedHashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * The names that come into one folder of a local disk, as Linux tells them (inotify): written, linked, renamed, moved in.
+ * It also tells which of them are written to after that.
  *
  * <p>It tells what processes of this machine do: a disk that other machines write needs listings.
  */
@@ -23,7 +26,8 @@ final class NewNames implements Closeable {
   private final Path folder;
   private final WatchService service;
   private WatchKey key;
-  private Set<Path> names = new LinkedHashSet<>();
+  private Map<Path, Boolean> names = new LinkedHashMap<>(); // and whether they were written to since
+  private Map<Path, Boolean> taken = new LinkedHashMap<>();
   private boolean lost;
   private long told;
 
@@ -61,19 +65,34 @@ final class NewNames implements Closeable {
    * @throws IOException the folder is not there
    */
   Set<Path> take() throws IOException {
+    return hearAll() ? taken() : null;
+  }
+
+  /**
+   * Returns which of the names that the last call of {@code take} returned were written to since they came.
+   *
+   * @throws IOException the folder is not there
+   */
+  Set<Path> written() throws IOException {
+    hearAll(); // of another folder, none of these files has been read
+    return changed();
+  }
+
+  /** Collects what the kernel has to tell until now; returns whether it is of the same folder as before. */
+  private boolean hearAll() throws IOException {
     for (int round = 0; round < ROUNDS; round++) {
       long before = told();
       WatchKey now = register(); // done when the kernel was asked what it has: nothing new is all of it
       if (now != key) {
         replace(now);
-        return null;
+        return false;
       }
       collect();
       if (told() == before) {
         break;
       }
     }
-    return taken();
+    return true;
   }
 
   @Override
@@ -86,7 +105,8 @@ final class NewNames implements Closeable {
   }
 
   private WatchKey register() throws IOException {
-    return folder.register(service, StandardWatchEventKinds.ENTRY_CREATE); // the same key for the same folder
+    // The same key for the same folder.
+    return folder.register(service, StandardWatchEventKinds.ENTRY_CREATE, StandardWatchEventKinds.ENTRY_MODIFY);
   }
 
   private void collectAll() {
@@ -105,8 +125,11 @@ final class NewNames implements Closeable {
       told++;
       if (each.kind() == StandardWatchEventKinds.OVERFLOW) {
         lost = true;
+      } else if (each.kind() == StandardWatchEventKinds.ENTRY_CREATE) {
+        names.put((Path) each.context(), false);
       } else {
-        names.add((Path) each.context());
+        names.replace((Path) each.context(), true);
+        taken.replace((Path) each.context(), true);
       }
     }
     key.reset();
@@ -117,10 +140,16 @@ final class NewNames implements Closeable {
   }
 
   private synchronized Set<Path> taken() {
-    Set<Path> taken = lost ? null : names;
-    names = new LinkedHashSet<>();
+    boolean complete = !lost;
+    taken = names;
+    names = new LinkedHashMap<>();
     lost = false;
-    return taken;
+    return complete ? taken.keySet() : null;
+  }
+
+  /** All of them where the kernel has told of too much: it leaves out what was written, too. */
+  private synchronized Set<Path> changed() {
+    return taken.keySet().stream().filter(name -> lost || taken.get(name)).collect(Collectors.toSet());
   }
 
   /** Another folder has the path. */

@@ -1,9 +1,8 @@
 package penstock.files;
 
-import java.util.Collections;
-import java.util.LinkedHashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.logging.log4j.LogManager;
@@ -14,14 +13,15 @@ import org.apache.logging.log4j.core.config.Property;
 import org.apache.spark.sql.execution.datasources.FileScanRDD;
 
 /**
- * Which files readers with {@code ignoreCorruptFiles} have left out in this process.
+ * Which files readers with {@code ignoreCorruptFiles} and {@code ignoreMissingFiles} have left out in this process.
  *
  * <p>Spark says so in its log only.
  */
 public final class SkippedFiles extends AbstractAppender {
   private static final Pattern SAID =
-      Pattern.compile("Skipped the rest of the content in the corrupted file: path: (.*), range: .*", Pattern.DOTALL);
-  private static final Set<String> FOUND = Collections.synchronizedSet(new LinkedHashSet<>());
+      Pattern.compile(
+          "Skipped (missing file|the rest of the content in the corrupted file): path: (.*), range: .*", Pattern.DOTALL);
+  private static final Map<String, Boolean> GONE = new LinkedHashMap<>(); // by URI; else they are corrupt
   private static SkippedFiles listening;
 
   private SkippedFiles() {
@@ -37,10 +37,10 @@ public final class SkippedFiles extends AbstractAppender {
     }
   }
 
-  /** Returns the URIs of these files, each once, in the order in which they were read. */
-  public static List<String> all() {
-    synchronized (FOUND) {
-      return List.copyOf(FOUND);
+  /** Returns the URIs of the files that were gone, or else corrupt: each once, in the order in which they were read. */
+  public static List<String> all(boolean gone) {
+    synchronized (GONE) {
+      return GONE.keySet().stream().filter(uri -> GONE.get(uri) == gone).toList();
     }
   }
 
@@ -48,7 +48,9 @@ public final class SkippedFiles extends AbstractAppender {
   public void append(LogEvent event) {
     Matcher said = SAID.matcher(event.getMessage().getFormattedMessage());
     if (said.matches()) {
-      FOUND.add(said.group(1));
+      synchronized (GONE) {
+        GONE.put(said.group(2), said.group(1).startsWith("missing"));
+      }
     }
   }
 }

@@ -1,4 +1,4 @@
-"""The files that a streaming flow has read: looked at again, and taken out of their source where that is asked for."""
+"""The files that a streaming flow has read, or not yet: looked at again, and cleaned up where that is asked for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.skipped_files import SkippedFiles
 from penstock.runtime.source_cleaning import SourceCleaning
 from penstock.runtime.unfinished_files import UnfinishedFiles
+from penstock.runtime.unsettled_files import UnsettledFiles
 
 
 class FilesRead:
@@ -16,6 +17,7 @@ class FilesRead:
         self._unfinished = UnfinishedFiles(flow, services, checkpoint)
         self._cleaning = SourceCleaning(flow, services, checkpoint)
         self._skipped = SkippedFiles(flow, services)
+        self._unsettled = UnsettledFiles(flow, services, checkpoint)
 
     def before_start(self, built: FlowQuery) -> None:
         """Called before each start of the query."""
@@ -26,11 +28,15 @@ class FilesRead:
         self._unfinished.after_batches()
         self._cleaning.after_batches(built, batches)
         self._skipped.look(built)
+        if built.auto_loader_sources:
+            self._unsettled.between_batches()
 
     def after_end(self, built: FlowQuery) -> None:
         """Called when the query has read all that there was."""
         self._unfinished.look()
         self._skipped.look(built)
+        if built.auto_loader_sources:
+            self._unsettled.after_end()
         self._cleaning.clean(built)
         self._cleaning.tell()
 

@@ -1,4 +1,4 @@
-"""Warns of each corrupt file that a flow has left out because its source has `ignoreCorruptFiles`."""
+"""Warns of each file that a flow has left out because its source has `ignoreCorruptFiles` or `ignoreMissingFiles`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ class SkippedFiles:
 
     def look(self, built: FlowQuery) -> None:
         """Warns of what was left out since the last call."""
-        sources = [source for source in built.auto_loader_sources if source.options.skips_corrupt]
-        for uri in skipped_files(self._services.spark) if sources else ():
-            if uri not in self._told and any(source.reads(uri) for source in sources):
-                self._told.add(uri)
-                self._warn(uri)
+        for gone, option in ((False, "ignoreCorruptFiles"), (True, "ignoreMissingFiles")):
+            sources = [source for source in built.auto_loader_sources if option in source.options.skipping]
+            for uri in skipped_files(self._services.spark, gone=gone) if sources else ():
+                if uri not in self._told and any(source.reads(uri) for source in sources):
+                    self._told.add(uri)
+                    self._warn(uri, f"it {'was gone' if gone else 'is corrupt'} and its source has {option}")
 
-    def _warn(self, uri: str) -> None:
-        reason = f"has left out {uri}, or the rest of it, because it is corrupt and its source has ignoreCorruptFiles: "
+    def _warn(self, uri: str, why: str) -> None:
+        reason = f"has left out {uri}, or the rest of it, because {why}: "
         reason += "these rows are not in the table; the file, written again under another name, brings them"
         self._services.reporter.flow(self._flow, FlowStatus.RUNNING, reason=reason, level=Level.WARN)

@@ -18,6 +18,8 @@ SHORT_QUERIES: Final[Mapping[str, str]] = {
     # Nor does the second compiler earn back its time. With the first one alone Java reserves 48 MB for what it has
     # compiled: full after a minute, and then it compiles no more.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+    # The files of a test are whole when it runs. (No blank: Java would take it for the end of an option.)
+    "spark.penstock.cloudFiles.settleTime": "0seconds",
     # Stopping the maintenance of state holds a lock that a maintenance thread may want, for 300 seconds by default.
     "spark.sql.streaming.stateStore.maintenanceShutdownTimeout": "1s",
     "spark.sql.streaming.stateStore.maintenanceForceShutdownTimeout": "1s",

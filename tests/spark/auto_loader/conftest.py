@@ -90,6 +90,7 @@ class Landing:
     def streaming(self) -> Iterator[StreamingQuery]:
         """A query that takes files as they come, and has taken those that are there."""
         frame, _ = self.load()
+        repair_offset_log(str(self.root / "checkpoint"), 2)
         writer = self.transform(frame).writeStream.format("delta")
         writer = writer.option("checkpointLocation", str(self.root / "checkpoint")).trigger(processingTime="0 seconds")
         query = writer.start(str(self.root / "table"))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
 from tests.spark.auto_loader.conftest import Landing
 
 from penstock.errors import DataError
@@ -48,6 +49,23 @@ def test_a_file_that_arrives_after_the_start_stops_the_batch_and_is_looked_at(
     assert source.evolve(it.spark, failure.value, options["checkpointLocation"]) is not None
     it.run()
     assert it.rows("id", "name") == [(1, None), (2, "b")]
+
+
+def test_a_file_that_was_looked_at_before_it_was_whole_is_looked_at_again(landing: Build) -> None:
+    it = landing("xml", schemaHints="id INT")
+    it.options["rowTag"] = "row"
+    it.put("1.xml", "<row><id>1</id></row>\n")
+    it.run()
+    growing = it.put("2.xml", "<row><id>2</id></row>\n")
+
+    def grow(frame: DataFrame) -> DataFrame:  # after the look and before the batch
+        if "more" not in growing.read_text():
+            growing.write_text("<row><id>2</id></row>\n<row><id>3</id><more>x</more></row>\n")
+        return frame
+
+    it.transform = grow
+    it.run()
+    assert it.rows("id", "more") == [(1, None), (2, None), (3, "x")]
 
 
 def test_a_file_that_arrives_between_the_first_look_and_the_start_is_looked_at(landing: Build) -> None:

@@ -6,6 +6,7 @@ import os
 import time
 
 import pytest
+from tests.spark.growing_file import written_to
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
@@ -78,28 +79,38 @@ def test_files_whose_rows_are_in_the_table_are_moved(project: PipelineProject) -
     assert missing.value.condition == "TABLE_FUNCTION_ARGUMENT_MISSING"
 
 
-def test_a_file_that_is_read_before_it_is_whole_is_named(project: PipelineProject) -> None:
+def test_a_file_that_is_still_written_is_left_to_the_next_run(project: PipelineProject) -> None:
     project.write("""
         @dlt.table
         def loaded():
-            return spark.readStream.format("cloudFiles").option("cloudFiles.format", "text").load("in")
+            files = spark.readStream.format("cloudFiles").option("cloudFiles.format", "text")
+            return files.option("cloudFiles.settleTime", "2 seconds").load("in")
     """)
     (project.directory / "in").mkdir()
     written = project.directory / "in/slow.txt"
-    written.write_text("first\n")
+    (project.directory / "in/whole.txt").write_text("whole\n")
     for hidden in (".hidden.txt", "_hidden.txt", "copied.txt._COPYING_"):
         (project.directory / "in" / hidden).write_text("not yet\n")
+    with written_to(written) as lines:
+        update = project.run()
+    assert project.rows("loaded", "value") == ["whole"]
+    [told] = [event for event in project.events(update) if "still being written" in event.message]
+    assert (told.level, f"leaves to its next run {written}:" in told.message) == (Level.WARN, True)
     project.run()
+    assert project.rows("loaded", "value") == sorted([*lines, "whole"])
+
     with written.open("a") as file:
-        file.write("second\n")
+        file.write("never\n")
     os.utime(written, (time.time() + 5, time.time() + 5))
     update = project.run()
-    assert project.rows("loaded", "value") == ["first"]
+    assert project.rows("loaded", "value") == sorted([*lines, "whole"])
     assert [event.level for event in project.events(update) if "before it was whole" in event.message] == [Level.WARN]
 
     (project.directory / "in/.hidden.txt").rename(project.directory / "in/renamed.txt")
     project.run()
-    assert project.rows("loaded", "value") == ["first", "not yet"], "a file counts from when it has its name"
+    assert project.rows("loaded", "value") == sorted([*lines, "not yet", "whole"]), (
+        "it counts from when it has its name"
+    )
 
 
 def test_a_folder_that_two_tables_read_is_not_cleaned(project: PipelineProject) -> None:

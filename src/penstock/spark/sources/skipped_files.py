@@ -1,4 +1,4 @@
-"""Files that Spark leaves out because of `ignoreCorruptFiles`, and names in its log only."""
+"""Files that Spark leaves out because of `ignoreCorruptFiles` or `ignoreMissingFiles`, and names in its log only."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def listen_for_skipped_files(spark: SparkSession) -> None:
         jvm(spark).penstock.files.SkippedFiles.listen()
 
 
-def skipped_files(spark: SparkSession) -> list[str]:
-    """Returns the URIs of the files that were noted, each once."""
+def skipped_files(spark: SparkSession, *, gone: bool) -> list[str]:
+    """Returns the URIs of the files that were noted, each once: of those that were gone, or else corrupt."""
     with suppress(Py4JError, TypeError):
-        return list(map(str, jvm(spark).penstock.files.SkippedFiles.all()))
+        return list(map(str, jvm(spark).penstock.files.SkippedFiles.all(gone)))
     return []

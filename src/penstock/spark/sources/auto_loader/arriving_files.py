@@ -11,8 +11,8 @@ from penstock.spark import _jvm
 from penstock.spark.setup.own_classes import ARRIVING_FILES
 from penstock.spark.sources.auto_loader.discovery import is_glob, local_uri
 from penstock.spark.sources.auto_loader.flat_folder import is_flat
-from penstock.spark.sources.auto_loader.option_names import ALLOW_OVERWRITES
-from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.auto_loader.option_names import ALLOW_OVERWRITES, SETTLE_TIME
+from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, session_settle_seconds
 from penstock.storage.s3 import is_s3
 
 
@@ -26,14 +26,16 @@ def arriving_files(
     """Returns the format and the options under which files of `source_format` are streamed.
 
     `partitions` are all columns that the folders of the source name, None if these are not known.
-    The checkpoint is the same either way. Only the variant tells how many files wait, reads changed ones again, and
-    leaves folders alone that have not changed.
+    The checkpoint is the same either way. Only the variant tells how many files wait, reads changed ones again, waits
+    until files are whole, and leaves folders alone that have not changed.
 
     Raises:
         DefinitionError: AUTO_LOADER_UNSUPPORTED_OPTION, in a session that Penstock has not made.
     """
     if _jvm.has_format(spark, ARRIVING_FILES):
         own = {"penstock.format": source_format, "penstock.allowOverwrites": str(options.allow_overwrites)}
+        settle = session_settle_seconds(spark) if options.settle_seconds is None else options.settle_seconds
+        own["penstock.settleSeconds"] = str(settle)
         if options.backfill_seconds is not None:
             own["penstock.backfillSeconds"] = str(options.backfill_seconds)
         if options.listings is not None:
@@ -42,9 +44,12 @@ def arriving_files(
         if known is not None:
             own["penstock.partitions"] = "\n".join(known)
         return ARRIVING_FILES, {**settings, **own}
+    reason = "the session is not one that Penstock has made, and lacks the class that reads a file again, or later"
     if options.allow_overwrites:
-        reason = "the session is not one that Penstock has made, and lacks the class that reads a file again"
         raise DefinitionError("AUTO_LOADER_UNSUPPORTED_OPTION", option=ALLOW_OVERWRITES, value="true", reason=reason)
+    if options.settle_seconds:
+        value = f"{options.settle_seconds} seconds"
+        raise DefinitionError("AUTO_LOADER_UNSUPPORTED_OPTION", option=SETTLE_TIME, value=value, reason=reason)
     return source_format, dict(settings)
 
 

@@ -38,7 +38,12 @@ class SourceFile:
 
     def identity(self, options: AutoLoaderOptions) -> str:
         """Returns what tells this file from others: its path, with `allowOverwrites` its time too."""
-        return f"{self.modified_ms} {self.path}" if options.allow_overwrites else self.path
+        return self.as_it_was if options.allow_overwrites else self.path
+
+    @property
+    def as_it_was(self) -> str:
+        """What tells this file from others, and from itself when it has been written to."""
+        return f"{self.modified_ms} {self.path}"
 
 
 @dataclass(frozen=True, slots=True)

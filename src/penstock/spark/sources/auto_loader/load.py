@@ -60,7 +60,7 @@ def load_auto_loader(
     check_times(spark, options)
     if options.clean is not None:
         check_nobody_names_the_files(spark, options.clean, options.path)
-    if options.skips_corrupt:
+    if options.skipping:
         listen_for_skipped_files(spark)
     log = SchemaLog(schema_location)
     stored: SchemaVersion | None = None

@@ -7,7 +7,8 @@ schema when the flow starts; a file that arrives later stops the batch, is looke
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -29,13 +30,14 @@ from penstock.spark.sources.auto_loader.unknown_fields import raise_unknown_sql
 NOT_LOOKED_AT: Final = "(a file that arrived after the start)"
 
 _LOOKED_AT: Final = "_footers_read"
+_YOUNG_SECONDS: Final = 3600  # longer than anything pauses that writes a file
 # So many paths are told to the query; of more files, their times say which ones are new.
 _MOST_PATHS: Final = 10_000
 
 
 def note_looked_at(log: SchemaLog, options: AutoLoaderOptions, listing: Listing) -> None:
     """Remembers that the columns of these files are in the newest schema version."""
-    log.write_paths(_LOOKED_AT, frozenset(file.identity(options) for file in listing.files))
+    log.write_paths(_LOOKED_AT, frozenset(_looked_at(listing, options)))
 
 
 def look_at_files(
@@ -55,7 +57,9 @@ def look_at_files(
     if version.number == 0:  # it is not stored, nor is what is found for it
         return with_columns_of(spark, options, version, [file.path for file in listing.files])
     seen = log.read_paths(_LOOKED_AT) or frozenset()
-    unseen = sorted(file.path for file in listing.files if file.identity(options) not in seen)
+    unseen = sorted(
+        file.path for file in listing.files if file.identity(options) not in seen and file.as_it_was not in seen
+    )
     following = with_columns_of(spark, options, version, unseen)
     if persist and following.others != version.others:
         log.write_others(following.others)
@@ -158,10 +162,17 @@ def _check_rescued(spark: SparkSession, options: AutoLoaderOptions, found: Mappi
     )
 
 
+def _looked_at(listing: Listing, options: AutoLoaderOptions) -> Iterator[str]:
+    """Yields what tells the files that were looked at; of young ones, which may still be written, as they were."""
+    young = (time.time() - _YOUNG_SECONDS) * 1000
+    for file in listing.files:
+        yield file.as_it_was if file.modified_ms > young else file.identity(options)
+
+
 def stop_at_others(rows: DataFrame, options: AutoLoaderOptions, listing: Listing, source_name: str) -> DataFrame:
     """Returns the rows of the files of `listing`; those of any other file stop the batch."""
     if len(listing.files) <= _MOST_PATHS:
-        looked_at = one_of_files_sql(file.identity(options) for file in listing.files)
+        looked_at = one_of_files_sql(_looked_at(listing, options))
     else:
         newest = max(file.modified_ms for file in listing.files)
         looked_at = f"unix_millis(_metadata.file_modification_time) <= {newest}"

@@ -8,7 +8,11 @@ PREFIX: Final = "cloudFiles."
 ALLOW_OVERWRITES: Final = "cloudFiles.allowOverwrites"
 BACKFILL_INTERVAL: Final = "cloudFiles.backfillInterval"
 RESOURCE_TAG: Final = "cloudFiles.resourceTag"
+SETTLE_TIME: Final = "cloudFiles.settleTime"
 USE_INCREMENTAL_LISTING: Final = "cloudFiles.useIncrementalListing"
+
+SETTLE_TIME_SETTING: Final = "spark.penstock.cloudFiles.settleTime"
+"""Spark's setting for sources without that option."""
 
 FORMATS: Final = ("avro", "binaryFile", "csv", "json", "orc", "parquet", "text", "xml")
 
@@ -44,11 +48,12 @@ SUPPORTED: Final = (
     "cloudFiles.rescuedDataColumn",
     "cloudFiles.schemaEvolutionMode",
     "cloudFiles.schemaHints",
+    SETTLE_TIME,
     USE_INCREMENTAL_LISTING,
     "cloudFiles.validateOptions",
 )
 
-# Their effect is what happens here anyway: every start lists the whole folder, with Spark's globs; the
+# Their effect is what happens here anyway: a start finds what came before it, with Spark's globs; the
 # versions of a schema lie in the storage, so that a full refresh begins new ones; a run ends when it has cleaned.
 WITHOUT_EFFECT: Final = (
     "cloudFiles.cleanSource.waitForCompletion",

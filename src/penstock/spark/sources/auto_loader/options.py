@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from pyspark.sql import SparkSession
+
 from penstock.errors import DefinitionError, did_you_mean
 from penstock.spark.sources.auto_loader import option_names as names
 from penstock.spark.sources.auto_loader.clean_source import CleanSource, parse_clean_source, parse_duration
@@ -18,6 +20,7 @@ DEFAULT_MAX_FILES: Final = 1000
 DEFAULT_RESCUED_COLUMN: Final = "_rescued_data"
 
 _DEFAULT_BACKFILL: Final = "1 day"
+_DEFAULT_SETTLE_TIME: Final = "10 seconds"
 _LISTINGS: Final = 7  # as Databricks has it
 _ANY_LISTINGS: Final = 2**31 - 1
 _BYTES = re.compile(r"(\d+)\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
@@ -52,6 +55,7 @@ class AutoLoaderOptions:
     `backfill_seconds` is the time after which all folders are listed, None when that shall be each time;
     `listings` is the number of listings of an object store after which everything is listed, at once where files did
     not come in the order of their names; None when they do.
+    A file counts when it was left alone for `settle_seconds`, None for what the session says.
     With `widens_types`, a column gets a wider type when files need it, as far as Delta can widen.
     `reader` holds what is passed on to Spark's reader of the format, in the user's spelling.
     """
@@ -75,6 +79,7 @@ class AutoLoaderOptions:
     allow_overwrites: bool = False
     backfill_seconds: int | None = None
     listings: int | None = None
+    settle_seconds: int | None = None
     widens_types: bool = False
     reader: Mapping[str, str] = field(default_factory=dict)
 
@@ -168,9 +173,20 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         allow_overwrites=_flag(read, names.ALLOW_OVERWRITES, default=False),
         backfill_seconds=_backfill_seconds(read),
         listings=_listings(read),
+        settle_seconds=_seconds(names.SETTLE_TIME, read.option(names.SETTLE_TIME)),
         widens_types=mode is EvolutionMode.ADD_NEW_COLUMNS_WITH_TYPE_WIDENING,
         reader=_reader_options(read, source_format),
     )
+
+
+def session_settle_seconds(spark: SparkSession) -> int:
+    """Returns the settle time, in seconds, of sources that do not say theirs; 10 where the session does not either.
+
+    Raises:
+        DefinitionError: AUTO_LOADER_INVALID_OPTION.
+    """
+    text = spark.conf.get(names.SETTLE_TIME_SETTING, _DEFAULT_SETTLE_TIME)
+    return _seconds(names.SETTLE_TIME_SETTING, text) or 0
 
 
 def parse_bytes(text: str) -> int | None:
@@ -299,15 +315,18 @@ def _backfill_seconds(read: StreamRead) -> int | None:
             expected="auto, true or false",
         )
     text = read.option(names.BACKFILL_INTERVAL) or _DEFAULT_BACKFILL
-    seconds = parse_duration(text)
-    if not seconds:
-        raise DefinitionError(
-            "AUTO_LOADER_INVALID_OPTION",
-            option=names.BACKFILL_INTERVAL,
-            value=text,
-            expected="a duration such as '1 day'",
-        )
+    seconds = _seconds(names.BACKFILL_INTERVAL, text, least=1)
     return None if listing.casefold() == "false" else seconds
+
+
+def _seconds(option: str, text: str | None, *, least: int = 0) -> int | None:
+    if text is None:
+        return None
+    seconds = parse_duration(text)
+    if seconds is None or seconds < least:
+        expected = "a duration such as '1 day'"
+        raise DefinitionError("AUTO_LOADER_INVALID_OPTION", option=option, value=text, expected=expected)
+    return seconds
 
 
 def _listings(read: StreamRead) -> int | None:
