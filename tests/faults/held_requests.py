@@ -26,6 +26,8 @@ class HeldRequests:
         self._behind = port
         self._hold: tuple[re.Pattern[str], str] | None = None
         self.held = threading.Event()
+        self.conditional: set[str] = set()
+        """The paths of PUTs that must not replace anything."""
         self._let_go = threading.Event()
         proxy = self
 
@@ -66,6 +68,8 @@ class HeldRequests:
 
     def _pass_on(self, request: BaseHTTPRequestHandler) -> None:
         content = _content(request)
+        if request.headers.get("If-None-Match") == "*":
+            self.conditional.add(request.path)
         hold = self._hold
         what = hold[1] if hold and request.command == "PUT" and hold[0].search(request.path) else None
         if what == "request":

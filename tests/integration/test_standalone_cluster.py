@@ -1,15 +1,31 @@
-"""The quickstart on a real cluster: nothing changes but the master's address, and the tables are the same."""
+"""Pipelines on a real cluster: nothing changes but the master's address, and the tables are the same."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import QueryBuilder
 from tests.cli_runner import penstock
+from tests.faults.held_requests import HeldRequests
+from tests.integration.s3_server import S3Server
 from tests.integration.spark_standalone import SparkStandalone
 from tests.projects import orders_project
 
+from penstock.storage.delta_table import open_delta_table
+from penstock.storage.s3 import use_s3_settings
+
 _SECONDS = 500.0  # five JVMs share the cores of a small machine
+_IN_S3 = """
+import dlt
+
+
+@dlt.table(path="s3a://lake/orders")
+def orders():
+    return spark.readStream.schema("id LONG").json("in")
+"""
 
 
 @pytest.mark.timeout(1200)
@@ -24,3 +40,30 @@ def test_the_quickstart_gives_the_same_tables_on_two_workers(cluster: SparkStand
     project.drop_files(2)
     penstock("run", project.directory, timeout=_SECONDS).expect(0)
     project.assert_tables()
+
+
+@pytest.mark.slow  # the setting itself: tests/unit/setup/test_defaults.py
+@pytest.mark.timeout(1200)
+def test_a_commit_in_s3_replaces_no_other(cluster: SparkStandalone, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "in").mkdir(parents=True)
+    (project / "pipeline.py").write_text(_IN_S3)
+    (project / "in/1.json").write_text('{"id": 1}\n')
+    with S3Server(tmp_path) as s3, HeldRequests(s3.port) as requests:
+        s3.bucket("lake")
+        conf = {**s3.settings(endpoint=requests.endpoint), "spark.executor.memory": "512m"}
+        conf |= {"spark.databricks.delta.snapshotPartitions": "2", "spark.sql.shuffle.partitions": "2"}
+        settings = f"name: shop\nmaster: {cluster.url}\nspark_conf: {json.dumps(conf)}\n"
+        (project / "penstock.yml").write_text(settings)
+        penstock("run", project, timeout=_SECONDS).expect(0)
+        use_s3_settings(s3.settings)
+        try:
+            query = QueryBuilder().register("rows", open_delta_table("s3a://lake/orders"))
+            assert pa.table(query.execute("SELECT id FROM rows").read_all()).to_pylist() == [{"id": 1}]
+        finally:
+            use_s3_settings(dict)
+        commits = {
+            f"/lake/{key}" for key in s3.keys("lake") if key.startswith("orders/_delta_log/0") and key.endswith(".json")
+        }
+        assert commits
+        assert commits <= requests.conditional

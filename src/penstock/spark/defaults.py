@@ -61,6 +61,10 @@ def _if_local_with_own_classes(value: str) -> Callable[[Machine], str | None]:
     return lambda machine: value if machine.local and own_jars() else None
 
 
+def _with_own_classes(value: str) -> Callable[[Machine], str | None]:
+    return lambda _machine: value if own_jars() else None
+
+
 def _if_loopback(value: str) -> Callable[[Machine], str | None]:
     return lambda machine: value if machine.loopback else None
 
@@ -207,7 +211,7 @@ DEFAULTS: tuple[Default, ...] = (
     *(
         Default(
             f"spark.delta.logStore.{scheme}.impl",
-            _if_local_with_own_classes(OBJECT_LOG_STORE),
+            _with_own_classes(OBJECT_LOG_STORE),
             "Delta's own lets a commit replace that of another process; this one has the store refuse it",
             gives_way_to="spark.delta.logStore.class",
         )

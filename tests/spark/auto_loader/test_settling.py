@@ -96,7 +96,7 @@ def test_a_run_waits_once_for_what_is_there(landing: Build) -> None:
 
 def test_the_session_has_a_settle_time_for_all_sources(landing: Build) -> None:
     it = landing("text")
-    before = it.spark.conf.get(SETTLE_TIME_SETTING)
+    before = str(it.spark.conf.get(SETTLE_TIME_SETTING))
     it.spark.conf.set(SETTLE_TIME_SETTING, "soon")
     try:
         it.put("1.txt", "1\n")

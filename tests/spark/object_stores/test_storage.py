@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import httpx
+import pyarrow as pa
 import pytest
+from deltalake import QueryBuilder
 from pyspark.sql import SparkSession
 from tests.integration.s3_server import S3Server
 from tests.spark.pipeline_project import PipelineProject
@@ -20,6 +22,8 @@ from penstock.runtime.manual_maintenance import optimize_tables, vacuum_tables
 from penstock.runtime.query import run_sql
 from penstock.runtime.workspace import say_nothing
 from penstock.storage import LockOwner, StorageLock
+from penstock.storage.delta_table import open_delta_table
+from penstock.testing.crash import forget_newest_commits, newest_commit
 
 STORAGE = "s3a://lake/storage/shop"
 PIPELINE = """
@@ -61,6 +65,33 @@ def _look_with_the_dashboard() -> None:
                 assert any(line.startswith("data: ") for line in told.iter_lines())
     finally:
         dashboard.stop()
+
+
+def test_a_storage_in_s3_goes_on_after_a_crash_and_has_one_run_at_a_time(
+    project: PipelineProject, s3: S3Server
+) -> None:
+    storage = s3.bucket("crashed") + "/storage"
+    project.settings |= {"spark_conf": json.dumps(s3.settings()), "storage": storage}
+    project.write("""
+        @dlt.table
+        def orders():
+            files = spark.readStream.format("cloudFiles").option("cloudFiles.format", "json")
+            return files.option("cloudFiles.schemaHints", "id LONG").load("in")
+    """)
+    project.arrive("1", [{"id": 1}, {"id": 2}])
+    assert project.run().errors == ()
+    checkpoint = f"{storage}/checkpoints/shop/orders/orders/0"
+    forget_newest_commits({checkpoint: None})  # as after a crash between the table's commit and Spark's
+    assert newest_commit(checkpoint) is None
+    project.arrive("2", [{"id": 3}])
+    with StorageLock(storage, LockOwner.current()), pytest.raises(StateError, match="STORAGE_LOCKED"):
+        project.run()
+    assert project.run().errors == ()
+    assert newest_commit(checkpoint) == 1
+    query = QueryBuilder().register("rows", open_delta_table(f"{storage}/tables/shop/orders"))
+    rows = pa.table(query.execute("SELECT id FROM rows").read_all()).to_pylist()
+    assert sorted(row["id"] for row in rows) == [1, 2, 3]
+    assert not (project.directory / ".penstock").exists()
 
 
 @pytest.mark.slow

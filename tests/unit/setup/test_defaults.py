@@ -55,6 +55,16 @@ def test_files_on_local_disks_are_for_local_masters_and_need_the_jar(monkeypatch
     assert own_classes.own_jars() == []
 
 
+def test_commits_in_s3_are_conditional_whatever_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {"spark.delta.logStore.s3.impl", "spark.delta.logStore.s3a.impl"}
+    for machine in (LOCAL, CLUSTER):
+        conf = session_conf(machine, {})
+        assert {conf[key] for key in keys} == {own_classes.OBJECT_LOG_STORE}
+        assert not keys & session_conf(machine, {"spark.delta.logStore.class": "com.example.Mine"}).keys()
+    monkeypatch.setattr(own_classes, "JAR", Path("no.jar"))
+    assert not keys & session_conf(CLUSTER, {}).keys()
+
+
 def test_deltas_own_setting_for_all_logs_stands_alone() -> None:
     chosen = {"spark.delta.logStore.class": "com.example.Mine"}  # Delta refuses it beside one for a scheme
     assert "spark.delta.logStore.file.impl" not in session_conf(LOCAL, chosen)

@@ -23,21 +23,22 @@ def test_the_launch_loads_no_pyspark() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "own"),
+    ("config", "own", "shipped"),
     [
-        (SessionConfig("local", "local[2]"), [JAR]),
-        (SessionConfig("cluster", "spark://spark.test:7077"), [JAR]),
-        (SessionConfig("training", "local[2]", class_archive_to_record=Path("x.jsa")), []),
+        (SessionConfig("local", "local[2]"), [JAR], False),
+        (SessionConfig("cluster", "spark://spark.test:7077"), [JAR], True),
+        (SessionConfig("training", "local[2]", class_archive_to_record=Path("x.jsa")), [], False),
     ],
 )
 def test_penstocks_own_jar_comes_last_and_not_into_a_class_archive(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, config: SessionConfig, own: list[Path]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, config: SessionConfig, own: list[Path], shipped: bool
 ) -> None:
     # Java takes an archive only if the class path begins with the one that it was made with.
-    class_paths = []
+    class_paths, executors = [], []
 
-    def start_driver(_java: Java, _conf: dict[str, str], class_path: list[Path], **_: Any) -> None:
+    def start_driver(_java: Java, conf: dict[str, str], class_path: list[Path], **_: Any) -> None:
         class_paths.append(class_path)
+        executors.append(conf.get("spark.jars"))
 
     monkeypatch.setattr(launch, "start_driver", start_driver)
     monkeypatch.setattr(launch, "java_home_for_spark", lambda *_: tmp_path)
@@ -45,6 +46,7 @@ def test_penstocks_own_jar_comes_last_and_not_into_a_class_archive(
     jars = [tmp_path / "delta.jar"]
     launch._start_jvm(config, Java(Path("java"), "17", JavaOrigin.PATH), jars, tmp_path, ())
     assert class_paths == [[*spark_class_path(jars), *own]]
+    assert executors == [f"{jars[0].as_uri()},{JAR.as_uri()}" if shipped else None]
 
 
 def test_further_jars_follow_those_that_a_class_archive_is_made_with(
