@@ -40,6 +40,11 @@ class EvenTable:
     gap: int = 1
     title: str = ""
 
+    @property
+    def row_count(self) -> int:
+        """How many rows there are, as rich's own tables tell."""
+        return len(self.rows)
+
     def widths(self) -> list[int]:
         """Returns how much place each column wants."""
         heads = [max(cell_len(column.heading), 1) for column in self.columns]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.console import note, say
+from penstock.cli.console import clean, note, say, stdout
 from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
 from penstock.cli.project import open_project
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.25
 CHUNK = 10_000
+_ROOM_FOR_WORDS = 38
 
 
 class LevelName(Enum):
@@ -118,8 +119,20 @@ def _print(event: Event, *, as_json: bool) -> None:
         sys.stdout.write(encode(event))
         sys.stdout.flush()
         return
+    say("\n".join(_lines(event, stdout().width if stdout().is_terminal else None)))
+
+
+def _lines(event: Event, width: int | None) -> list[str]:
+    """Returns the line of an event; on a terminal without room for all columns as few lines as hold what it says."""
     where = event.origin.dataset_name or ""
     moment = event.timestamp.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    say(
-        f"{moment}  {event.level.value:<7}  {event.event_type.value:<20}  {where:<28}  {event.message}", multiline=False
-    )
+    beginning = f"{moment}  {event.level.value:<7}  "
+    columns = f"{beginning}{event.event_type.value:<20}  {where:<28}  "
+    if width is None or len(columns) + _ROOM_FOR_WORDS <= width:
+        return [clean(columns + event.message)]
+    from textwrap import wrap
+
+    words = event.message
+    if where not in words:
+        words = f"{where}: " + words.removeprefix(where.rpartition(".")[2] + ": ")
+    return wrap(clean(words), width, initial_indent=beginning, subsequent_indent=" " * len(beginning))

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from penstock.cli.console import clean, note, stderr
-from penstock.cli.status_view import pace_lines, status_table, update_line
+from penstock.cli.status_view import live_report
 from penstock.events.types import Event, EventType, FlowStatus, Level
 from penstock.observe.flow_loads import FlowLoad, LoadedStatus
 from penstock.observe.numbers import count, duration_ms, rate
@@ -188,14 +188,10 @@ class LiveTable:
         return self._following.status()
 
     def _drawing(self) -> Any:
-        from rich.console import Group
         from rich.text import Text
 
         status, flows = self._following.look()
-        if not status.datasets:
-            return Text(self._message)
-        below = (Text(clean(line)) for line in pace_lines(flows))
-        return Group(Text(update_line(status, flows=flows)), status_table(status), *below)
+        return live_report(status, flows) if status.datasets else Text(self._message)
 
     def __enter__(self) -> Self:
         self._live.start()

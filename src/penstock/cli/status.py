@@ -27,7 +27,6 @@ def status(
     it anew in a terminal, and prints it whenever it changes elsewhere; with `--json` a line each time.
     """
     from penstock.cli.status_view import report
-    from penstock.cli.watching import print_report
     from penstock.cli.watching import watch as keep_showing
     from penstock.observe.followed_log import FollowedLog
     from penstock.observe.status import PipelineStatus, StatusProjection
@@ -44,4 +43,4 @@ def status(
     elif as_json:
         print_json(look().to_json())
     else:
-        print_report(report(look()))
+        report(look()).print()

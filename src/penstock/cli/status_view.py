@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.console import clean, table
+from penstock.cli.report import Report
 from penstock.observe.numbers import count, duration_ms, percent, rate, short_count
+from penstock.observe.status import TELLING
 
 if TYPE_CHECKING:
     from penstock.cli.even_table import EvenTable
@@ -24,31 +26,54 @@ _STYLES = {
 }
 
 
-def report(status: PipelineStatus) -> Iterator[Any]:
-    """Yields what `penstock status` shows, from top to bottom: lines and tables."""
-    yield update_line(status)
+def report(status: PipelineStatus) -> Report:
+    """Returns what `penstock status` shows."""
+    head = [update_line(status)]
     if status.update is None:
-        yield "'penstock run' runs the pipeline."
-        return
-    yield status_table(status)
-    if (quality := quality_table(status)) is not None:
-        yield quality
-    if (accounts := accounts_line(status)) is not None:
-        yield accounts
-    for name in status.undeclared:
-        yield f"{name} is no longer declared; its table stays. 'penstock drop {name}' removes it."
-    yield from error_lines(status)
+        return Report([*head, "'penstock run' runs the pipeline."])
+    quality, accounts = quality_table(status), accounts_line(status)
+    rest = [part for part in (quality, accounts) if part is not None]
+    rest += [
+        f"{name} is no longer declared; its table stays. 'penstock drop {name}' removes it."
+        for name in status.undeclared
+    ]
+    return _report_of(status, head, list(problems(status)), rest)
 
 
-def status_table(status: PipelineStatus) -> Any:
+def live_report(status: PipelineStatus, flows: Sequence[FlowLoad]) -> Report:
+    """Returns what `penstock run` shows on a terminal; `flows` tell who falls behind and how long it takes yet."""
+    wrong = [*problems(status), *falling_behind(flows)]
+    return _report_of(status, [update_line(status, flows=flows)], wrong, list(catching_up(flows)))
+
+
+def _report_of(
+    status: PipelineStatus, head: Sequence[str], wrong: Sequence[Sequence[str]], rest: Sequence[Any]
+) -> Report:
+    rows = len(_visible(status.datasets))
+    return Report(head, wrong, rows=rows, table=lambda shown: status_table(status, rows=shown), rest=rest)
+
+
+def status_table(status: PipelineStatus, *, rows: int | None = None) -> Any:
     """Builds the table of datasets: status, rows, rates, the last batch, expectations.
 
-    Where that is too wide, numbers are short and only names are folded.
+    Where that is too wide, numbers are short and only names are folded. With fewer `rows` than there are datasets it
+    has those that are in trouble, then the busiest.
     """
-    return _Fitting(status)
+    shown = _visible(status.datasets)
+    if rows is not None and rows < len(shown):
+        shown = sorted(shown, key=_what_matters)[:rows]
+    return _Fitting(status, shown)
 
 
-def _status_table(status: PipelineStatus, *, narrow: bool) -> EvenTable:
+def _what_matters(dataset: DatasetStatus) -> tuple[bool, int, float]:
+    """Sorts datasets in trouble before others, then by their state, then the busiest first."""
+    sound = dataset.error is None and dataset.watermark_warning is None
+    sound = sound and (dataset.accounts is None or dataset.accounts.error is None)
+    state = len(TELLING) if dataset.status is None else TELLING.index(dataset.status)
+    return sound, state, -(dataset.processed_rows_per_second or 0)
+
+
+def _status_table(status: PipelineStatus, shown: Iterable[DatasetStatus], *, narrow: bool) -> EvenTable:
     from penstock.cli.even_table import Cell, Column, EvenTable
 
     number = short_count if narrow else count
@@ -68,7 +93,7 @@ def _status_table(status: PipelineStatus, *, narrow: bool) -> EvenTable:
         *(Column(heading, numeric=True, whole=True) for heading in headings),
     ]
     names, rows = short_names(status.datasets), []
-    for dataset in visible:
+    for dataset in shown:
         word = "" if dataset.status is None else dataset.status.value
         numbers = (
             number(dataset.rows),
@@ -85,15 +110,16 @@ def _status_table(status: PipelineStatus, *, narrow: bool) -> EvenTable:
 
 
 class _Fitting:
-    """Shows a status in a wide table where it fits, else in a narrow one."""
+    """Shows datasets in a wide table where it fits, else in a narrow one."""
 
-    def __init__(self, status: PipelineStatus) -> None:
+    def __init__(self, status: PipelineStatus, shown: Sequence[DatasetStatus]) -> None:
         self._status = status
+        self._shown = shown
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """Called by rich with the place that there is."""
-        wide = _status_table(self._status, narrow=False)
-        yield wide if wide.width() <= options.max_width else _status_table(self._status, narrow=True)
+        wide = _status_table(self._status, self._shown, narrow=False)
+        yield wide if wide.width() <= options.max_width else _status_table(self._status, self._shown, narrow=True)
 
 
 def quality_table(status: PipelineStatus) -> Any | None:
@@ -137,13 +163,14 @@ def update_line(status: PipelineStatus, *, flows: Sequence[FlowLoad] = ()) -> st
     return clean(line)
 
 
-def pace_lines(flows: Iterable[FlowLoad]) -> Iterator[str]:
-    """Yields which flows fall behind, and how long the others need for what waits for them."""
-    told = list(flows)
-    for flow in told:
-        if flow.falling_behind:
-            yield f"{clean(flow.flow)} falls behind: {flow.falling_behind}"
-    for flow in told:
+def falling_behind(flows: Iterable[FlowLoad]) -> Iterator[list[str]]:
+    """Yields a line for each flow that falls behind, as a problem of its own."""
+    return ([f"{clean(flow.flow)} falls behind: {flow.falling_behind}"] for flow in flows if flow.falling_behind)
+
+
+def catching_up(flows: Iterable[FlowLoad]) -> Iterator[str]:
+    """Yields how long flows need for what waits for them, of those for which it is known."""
+    for flow in flows:
         if flow.drain_seconds:
             yield f"{clean(flow.flow)} catches up in about {duration_ms(1000 * flow.drain_seconds)} at this pace"
 
@@ -176,11 +203,11 @@ def accounts_line(status: PipelineStatus) -> str | None:
     return f"{line}."
 
 
-def error_lines(status: PipelineStatus) -> list[str]:
-    """Returns the errors of the newest update and of each dataset that failed in it, as `render` shows an error.
+def problems(status: PipelineStatus) -> Iterator[list[str]]:
+    """Yields the errors of the newest update and of each dataset that failed in it, each as `render` shows an error.
 
     Also a watermark that stands still, and batches that do not add up, of whatever update: their rows are still what
-    they are.
+    they are. Alerts that fire come last.
     """
     found: list[tuple[str, Mapping[str, Any], datetime | None]] = []
     if status.update is not None and status.update.error is not None:
@@ -198,18 +225,19 @@ def error_lines(status: PipelineStatus) -> list[str]:
         for dataset in status.datasets
         if dataset.accounts is not None and dataset.accounts.error is not None
     ]
-    told = [line for name, error, retry_at in found for line in told_error_lines(name, error, retry_at)]
-    return [*told, *_alert_lines(status, [(name or None, error.get("condition")) for name, error, _ in found])]
+    yield from (list(told_error_lines(name, error, retry_at)) for name, error, retry_at in found)
+    yield from _alerts(status, [(name or None, error.get("condition")) for name, error, _ in found])
 
 
-def _alert_lines(status: PipelineStatus, told: Collection[tuple[str | None, Any]]) -> Iterator[str]:
+def _alerts(status: PipelineStatus, told: Collection[tuple[str | None, Any]]) -> Iterator[list[str]]:
     """Yields what fires and since when; of an error that is told anyway not the error again."""
     for alert in status.alerts:
         about = alert.dataset or "the pipeline"
         times = f"wrong since {_moment(alert.since)}, firing since {_moment(alert.fired)}"
-        yield clean(f"Alert {alert.rule}, {about}: {times}")
+        lines = [clean(f"Alert {alert.rule}, {about}: {times}")]
         if not any(alert.tells_of(dataset, condition) for dataset, condition in told):
-            yield from (f"  {line}" for line in told_error_lines("", alert.error))
+            lines += [f"  {line}" for line in told_error_lines("", alert.error)]
+        yield lines
 
 
 def told_error_lines(name: str, error: Mapping[str, Any], retry_at: datetime | None = None) -> Iterator[str]:

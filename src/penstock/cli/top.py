@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -16,6 +16,7 @@ from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipelin
 from penstock.cli.project import open_project
 
 if TYPE_CHECKING:
+    from penstock.cli.report import Report
     from penstock.observe.flow_loads import FlowLoad
     from penstock.observe.status import PipelineStatus
 
@@ -61,7 +62,7 @@ def top(
 
     `busy` is the share of the time that its newest ten batches worked. Reads the event log only.
     """
-    from penstock.cli.watching import print_report, watch
+    from penstock.cli.watching import watch
     from penstock.observe.flow_loads import LoadedStatus
     from penstock.observe.followed_log import FollowedLog
 
@@ -77,7 +78,7 @@ def top(
     if as_json:
         print_json(look().to_json())
     elif once or not stdout().is_terminal:
-        print_report(_report(look()))
+        _report(look()).print()
     else:
         watch(look, _report, document=None)
 
@@ -99,24 +100,36 @@ _ORDERS: dict[Order, Callable[[FlowLoad], Any]] = {
 }
 
 
-def _report(picture: _Picture) -> Iterator[Any]:
-    from penstock.cli.status_view import error_lines, pace_lines, update_line
+def _report(picture: _Picture) -> Report:
+    from penstock.cli.report import Report
+    from penstock.cli.status_view import catching_up, falling_behind, problems, update_line
 
-    yield update_line(picture.status)
-    if not picture.flows:
-        yield "No flow has begun; 'penstock run' runs the pipeline."
-        return
-    behind = sum(load.falling_behind is not None for load in picture.flows)
-    working = sum(load.busy is not None for load in picture.flows)
-    yield f"{plural(len(picture.flows), 'flow')}, {working:,} at work, {behind:,} falling behind"
-    yield _table(picture.flows)
-    yield from pace_lines(picture.flows)
-    yield from error_lines(picture.status)
+    flows, head = picture.flows, [update_line(picture.status)]
+    if not flows:
+        return Report([*head, "No flow has begun; 'penstock run' runs the pipeline."])
+    behind = sum(load.falling_behind is not None for load in flows)
+    working = sum(load.busy is not None for load in flows)
+    return Report(
+        [*head, f"{plural(len(flows), 'flow')}, {working:,} at work, {behind:,} falling behind"],
+        [*problems(picture.status), *falling_behind(flows)],
+        noun="flow",
+        rows=len(flows),
+        table=lambda rows: _table(flows, rows),
+        rest=list(catching_up(flows)),
+        in_full="penstock top --once",
+    )
 
 
-def _table(flows: tuple[FlowLoad, ...]) -> Any:
+def _table(flows: tuple[FlowLoad, ...], rows: int) -> Any:
+    """Builds the table; with fewer `rows` than there are flows those in trouble come first, whatever the order."""
+    from penstock.events import FlowStatus
     from penstock.observe.numbers import UNKNOWN, duration_ms, rate, short_count
 
+    trouble = {FlowStatus.FAILED, FlowStatus.RETRYING}
+    shown = flows
+    if rows < len(flows):
+        troubled = sorted(flows, key=lambda load: load.status not in trouble and load.falling_behind is None)
+        shown = tuple(troubled[:rows])
     schemas = {load.dataset.partition(".")[0] for load in flows}
     stateful = any(load.state_rows is not None for load in flows)
     state = (("state", True),) if stateful else ()
@@ -138,7 +151,7 @@ def _table(flows: tuple[FlowLoad, ...]) -> Any:
                 UNKNOWN if load.lag is None else str(load.lag).partition(" (")[0],
                 *((short_count(load.state_rows),) if stateful else ()),
             )
-            for load in flows
+            for load in shown
         ),
     )
 

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from penstock.cli.console import print_json, say, stdout
+from penstock.cli.report import Report
 
 LOOK_SECONDS: Final = 0.5
 
-Report = Iterable[Any]
-"""Lines, as text, and tables, in the order that they are shown in."""
-
-
 T = TypeVar("T")
-
-
-def print_report(report: Report) -> None:
-    """Writes a report to stdout once."""
-    for part in report:
-        if isinstance(part, str):
-            say(part)
-        else:
-            stdout().print(part)
 
 
 def watch(look: Callable[[], T], report: Callable[[T], Report], *, document: Callable[[T], Any] | None) -> None:
     """Shows what `look` returns until Ctrl-C.
 
-    A terminal shows the report in place, and has the last one when it ends. Elsewhere each report that differs from the
-    one before is written below it, after an empty line; with `document` a line of JSON instead, on a terminal too.
+    A terminal shows what it has room for in place, and has the last report in full when it ends. Elsewhere each report
+    that differs from the one before is written below it, after an empty line; with `document` a line of JSON instead,
+    on a terminal too.
     """
     try:
         if document is None and stdout().is_terminal:
@@ -44,15 +33,16 @@ def watch(look: Callable[[], T], report: Callable[[T], Report], *, document: Cal
 def _in_place(look: Callable[[], T], report: Callable[[T], Report]) -> None:
     from rich.live import Live
 
-    last: list[Any] = []
+    last: Report | None = None
     try:
         with Live(console=stdout(), screen=True, auto_refresh=False) as live:
             while True:
-                last = list(report(look()))
-                live.update(_group(last), refresh=True)
+                last = report(look())
+                live.update(last, refresh=True)
                 time.sleep(LOOK_SECONDS)
     finally:
-        print_report(last)
+        if last is not None:
+            last.print()
 
 
 def _below_each_other(
@@ -68,15 +58,6 @@ def _below_each_other(
             else:
                 if before is not None:
                     say("")
-                print_report(report(seen))
+                report(seen).print()
             before = now
         time.sleep(LOOK_SECONDS)
-
-
-def _group(parts: Report) -> Any:
-    from rich.console import Group
-    from rich.text import Text
-
-    from penstock.cli.console import clean
-
-    return Group(*(Text(clean(part, multiline=True)) if isinstance(part, str) else part for part in parts))

@@ -234,7 +234,7 @@ def project_status(events: Iterable[Event], *, writer_alive: bool | None = None)
     return projection.status(writer_alive=writer_alive)
 
 
-_TELLING = (
+TELLING = (
     FlowStatus.FAILED,
     FlowStatus.RETRYING,
     FlowStatus.RUNNING,
@@ -247,6 +247,7 @@ _TELLING = (
     FlowStatus.COMPLETED,
     FlowStatus.EXCLUDED,
 )
+"""States of flows, the one that matters most first."""
 
 
 def _most_telling(flows: Iterable[FlowCounts], *, over: bool) -> FlowStatus | None:
@@ -255,7 +256,7 @@ def _most_telling(flows: Iterable[FlowCounts], *, over: bool) -> FlowStatus | No
         for flow in flows
         if flow.status is not None
     }
-    return next((status for status in _TELLING if status in found), None)
+    return next((status for status in TELLING if status in found), None)
 
 
 def _rate(flows: Iterable[FlowCounts], field_name: str) -> float | None:

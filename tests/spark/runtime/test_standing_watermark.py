@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.cli.status_view import error_lines
+from penstock.cli.status_view import problems
 from penstock.events import EventType, Level
 from penstock.observe.status import project_status
 
@@ -42,7 +42,7 @@ def test_a_standing_watermark_is_told_of(project: PipelineProject) -> None:
     assert told.error["condition"] == "WATERMARK_HELD_BACK"
     assert "'json_silent' delivered nothing" in told.error["message"]
     status = project_status(project.events())
-    assert any("json_silent" in line for line in error_lines(status))
+    assert any("json_silent" in line for lines in problems(status) for line in lines)
     arrive(project, "silent", 30)
     arrive(project, "busy", 31)
     assert project.run().errors == ()
@@ -50,4 +50,4 @@ def test_a_standing_watermark_is_told_of(project: PipelineProject) -> None:
         event.details["watermark"]["state"] for event in project.events() if event.event_type is EventType.WATERMARK
     ]
     assert states == ["HELD_BACK", "MOVING"]
-    assert error_lines(project_status(project.events())) == []
+    assert list(problems(project_status(project.events()))) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,8 +17,10 @@ from tests.recorded.build import FIRST_UPDATE, RECORDED, recorded_orders
 from tests.unit.observe.story import Story
 
 from penstock.cli import progress_view, summary
+from penstock.cli.console import table
 from penstock.cli.progress_view import LiveTable, PlainLines, event_line
-from penstock.cli.status_view import error_lines, quality_table, status_table, update_line
+from penstock.cli.report import Report
+from penstock.cli.status_view import problems, quality_table, status_table, update_line
 from penstock.cli.stopping import StopNow
 from penstock.cli.summary import print_summary
 from penstock.errors import DataError
@@ -34,7 +37,7 @@ from penstock.events import (
     read_events,
 )
 from penstock.events.alerts import Alert, alert
-from penstock.observe.status import project_status
+from penstock.observe.status import PipelineStatus, project_status
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,10 @@ def drawn(renderable: object, width: int = 160) -> str:
     written = io.StringIO()
     Console(file=written, width=width, markup=False).print(renderable)
     return written.getvalue()
+
+
+def error_lines(status: PipelineStatus) -> list[str]:
+    return [line for problem in problems(status) for line in problem]
 
 
 def test_plain_lines_tell_transitions_and_batches(recorded: list[Event]) -> None:
@@ -228,6 +235,45 @@ def test_the_live_table_says_how_long_it_still_takes(terminal: Iterator[io.Strin
     assert "slow catches up in about 1.0 s at this pace" in shown
     assert "behind falls behind: the backlog grew from 1 to 9 rows in 3 batches" in shown
     assert "quick catches" not in shown
+
+
+def test_a_run_of_many_datasets_shows_what_is_wrong_on_a_small_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+    story.update("u")
+    for number in range(60):
+        name = f"s.dataset_{number:02}"
+        story.dataset(name)
+        story.status(name, FlowStatus.RUNNING)
+        for batch, rows in enumerate((1, 5, 9) if number == 30 else (9, 6, 3)):
+            story.batch(name, batch, 100, backlog_records=rows)
+    story.retry("s.dataset_47", 12.5)
+    monkeypatch.setenv("NO_COLOR", "1")
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=True, width=80, height=24, markup=False)
+    monkeypatch.setattr(progress_view, "stderr", lambda: console)
+    with LiveTable() as view:
+        for event in story.events:
+            view.on_event(event)
+        view.refresh()
+        drawing = written.getvalue()
+    shown = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", drawing).splitlines()[-24:]
+    assert not re.search(r"\x1b\[(\d+;)*3\d", drawing)
+    assert shown[0].startswith("p: ")
+    assert shown[1].startswith("[KAFKA_UNREACHABLE] ")
+    text = "\n".join(shown)
+    for word in ("  Fix: ", "Next try at", "dataset_30 falls behind", "dataset_47  retrying", "… 48 more datasets: "):
+        assert word in text
+
+
+def test_a_screen_that_holds_the_first_problem_only_says_how_many_there_are() -> None:
+    problems_of = [[f"[PROBLEM_{number}]", "  Fix: one", "  Fix: two"] for number in range(5)]
+    report = Report(["head"], problems_of, rows=4, table=lambda rows: table([("t", False)], [("r",)] * rows))
+    written = io.StringIO()
+    Console(file=written, width=80, height=12).print(report)
+    shown = written.getvalue().splitlines()
+    assert len(shown) == 12
+    assert shown[1] == "[PROBLEM_0]"
+    assert shown[-1] == "… 4 more problems, 1 more dataset: 'penstock status' prints all"
 
 
 def test_in_eighty_columns_nothing_is_cut() -> None:

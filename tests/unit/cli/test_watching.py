@@ -22,7 +22,8 @@ from tests.unit.observe.story import Story
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.events import EventLog, EventType, FlowStatus, builders, encode
+from penstock.errors import DataError
+from penstock.events import EventLog, EventType, FlowStatus, Level, builders, encode
 from penstock.observe.followed_log import FollowedLog
 from penstock.observe.status import StatusProjection
 
@@ -63,6 +64,22 @@ def busy_story() -> Story:
     return story
 
 
+def large_story() -> Story:
+    """Sixty datasets, of which one has failed."""
+    story = Story()
+    story.update("u1")
+    for number in range(60):
+        name = f"shop.dataset_{number:02}"
+        story.dataset(name, expectations=[("positive amount", "amount > 0", "fail")])
+        story.status(name, FlowStatus.RUNNING)
+        story.batch(name, 1, 100, input_rows_per_second=number, processed_rows_per_second=number)
+    failed = DataError(
+        "EXPECTATION_FAILED", name="shop.dataset_47", expectations="positive amount", row="{}", origin=""
+    )
+    story.status("shop.dataset_47", FlowStatus.FAILED, error=failed, level=Level.ERROR)
+    return story
+
+
 # --- top ----------------------------------------------------------------------
 
 
@@ -76,6 +93,36 @@ def test_top_fits_in_eighty_columns(recorded: Path) -> None:
     screen, _ = screens([*COMMAND, "top", str(recorded), "--once"], columns=80, first="flows")
     assert max(len(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", screen).splitlines()) <= 80
     assert "silver_orders" in screen
+
+
+@pytest.mark.parametrize("words", [["top"], ["status", "--watch"]], ids=" ".join)
+def test_what_is_wrong_is_on_a_small_screen_of_a_large_pipeline(project: Path, words: list[str]) -> None:
+    write(project, large_story())
+    screen, after = screens(
+        [*COMMAND, *words, str(project)], columns=80, lines=24, first="prints all", then=lambda: None, last="prints all"
+    )
+    shown = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", screen)
+    for word in ("[EXPECTATION_FAILED]", "Fix: Correct the data at its source", "dataset_47  failed", " more "):
+        assert word in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert not _COLOUR.search(screen)
+    assert "dataset_00" in after.rpartition("\x1b[?1049l")[2]  # all of it stays
+
+
+def test_colours_are_shown_unless_they_are_not_wanted(recorded: Path) -> None:
+    for colour in (False, True):
+        screen, _ = screens([*COMMAND, "status", str(recorded)], columns=80, first="silver_orders", colour=colour)
+        assert bool(_COLOUR.search(screen)) is colour
+
+
+def test_events_are_followed_in_eighty_columns(recorded: Path) -> None:
+    command = [*COMMAND, "events", str(recorded), "--follow", "-n", "0"]
+    screen, _ = screens(command, columns=80, first="  orders is complete", then=lambda: None)
+    lines = screen.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(re.fullmatch(r"\S+ \S+  ERROR    \S.*", line) for line in lines)
+    assert any(line.startswith(" " * 30) for line in lines)
+    assert "\x1b" not in screen
 
 
 def test_top_before_the_first_run(project: Path) -> None:
@@ -205,10 +252,23 @@ def until(lines: Any, word: str) -> None:
     pytest.fail(f"the output ended without '{word}'")
 
 
-def screens(command: list[str], *, columns: int, first: str, then: Any = None, last: str = "") -> tuple[str, str]:
+_COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-8]|9[0-7])(?:;\d+)*m")
+
+
+def screens(
+    command: list[str],
+    *,
+    columns: int,
+    first: str,
+    then: Any = None,
+    last: str = "",
+    lines: int = 40,
+    colour: bool = False,
+) -> tuple[str, str]:
     """Runs it on a terminal; returns what it wrote until `first`, and with `then` called, until `last` and Ctrl-C."""
     ours, its = pty.openpty()
-    environment = {**os.environ, "COLUMNS": str(columns), "LINES": "40", "TERM": "xterm", "NO_COLOR": "1"}
+    environment = {**os.environ, "COLUMNS": str(columns), "LINES": str(lines), "TERM": "xterm"}
+    environment |= {"NO_COLOR": "" if colour else "1"}
     with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment) as process:
         os.close(its)
         try:
