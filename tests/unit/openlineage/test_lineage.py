@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import socket
 import time
 import uuid
@@ -16,7 +18,7 @@ from tests.processes import wait_until
 from tests.recorded.build import SECOND_UPDATE, recorded_orders
 from tests.repo.documents import ROOT, blocks
 from tests.unit.alerts.receivers import WebReceiver, web_receiver
-from tests.unit.openlineage.specification import violations
+from tests.unit.openlineage.specification import SPEC, violations
 
 from penstock.config import PipelineConfig, load_project
 from penstock.errors import ConfigError
@@ -67,7 +69,17 @@ def test_the_judge_finds_what_is_wrong(recorded: list[dict[str, Any]]) -> None:
     event["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"] = "many"
     event["eventType"] = "BEGIN"
     del event["run"]["runId"]
-    assert len(violations(event)) >= 3
+    job_type = event["job"]["facets"]["jobType"]
+    job_type["_schemaURL"] = job_type["_schemaURL"].replace("/facets/", "/facets/9-")
+    found = "\n".join(violations(event))
+    for wrong in ("'many' is not of type", "'BEGIN' is not one of", "'runId' is a required", "9-", "is not in spec"):
+        assert wrong in found
+
+
+def test_the_specification_is_the_one_that_was_reviewed() -> None:
+    told = dict(re.findall(r"^\| (\S+) \|.*\| ([0-9a-f]{64}) \|$", (SPEC / "VENDORED.md").read_text(), re.MULTILINE))
+    files = SPEC.rglob("*.json")
+    assert told == {str(file.relative_to(SPEC)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def test_each_run_begins_once_and_ends_once_below_its_update(recorded: list[dict[str, Any]]) -> None:
