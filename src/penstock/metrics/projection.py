@@ -93,10 +93,13 @@ class MetricsProjection:
         self._pipeline = pipeline
         self._started = started
         self._state = UpdateState.WAITING_FOR_RESOURCES
+        self._continuous = False
         self._flows: dict[tuple[str, str], _Flow] = {}
 
     def _apply(self, event: Event) -> None:
         fact = self._facts.apply(event)
+        if event.event_type is EventType.CREATE_UPDATE:
+            self._continuous = details_of(event).get("continuous") is True
         if event.event_type is EventType.UPDATE_PROGRESS:
             known = {state.value: state for state in UpdateState}
             self._state = known.get(str(details_of(event).get("state")), self._state)
@@ -144,6 +147,7 @@ class MetricsProjection:
             return
         whole = {"pipeline": self._pipeline}
         yield metrics.UPDATE_START, whole, self._started.timestamp()
+        yield metrics.UPDATE_CONTINUOUS, whole, float(self._continuous)
         for state in UpdateState:
             yield metrics.UPDATE_STATE, {**whole, "state": state.value}, float(state is self._state)
         for flow in self._flows.values():
