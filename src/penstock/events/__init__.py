@@ -2,7 +2,7 @@
 
 from penstock.events.accounting import BatchAccounts, Verdict, verdict_of
 from penstock.events.clock import Clock, SystemClock
-from penstock.events.codec import SQL_COLUMNS, decode, encode
+from penstock.events.codec import LINE_COLUMNS, decode, encode
 from penstock.events.late_rows import LateRows, late_rows_of_event, reprocessed_rows_of
 from penstock.events.lateness import DELAYS_MS, Lateness
 from penstock.events.log import EventLog, new_update_id
@@ -26,7 +26,7 @@ from penstock.events.watermark import WatermarkStand, WatermarkState, WatermarkW
 
 __all__ = [
     "DELAYS_MS",
-    "SQL_COLUMNS",
+    "LINE_COLUMNS",
     "BatchAccounts",
     "BatchProgress",
     "CheckpointedBatch",

@@ -16,8 +16,8 @@ The keys of a line, always in this order:
 `details` is a string so that its shape may differ per event while the columns stay fixed; SQL
 reads it with JSON functions, such as get_json_object(details, '$.flow_progress.status'). Lines are
 ASCII (everything else as \u escapes) and end with one newline; a line without a newline was torn by
-a crash and is no event. `SQL_COLUMNS` is the schema with which Spark reads the segments; keep
-`WHERE id IS NOT NULL` beside it to leave out a torn line.
+a crash and is no event. `LINE_COLUMNS` is the schema with which Spark reads the segments; keep
+`WHERE id IS NOT NULL` beside it to leave out a torn line. What queries see is made of them, see `dlt_columns`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ from pydantic_core import from_json
 from penstock.errors import StateError
 from penstock.events.types import Event, EventType, Level, Origin
 
-SQL_COLUMNS: Final = (
+LINE_COLUMNS: Final = (
     "id STRING, sequence BIGINT, "
     "origin STRUCT<pipeline_name: STRING, update_id: STRING, dataset_name: STRING, flow_name: STRING, "
     "batch_id: BIGINT, host: STRING>, "
-    "timestamp TIMESTAMP, message STRING, level STRING, maturity_level STRING, error STRING, details STRING, "
-    "event_type STRING"
+    "timestamp TIMESTAMP, message STRING, level STRING, maturity_level STRING, "
+    "error STRUCT<condition: STRING, message: STRING, fix: STRING, dataset: STRING, file: STRING, line: BIGINT, "
+    "facts: STRING>, "
+    "details STRING, event_type STRING"
 )
 
 NO_DATASET: Final = b'"dataset_name":null'

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
 from types import TracebackType
@@ -14,35 +15,37 @@ from typing import Any, Final, Self
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
+from deltalake.schema import PrimitiveType
 
 from penstock.config import PipelineConfig
 from penstock.errors import ExternalError, first_line
 from penstock.events import Event, EventLog, EventType, Level, UpdateState, builders, read_events
-from penstock.events.codec import columns_of, json_text
+from penstock.events.codec import columns_of
+from penstock.events.dlt_columns import FRAME, ORIGIN, OWN_ERROR, dlt_row
 from penstock.events.flow_facts import details_of
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout
 from penstock.storage.delta_table import is_delta_table, open_delta_table
 
-_ORIGIN: Final[pa.DataType] = pa.struct(
-    [
-        ("pipeline_name", pa.string()),
-        ("update_id", pa.string()),
-        ("dataset_name", pa.string()),
-        ("flow_name", pa.string()),
-        ("batch_id", pa.int64()),
-        ("host", pa.string()),
-    ]
+_SQL_TYPES: Final[Mapping[str, pa.DataType]] = {"STRING": pa.string(), "BIGINT": pa.int64()}
+
+
+def _struct(fields: Mapping[str, str], **more: pa.DataType) -> pa.DataType:
+    return pa.struct([*more.items(), *((name, _SQL_TYPES[kind]) for name, kind in fields.items())])
+
+
+_EXCEPTION: Final[pa.DataType] = pa.struct(
+    [("class_name", pa.string()), ("message", pa.string()), ("stack", pa.list_(_struct(FRAME)))]
 )
 _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("id", pa.string()),
     ("sequence", pa.int64()),
-    ("origin", _ORIGIN),
+    ("origin", _struct(ORIGIN)),
     ("timestamp", pa.timestamp("us", tz="UTC")),
     ("message", pa.string()),
     ("level", pa.string()),
     ("maturity_level", pa.string()),
-    ("error", pa.string()),
+    ("error", _struct(OWN_ERROR, fatal=pa.bool_(), exceptions=pa.list_(_EXCEPTION))),
     ("details", pa.string()),
     ("event_type", pa.string()),
 ]
@@ -164,6 +167,8 @@ class EventTable:
         if table.metadata().configuration.get(PUBLISHED) != self._pipeline:
             reason = "there is another table of that name"
             raise ExternalError("EVENT_LOG_NOT_PUBLISHED", table=str(self._table), reason=reason)
+        if _has_former_columns(table):
+            _rewrite(table)
         return table
 
     def _tell(self, failure: Exception) -> None:
@@ -225,6 +230,22 @@ def _put_together(table: DeltaTable) -> None:
         table.vacuum(dry_run=False)
 
 
+def _has_former_columns(table: DeltaTable) -> bool:
+    """Whether an earlier version wrote it: `error` is the JSON text of a line, and `origin` has no more than a line."""
+    return any(field.name == "error" and isinstance(field.type, PrimitiveType) for field in table.schema().fields)
+
+
+def _rewrite(table: DeltaTable) -> None:
+    """Gives a table the columns of today, in one commit; what it was stays a version of it."""
+    rows = (
+        dlt_row(row, error=None if row["error"] is None else json.loads(row["error"]))
+        for batch in table.to_pyarrow_dataset().to_batches(batch_size=_AT_ONCE)
+        for row in batch.to_pylist()
+    )
+    batches = (pa.RecordBatch.from_pylist(some, COLUMNS) for some in iter(lambda: list(islice(rows, _AT_ONCE)), []))
+    reader = pa.RecordBatchReader.from_batches(COLUMNS, batches)
+    write_deltalake(table, reader, mode="overwrite", schema_mode="overwrite")
+
+
 def _row(event: Event) -> dict[str, Any]:
-    columns = columns_of(event)
-    return {**columns, "error": None if columns["error"] is None else json_text(columns["error"])}
+    return dlt_row(columns_of(event), error=event.error)

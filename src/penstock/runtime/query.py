@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from penstock.config import PipelineConfig
 from penstock.errors import DefinitionError
-from penstock.events.codec import SQL_COLUMNS
+from penstock.events.codec import LINE_COLUMNS
+from penstock.events.dlt_columns import sql_columns
 from penstock.events.segments import list_segments, replaced_segments
 from penstock.graph.identifier import Identifier
 from penstock.runtime.reader_catalog import ReaderCatalog
@@ -129,15 +130,18 @@ def _with_names(value: Any) -> Any:
 
 
 def _events(workspace: Workspace) -> DataFrame:
+    # A line torn by a crash parses to a row of nulls.
+    return _lines(workspace).where("id IS NOT NULL").selectExpr(*sql_columns())
+
+
+def _lines(workspace: Workspace) -> DataFrame:
     spark, storage = workspace.spark, Storage(workspace.layout.uri)
     segments: str | list[str] = [segment.uri for _, segment in list_segments(storage)]
     if not segments:
-        return spark.createDataFrame([], SQL_COLUMNS)
+        return spark.createDataFrame([], LINE_COLUMNS)
     if not replaced_segments(storage):
         segments = workspace.layout.events  # which Spark lists faster than many files
-    # A line torn by a crash parses to a row of nulls.
-    rows = spark.read.schema(SQL_COLUMNS).option("pathGlobFilter", "*.jsonl").json(segments)
-    return rows.where("id IS NOT NULL")
+    return spark.read.schema(LINE_COLUMNS).option("pathGlobFilter", "*.jsonl").json(segments)
 
 
 def _stored_names(workspace: Workspace) -> tuple[str, ...]:

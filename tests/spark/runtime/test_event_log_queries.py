@@ -2,21 +2,69 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
+import pytest
 from pyspark.sql import SparkSession
 from tests.recorded.build import SECOND_UPDATE, recorded_orders
 from tests.recorded.years import Recorder
 from tests.repo.documents import ROOT, blocks
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.events import EventLog, EventType, LateRows, Level, batch_progress_of, builders, read_events
+from penstock.errors import DefinitionError
+from penstock.events import EventLog, EventType, LateRows, Level, UpdateState, batch_progress_of, builders, read_events
+from penstock.events.dlt_columns import pipeline_id
 from penstock.events.flow_facts import details_of
+from penstock.graph.identifier import Identifier
 from penstock.observe.current import read_status
 from penstock.observe.retention import compact
+from penstock.runtime.event_table import EventTable
 from penstock.runtime.query import run_sql
+
+WRITTEN_FOR_DATABRICKS = {
+    "rules": """
+        WITH latest_update AS (
+          SELECT origin.update_id AS id FROM event_log("{pipeline_id}")
+          WHERE event_type = 'create_update' ORDER BY timestamp DESC LIMIT 1
+        )
+        SELECT checked.dataset, checked.name AS rule,
+               SUM(checked.passed_records) AS passing, SUM(checked.failed_records) AS failing
+        FROM (
+          SELECT explode(from_json(details:flow_progress:data_quality:expectations,
+                 schema_of_json("[{{'name':'', 'dataset':'', 'passed_records':1, 'failed_records':1}}]"))) AS checked
+          FROM event_log("{pipeline_id}"), latest_update
+          WHERE event_type = 'flow_progress' AND origin.update_id = latest_update.id
+        ) GROUP BY checked.dataset, checked.name""",
+    "backlog": """
+        SELECT timestamp, origin.flow_id, Double(details :flow_progress.metrics.backlog_bytes) AS bytes,
+               details:flow_progress:metrics:backlog_files::int AS files
+        FROM event_log(TABLE(shop.bronze_orders))
+        WHERE event_type = 'flow_progress' AND details:flow_progress:metrics.backlog_files IS NOT NULL""",
+    "durations": """
+        SELECT origin.pipeline_id, origin.pipeline_name, origin.update_id,
+               max(CASE WHEN details:update_progress.state IN ('COMPLETED', 'FAILED', 'CANCELED') THEN timestamp END)
+                 - min(timestamp) AS took
+        FROM event_log WHERE event_type IN ('create_update', 'update_progress') AND origin.maintenance_id IS NULL
+        GROUP BY ALL""",
+    "lineage": """
+        SELECT details:flow_definition.output_dataset AS output, details:flow_definition.input_datasets AS inputs,
+               details:flow_definition.flow_type, details:flow_definition.schema, details:flow_definition.explain_text
+        FROM event_log("{pipeline_id}") WHERE event_type = 'flow_definition' AND details:flow_definition IS NOT NULL""",
+    "actions": """
+        SELECT timestamp, details:user_action:action, details:user_action:user_name
+        FROM event_log WHERE event_type = 'user_action'""",
+    "errors": r"""
+        SELECT timestamp, origin.flow_name, error.fatal, error.exceptions[0].class_name,
+               regexp_extract(error.exceptions[0].message, '^\\[([a-zA-Z.:0-9_]+)\\]', 1) AS code,
+               error.exceptions[0].stack[0].line_number
+        FROM event_log WHERE level = 'ERROR' OR error.exceptions IS NOT NULL ORDER BY timestamp DESC""",
+}
+"""The shapes of monitoring queries that are published for the event log of Databricks."""
 
 PAGE = [block.text for block in blocks(ROOT / "docs/how-to/monitor-with-sql.md") if block.kind == "sql"]
 
@@ -28,13 +76,19 @@ def test_the_queries_of_the_page(project: PipelineProject, spark: SparkSession) 
     with EventLog.open(storage, pipeline_name="orders", update_id=SECOND_UPDATE) as log:
         late = LateRows(query_id="q", batch_id=1, counted=2, kept=2, table="shop.hourly_revenue__late")
         told = builders.late_rows("hourly_revenue", late)
-        log.append(EventType.LATE_ROWS, *told, dataset="shop.hourly_revenue", level=Level.WARN)
+        with EventTable(storage, Identifier("monitoring", "events"), log, pipeline="orders"):
+            log.append(EventType.LATE_ROWS, *told, dataset="shop.hourly_revenue", level=Level.WARN)
+            completed = builders.update_progress(UpdateState.COMPLETED, pipeline="orders")
+            log.append(EventType.UPDATE_PROGRESS, *completed)
 
     def ask(query: str) -> list[tuple[Any, ...]]:
         return run_sql(project.config, query, spark=spark)[1]
 
     everything = ask("SELECT count(*) FROM Event_Log(TABLE(main.shop.orders)) AS log WHERE log.id IS NOT NULL")
     assert everything == [(len(list(read_events(storage))),)]
+    # The Delta table has what the view has: columns, types and rows.
+    view, table = (f"SELECT * FROM {name} ORDER BY sequence" for name in ("event_log", "monitoring.events"))
+    assert run_sql(project.config, view, spark=spark) == run_sql(project.config, table, spark=spark)
     updates, rules, by_hour, waiting, errors, lineage, accounts, actions = map(ask, PAGE)
     events = list(read_events(storage))
     newest = [event for event in events if event.origin.update_id == SECOND_UPDATE]
@@ -72,6 +126,32 @@ def test_the_queries_of_the_page(project: PipelineProject, spark: SparkSession) 
     }
     assert {row[0]: row[3] for row in accounts}["shop.hourly_revenue"] == 2
     assert [row[1:3] for row in actions] == [("ada", "START")] * 2
+
+    asked = {
+        name: ask(query.format(pipeline_id=pipeline_id("orders"))) for name, query in WRITTEN_FOR_DATABRICKS.items()
+    }
+    assert sorted(asked["rules"]) == sorted(rules)
+    batches = [batch for event in events if (batch := batch_progress_of(event)) is not None]
+    backlog = [batch for batch in batches if batch.backlog_files is not None]
+    counted = [(batch.backlog_bytes, batch.backlog_files) for batch in backlog]
+    assert sorted(row[2:] for row in asked["backlog"]) == sorted(counted)
+    assert {str(UUID(row[1])) for row in asked["backlog"]} == {row[1] for row in asked["backlog"]}
+    assert {row[0] for row in asked["durations"]} == {pipeline_id("orders")}
+    begun = {event.origin.update_id: event.timestamp for event in events if event.event_type is EventType.CREATE_UPDATE}
+    ended = {row[0]: (row[1] + row[2]).astimezone(UTC) for row in updates}
+    assert {row[2]: row[3] for row in asked["durations"]} == {each: ended[each] - begun[each] for each in begun}
+    assert {(row[0], read) for row in asked["lineage"] for read in json.loads(row[1])} == set(lineage)
+    assert [row[1:] for row in asked["actions"]] == [("START", "ada")] * 2
+    fatal = [event.level is Level.ERROR for event in events if event.error is not None]
+    assert sorted(row[2] for row in asked["errors"] if row[2] is not None) == sorted(fatal)
+    assert {row[3] or "" for row in asked["errors"]} == {row[4] or "" for row in asked["errors"]}
+    for refused, named in {
+        "origin:update_id": '"origin" has the type "STRUCT',
+        "details:flow_progress.data_quality.expectations::array<struct<name: string>>": '"STRING" to "ARRAY',
+    }.items():
+        with pytest.raises(DefinitionError, match=re.escape(named)) as caught:
+            ask(f"SELECT {refused} FROM event_log")
+        assert caught.value.condition == "QUERY_ANALYSIS_FAILED"
 
 
 def test_a_compacted_log_in_sql(project: PipelineProject, spark: SparkSession) -> None:

@@ -10,14 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.recorded.build import RECORDED, recorded_orders
 from tests.recorded.years import Recorder
 from tests.unit.events.test_log import open_log, say
 
 from penstock.config import load_project
-from penstock.events import SQL_COLUMNS, EventLog, EventType, UpdateState, builders, decode, encode, read_events
+from penstock.events import EventLog, EventType, UpdateState, builders, encode, read_events
+from penstock.events.codec import columns_of, json_ready, json_text
+from penstock.events.dlt_columns import IN_A_LINE
 from penstock.graph.identifier import Identifier
 from penstock.observe.retention import compact
 from penstock.runtime import event_table
@@ -83,26 +86,50 @@ def test_a_compaction_takes_nothing_out_of_the_table_and_adds_nothing_twice(tmp_
 def test_rows_are_the_lines_of_the_log(tmp_path: Path) -> None:
     recorded_orders(str(tmp_path))
     run(tmp_path, "u3")
-    events = {event.sequence: event for event in read_events(str(RECORDED))}
-    for row in published(tmp_path)[: len(events)]:
-        line = json.loads(encode(events[row["sequence"]]))
-        assert row["timestamp"] == events[row["sequence"]].timestamp
-        error = None if row["error"] is None else json.loads(row["error"])
-        assert {**row, "timestamp": line["timestamp"], "error": error} == line
-        assert decode(json.dumps({**row, "timestamp": line["timestamp"], "error": error})) == events[row["sequence"]]
+    lines = {event.sequence: json.loads(encode(event)) for event in read_events(str(RECORDED))}
+    for row in published(tmp_path)[: len(lines)]:
+        line = lines[row["sequence"]]
+        own = {name: value for name, value in row["origin"].items() if name in line["origin"]}
+        assert own == line["origin"]
+        assert row["timestamp"] == datetime.fromisoformat(line["timestamp"])
+        assert (row["error"] is None) is (line["error"] is None)
+        same = line.keys() - {"origin", "timestamp", "error"}
+        assert {name: row[name] for name in same} == {name: line[name] for name in same}
 
 
-def test_columns_are_those_of_the_view() -> None:
-    kinds = {"string": "STRING", "int64": "BIGINT", "timestamp[us, tz=UTC]": "TIMESTAMP"}
-
-    def told(fields: Any, mark: str) -> str:
-        return ", ".join(
-            f"{each.name}{mark} "
-            + (f"STRUCT<{told(each.type, ':')}>" if each.name == "origin" else kinds[str(each.type)])
-            for each in fields
-        )
-
-    assert told(event_table.COLUMNS, "") == SQL_COLUMNS
+def test_a_table_of_an_earlier_version_gets_the_columns_of_today(tmp_path: Path) -> None:
+    """And is continued where it ends, with what was in it."""
+    recorded_orders(str(tmp_path))
+    events = list(read_events(str(tmp_path)))
+    line = pa.struct([(name, pa.int64() if name == "batch_id" else pa.string()) for name in IN_A_LINE])
+    kinds = {"sequence": pa.int64(), "origin": line, "timestamp": pa.timestamp("us", tz="UTC")}
+    rows = [
+        {**columns_of(event), "error": None if event.error is None else json_text(json_ready(event.error))}
+        for event in events
+    ]
+    former = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
+    write_deltalake(
+        DeltaTable.create(
+            path_of(tmp_path),
+            former,
+            configuration={event_table.PUBLISHED: "orders"},
+            raise_if_key_not_exists=False,
+        ),
+        pa.Table.from_pylist(rows, former),
+        mode="append",
+        commit_properties=CommitProperties(
+            app_transactions=[Transaction(f"penstock/event_log/{events[0].id}", events[-1].sequence)]
+        ),
+    )
+    for number in range(2):
+        run(tmp_path, f"u{number}")
+        assert [row["sequence"] for row in published(tmp_path)] == logged(tmp_path)
+        assert DeltaTable(path_of(tmp_path)).metadata().configuration == {event_table.PUBLISHED: "orders"}
+    anew = tmp_path / "anew"
+    shutil.copytree(tmp_path / "events", anew / "events")
+    run(anew, "u2")
+    assert published(anew)[: len(published(tmp_path))] == published(tmp_path)
+    assert str(DeltaTable(path_of(tmp_path)).history()).count("Overwrite") == 1
 
 
 def test_a_run_that_goes_on_publishes_meanwhile(tmp_path: Path) -> None:

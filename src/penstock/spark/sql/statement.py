@@ -97,7 +97,7 @@ def _execute(parsed: ParsedStatement, edited: EditedStatement, execute: Execute)
     """Runs the edited statement; when paths like `column:field` are on text, again with functions in their place.
 
     Only Spark knows the type of a column. First all paths are taken to be on text, then without those of a column
-    that turns out to be a VARIANT.
+    that is refused as text; when that is no VARIANT either, what was said of it as text is the error.
     """
     try:
         with placing_as_spark_says(edited):
@@ -105,6 +105,7 @@ def _execute(parsed: ParsedStatement, edited: EditedStatement, execute: Execute)
     except (PySparkException, Py4JJavaError) as error:
         if NOT_VARIANT not in str(error) or not (paths := json_paths(parsed.plan, parsed.words, edited.original)):
             raise
+    refused: AnalysisException | None = None
     while True:
         by_function = [edit for path in paths for edit in path.as_function()]
         again = EditedStatement.of(edited.original, [*edited.edits, *by_function])
@@ -116,7 +117,11 @@ def _execute(parsed: ParsedStatement, edited: EditedStatement, execute: Execute)
             variant = {path.column for path in paths if StatementPosition.of(edited.original, path.start) == place}
             if not variant or "get_json_object" not in str(error):
                 raise
-            paths = [path for path in paths if path.column not in variant]
+            paths, refused = [path for path in paths if path.column not in variant], error
+        except (PySparkException, Py4JJavaError) as error:
+            if refused is None or NOT_VARIANT not in str(error):
+                raise
+            raise refused from None  # a path on something else, or one whose text becomes what no text can
 
 
 class _Run:
