@@ -259,9 +259,10 @@ def test_a_run_of_many_datasets_shows_what_is_wrong_on_a_small_screen(monkeypatc
     shown = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", drawing).splitlines()[-24:]
     assert not re.search(r"\x1b\[(\d+;)*3\d", drawing)
     assert shown[0].startswith("p: ")
-    assert shown[1].startswith("[KAFKA_UNREACHABLE] ")
+    assert any(line.startswith("[KAFKA_UNREACHABLE] ") for line in shown[1:3])  # the first line is folded in time
+    assert re.fullmatch(r"… \d+ more datasets: 'penstock status' prints all", shown[-1])
     text = "\n".join(shown)
-    for word in ("  Fix: ", "Next try at", "dataset_30 falls behind", "dataset_47  retrying", "… 48 more datasets: "):
+    for word in ("  Fix: ", "Next try at", "dataset_30 falls behind", "dataset_47  retrying"):
         assert word in text
 
 
