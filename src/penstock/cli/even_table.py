@@ -59,7 +59,7 @@ class EvenTable:
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """Called by rich with the place that there is."""
-        if self.title or not self.columns or options.ascii_only or self.width() > options.max_width:
+        if self.title or not self.rows or not self.columns or options.ascii_only or self.width() > options.max_width:
             yield self.by_rich()
             return
         widths, blank = self.widths(), " " * self.width()
