@@ -47,7 +47,7 @@ class EvenTable:
 
     def widths(self) -> list[int]:
         """Returns how much place each column wants."""
-        heads = [max(cell_len(column.heading), 1) for column in self.columns]
+        heads = [cell_len(column.heading) for column in self.columns]
         return [
             max(head, max((cell_len(row[number].text) for row in self.rows), default=0))
             for number, head in enumerate(heads)
@@ -59,7 +59,8 @@ class EvenTable:
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """Called by rich with the place that there is."""
-        if self.title or not self.rows or not self.columns or options.ascii_only or self.width() > options.max_width:
+        empty = not self.columns or 0 in self.widths()  # of columns without text rich makes something else
+        if self.title or empty or options.ascii_only or self.width() > options.max_width:
             yield self.by_rich()
             return
         widths, blank = self.widths(), " " * self.width()
