@@ -10,6 +10,7 @@
   let after = -1;
   let epoch = null;
   const HEIGHT = 210;
+  const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat(); // rows and bytes have no halves
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const tones = ["--chart-1", "--chart-2", "--chart-3", "--chart-4", "--chart-5", "--chart-6", "--chart-7"];
@@ -74,7 +75,7 @@
       height: HEIGHT,
       cursor: { points: { size: 7 }, drag: { x: true, y: false } },
       scales: { x: { time: true, range: (_, low, high) => (low === null ? [0, 1] : high - low < 10 ? [low - 5, high + 5] : [low, high]) }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.15 : 1] } },
-      axes: [axis, { ...axis, size: 62, values: (_, values) => values.map(told) }],
+      axes: [axis, { ...axis, size: 62, values: (_, values) => values.map(told), ...(kind.format === rate || kind.format === seconds ? {} : { incrs: WHOLE }) }],
       series: [
         { label: "Time", value: (plot, value) => { const shown = value ?? latest(plot.data[0]); return shown === null ? "–" : new Date(shown * 1000).toLocaleTimeString(); } },
         ...lines.map((line) => ({
