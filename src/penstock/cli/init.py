@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from penstock.cli.console import note, say
 from penstock.errors import ConfigError
 
 FIRST_FILES = 20
+_SETTLED_SECONDS = 60
+"""So much older the first files are made: they are whole, and the first run need not wait to see it."""
 
 
 class Template(Enum):
@@ -48,6 +51,9 @@ def init(
         check=True,
         capture_output=True,
     )
+    for file in (target / "data" / "orders").iterdir():
+        whole_since = file.stat().st_mtime - _SETTLED_SECONDS
+        os.utime(file, (whole_since, whole_since))
     say(
         f"Wrote {name}: penstock.yml, transformations/orders.py and its tests, generate_orders.py "
         f"and {FIRST_FILES} files of orders."
