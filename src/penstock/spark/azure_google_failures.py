@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.errors import ConfigError, ExternalError, PenstockError
-from penstock.storage.tls_refusals import is_tls_refusal
+from penstock.errors import ExternalError, PenstockError
+from penstock.storage.object_store_errors import store_refusal
 
 _CLIENTS: Final = ("org.apache.hadoop.fs.azurebfs.", "org.apache.hadoop.fs.gs.", "com.google.cloud.hadoop.")
 _NO_BUCKET: Final = re.compile(r"specified (?:filesystem|container|bucket) does not exist", re.IGNORECASE)
@@ -29,12 +29,5 @@ def azure_or_google_failure(causes: Sequence[tuple[str, str]]) -> PenstockError 
         return None
     told = " ".join(text for _, text in causes)
     detail = texts[-1].strip().splitlines()[0] if texts[-1].strip() else "no message"
-    if _NO_BUCKET.search(told):
-        return ConfigError("OBJECT_STORE_BUCKET_NOT_FOUND", detail=detail)
-    if _NO_CREDENTIALS.search(told):
-        return ConfigError("OBJECT_STORE_CREDENTIALS_MISSING", detail=detail)
-    if _DENIED.search(told):
-        return ConfigError("OBJECT_STORE_ACCESS_DENIED", detail=detail)
-    if is_tls_refusal(told):
-        return ConfigError("OBJECT_STORE_TLS_FAILED", detail=detail)
-    return ExternalError("STORAGE_FAILED", detail=detail)
+    refused = store_refusal(told, detail, no_bucket=_NO_BUCKET, no_credentials=_NO_CREDENTIALS, denied=_DENIED)
+    return refused or ExternalError("STORAGE_FAILED", detail=detail)

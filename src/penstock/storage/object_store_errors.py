@@ -33,16 +33,32 @@ def object_store_error(uri: str, error: BaseException) -> PenstockError | None:
     """Returns what a failure at an `s3://` or `s3a://` URI means; None for one that the store has no part in."""
     text = _COLOUR.sub("", str(error))
     detail = f"{uri}: {_words(text)}"
-    if _NO_BUCKET.search(text):
+    refused = store_refusal(text, detail, no_bucket=_NO_BUCKET, no_credentials=_NO_CREDENTIALS, denied=_DENIED)
+    if refused is None and _NO_ANSWER.search(text):
+        return ExternalError("STORAGE_FAILED", detail=detail)
+    return refused
+
+
+def store_refusal(
+    text: str,
+    detail: str,
+    *,
+    no_bucket: re.Pattern[str],
+    no_credentials: re.Pattern[str],
+    denied: re.Pattern[str],
+) -> PenstockError | None:
+    """Returns what a store refuses for good, by what its clients say; None where trying again may help.
+
+    `detail` is told to the user; the patterns are how the clients of that store say each.
+    """
+    if no_bucket.search(text):
         return ConfigError("OBJECT_STORE_BUCKET_NOT_FOUND", detail=detail)
-    if _NO_CREDENTIALS.search(text):
+    if no_credentials.search(text):
         return ConfigError("OBJECT_STORE_CREDENTIALS_MISSING", detail=detail)
-    if _DENIED.search(text):
+    if denied.search(text):
         return ConfigError("OBJECT_STORE_ACCESS_DENIED", detail=detail)
     if is_tls_refusal(text):
         return ConfigError("OBJECT_STORE_TLS_FAILED", detail=detail)
-    if _NO_ANSWER.search(text):
-        return ExternalError("STORAGE_FAILED", detail=detail)
     return None
 
 

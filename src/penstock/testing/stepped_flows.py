@@ -190,8 +190,7 @@ class SteppedFlows:
         match stage:
             case RunStreamingFlow() | RunSinkFlow():
                 flow = FlowThread(stage, services, None)
-                name = f"flow {stage.dataset}"
-                thread = InheritableThread(target=flow.run, name=name, session=services.spark)
+                thread = InheritableThread(target=flow.run, name=flow.name, session=services.spark)
                 thread.daemon = True
                 return _Stream(stage, f"{services.pipeline}/{stage.dataset}/{stage.flow.flow.name}", thread)
             case RefreshMaterializedView():
