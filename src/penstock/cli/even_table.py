@@ -55,21 +55,25 @@ class EvenTable:
 
     def width(self) -> int:
         """Returns how wide the table is where nothing is folded."""
-        return sum(self.widths()) + (self.gap + 1) * (len(self.columns) - 1) + 2
+        return self._width(self.widths())
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """Called by rich with the place that there is."""
-        empty = not self.columns or 0 in self.widths()  # of columns without text rich makes something else
-        if self.title or empty or options.ascii_only or self.width() > options.max_width:
+        widths = self.widths()
+        empty = not widths or 0 in widths  # of columns without text rich makes something else
+        if self.title or empty or options.ascii_only or self._width(widths) > options.max_width:
             yield self.by_rich()
             return
-        widths, blank = self.widths(), " " * self.width()
+        blank = " " * self._width(widths)
         yield from (Segment(blank), Segment.line())
         yield from self._line([Cell(column.heading, "table.header") for column in self.columns], widths, console)
         yield from (Segment(f" {_BOX.head_row_horizontal * (len(blank) - 2)} "), Segment.line())
         for row in self.rows:
             yield from self._line(row, widths, console)
         yield from (Segment(blank), Segment.line())
+
+    def _width(self, widths: Sequence[int]) -> int:
+        return sum(widths) + (self.gap + 1) * (len(self.columns) - 1) + 2
 
     def _line(self, row: Sequence[Cell], widths: Sequence[int], console: Any) -> Iterator[Segment]:
         yield Segment(" ")
