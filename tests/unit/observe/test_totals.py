@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
@@ -256,6 +257,16 @@ def test_only_what_came_since_is_read(recorded: str, monkeypatch: pytest.MonkeyP
     end_bytes = min(end.size, 4096)
     whole = stored(recorded).stat().st_size
     assert read == [f"_totals {whole}", f"{end.name} {end_bytes}", f"{newest.name} {newest.size}"]
+
+
+def test_a_stopped_process_keeps_the_totals_of_one_bounded_step(recorded: str) -> None:
+    stop = threading.Event()
+    stop.set()
+    assert sum(segment.size for _, segment in list_segments(Storage(recorded))) > 200_000
+    known = bring_up_to_date(recorded, stop=stop)
+    assert known is not None
+    assert 50_000 <= sum(known.covers.values()) < 80_000, "AT_ONCE, and at most one segment more"
+    assert answers(from_totals(recorded)) == answers(read_events(recorded))
 
 
 def test_a_short_log_gets_none(recorded: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,6 +142,14 @@ def test_a_step_that_no_batch_has_read_is_found_again(layout: StorageLayout, dam
     assert repair_all(layout, RAW) == ["offsets/12", step]
 
 
+def test_a_step_before_another_one_is_not_removed(layout: StorageLayout) -> None:
+    sources = "sources/cloudFiles_orders"
+    newest = (place(layout, RAW) / sources / "11").read_text()
+    write(place(layout, RAW), f"{sources}/12", b"")
+    write(place(layout, RAW), f"{sources}/13", newest.replace('"batchId":11', '"batchId":13').encode())
+    assert refused(layout) == {"raw": ["CHECKPOINT_FILE_DAMAGED"]}
+
+
 def test_the_plan_says_what_is_repaired(layout: StorageLayout) -> None:
     (place(layout, TOPIC) / "commits/3").write_bytes(b"")
     pipeline = declared()

@@ -129,6 +129,13 @@ def test_a_lock_that_was_taken_over_is_noticed_and_not_taken_back(tmp_path: Path
     assert content(tmp_path)["token"] == "other"
 
 
+def test_the_lock_of_another_holder_is_not_released(tmp_path: Path) -> None:
+    with StorageLock(str(tmp_path), LockOwner.current()):  # between two heartbeats, so it does not know
+        thief = dict(content(tmp_path), token="other", machine="elsewhere")
+        Storage(str(tmp_path)).write_text_atomic("lock.json", json.dumps(thief))
+    assert content(tmp_path)["token"] == "other"
+
+
 def test_a_lock_file_that_was_deleted_comes_back(tmp_path: Path) -> None:
     with StorageLock(str(tmp_path), LockOwner.current(), heartbeat_seconds=0.02):
         Storage(str(tmp_path)).delete("lock.json")
