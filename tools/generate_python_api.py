@@ -63,19 +63,13 @@ CONNECTORS = """
 | name | what it is |
 |---|---|
 """
-_CHECKED_ONLY = {
-    "apply_changes",
-    "apply_changes_from_snapshot",
-    "create_auto_cdc_flow",
-    "create_auto_cdc_from_snapshot_flow",
-}
 _DECORATED = {"query_function", "sink_function", "user_event_hook_fn"}
 
 
 def render_page() -> str:
     """Returns the whole page."""
     names = sorted(SPELLINGS["dlt"].items(), key=lambda entry: (entry[0].casefold(), entry[0]))
-    overview = "".join(f"| `{name}` | {_status(name, one)} | {_summary(one)} |\n" for name, one in names)
+    overview = "".join(f"| `{name}` | {_status(one)} | {_summary(one)} |\n" for name, one in names)
     details = "".join(f"- `{name}({_parameters(name, one)})`\n" for name, one in names)
     refused = "".join(
         f"| `{name}` | {refusal.reason}. {refusal.alternative}. |\n" for name, refusal in sorted(REFUSALS.items())
@@ -122,9 +116,7 @@ def _names(function: Callable[..., Any]) -> str:
     return ", ".join(each.name + ("" if each.default is each.empty else f"={each.default!r}") for each in known)
 
 
-def _status(name: str, function: Callable[..., Any]) -> str:
-    if name in _CHECKED_ONLY:
-        return "read and checked; a run refuses it"
+def _status(function: Callable[..., Any]) -> str:
     summary = _first_line(function).casefold()
     return "supported, old name" if "old name" in summary or "another spelling" in summary else "supported"
 

@@ -114,6 +114,35 @@ def test_each_promise_names_a_test_that_exists(name: str) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("name", ["guarantees.md", "reference/event-time-bad-input.md"])
+def test_a_promise_says_which_of_its_tests_are_slow(name: str) -> None:
+    page = ROOT / "docs" / name
+    unmarked = [
+        test
+        for line in page.read_text(encoding="utf-8").splitlines()
+        for test, file in re.findall(r"\[(test_\w+)\]\(([^)]+)\)", line)
+        if _is_slow((page.parent / file).resolve(), test) and "slow" not in _says_of(test, line)
+    ]
+    assert unmarked == []
+
+
+def _says_of(test: str, line: str) -> str:
+    """Returns what a line says between the name of a test and the next one."""
+    return re.split(r"\[\w+\]\([^)]+\)", line.partition(f"[{test}](")[2].partition(")")[2])[0]
+
+
+def _is_slow(file: Path, test: str) -> bool:
+    """Whether each case of a test is marked as slow; where only some are, its others run in CI."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    module = any(
+        "mark.slow" in ast.unparse(node)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+    )
+    [function] = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == test]
+    return module or "pytest.mark.slow" in map(ast.unparse, function.decorator_list)
+
+
 def test_the_conditions_of_bad_event_times_exist() -> None:
     page = (ROOT / "docs/reference/event-time-bad-input.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([A-Z][A-Z_]{8,})`", page)) - {"TIMESTAMP", "TIMESTAMP_NTZ"}
