@@ -15,7 +15,14 @@ from typing import Any
 import psutil
 
 FOLDER = Path(__file__).parent / "results"
+DIRTY = "-dirty"
 _PACKAGES = ("penstock", "pyspark", "delta-spark", "deltalake", "pyarrow")
+
+
+def commit() -> str:
+    """Returns the short name of the checked-out commit, with `DIRTY` behind it when tracked files are changed."""
+    command = ["git", "describe", "--always", f"--dirty={DIRTY}"]
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=FOLDER.parent).stdout.strip()
 
 
 def write_result(benchmark: str, arguments: dict[str, Any], runs: list[dict[str, Any]], folder: Path = FOLDER) -> Path:
@@ -26,7 +33,7 @@ def write_result(benchmark: str, arguments: dict[str, Any], runs: list[dict[str,
         "date": now.isoformat(timespec="seconds"),
         "command": f"python -m benchmarks.{benchmark} {' '.join(sys.argv[1:])}".strip(),
         "arguments": arguments,
-        "commit": _commit(),
+        "commit": commit(),
         "host": _host(),
         "versions": _versions(),
         "runs": runs,
@@ -60,10 +67,3 @@ def _versions() -> dict[str, str]:
 
     versions = {name: metadata.version(name) for name in _PACKAGES}
     return {"python": platform.python_version(), "java": find_java().version, **versions}
-
-
-def _commit() -> str:
-    told = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], check=False, capture_output=True, text=True, cwd=FOLDER.parent
-    )
-    return told.stdout.strip()

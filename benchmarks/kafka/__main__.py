@@ -30,7 +30,6 @@ from benchmarks.compare import publish
 from benchmarks.kafka.readable import Readable, rows_of
 from benchmarks.orders.tuned_settings import tuned_settings
 from penstock.spark.setup.jars import ensure_jars
-from penstock.spark.setup.own_classes import own_jars
 
 _ROOT: Final = Path(__file__).parent.parent.parent
 _BASE: Final = "hand-written-tuned"
@@ -130,10 +129,8 @@ def _prepared(system: str, folder: Path) -> Path:
 
 def _command(system: str, folder: Path, broker: str, topic: str, *, once: bool) -> list[str]:
     if system == _BASE:
-        # The tuned settings name classes of Penstock's own, which Spark needs from its first moment.
-        jars = [*map(str, ensure_jars("core")), *map(str, own_jars())]
-        settings = {**tuned_settings(), "spark.jars": ",".join(jars), "spark.driver.extraClassPath": ":".join(jars)}
-        words = [broker, topic, str(folder), json.dumps(settings), *(["once"] if once else [])]
+        settings = json.dumps(tuned_settings(ensure_jars("core")))
+        words = [broker, topic, str(folder), settings, *(["once"] if once else [])]
         return [sys.executable, "-m", "benchmarks.kafka.hand_written", *words]
     given = ["--set", f"broker={broker}", "--set", f"topic={topic}", *([] if once else ["--continuous"])]
     return [sys.executable, "-m", "penstock.cli", "run", str(folder), *given]

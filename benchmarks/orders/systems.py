@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.orders.check import Tables
 from benchmarks.orders.tuned_settings import tuned_settings
+from penstock.spark.setup.jars import ensure_jars
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -45,7 +46,7 @@ def default_settings(source: Path, folder: Path) -> Program:
 
 def tuned(source: Path, folder: Path) -> Program:
     """The same hand-written program with tuned settings."""
-    return _hand_written(source, folder, tuned_settings())
+    return _hand_written(source, folder, tuned_settings(ensure_jars("core")))
 
 
 def spark_pipelines(source: Path, folder: Path) -> Program:
@@ -63,7 +64,7 @@ def spark_pipelines(source: Path, folder: Path) -> Program:
     # `--conf spark.jars=…` comes too late: the Connect server loads Spark's extensions before it sees those jars.
     settings = {
         **_DELTA,
-        "spark.driver.extraClassPath": ":".join(_jars()),
+        "spark.driver.extraClassPath": ":".join(map(str, ensure_jars("core"))),
         "spark.sql.warehouse.dir": warehouse.as_uri(),
     }
     (folder / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
@@ -107,19 +108,13 @@ SYSTEMS: Mapping[str, Preparation] = {
 
 def _hand_written(source: Path, folder: Path, settings: Mapping[str, str]) -> Program:
     output = folder / "output"
-    everything = {**_DELTA, "spark.jars": ",".join(_jars()), **settings}
+    everything = {**_DELTA, "spark.jars": ",".join(map(str, ensure_jars("core"))), **settings}
     return Program(
         [sys.executable, "-m", "benchmarks.orders.hand_written", str(source), str(output), json.dumps(everything)],
         folder,
         Tables(output / "bronze", output / "silver", output / "gold", all_windows=False),
         {"PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
     )
-
-
-def _jars() -> list[str]:
-    from penstock.spark.setup.jars import ensure_jars
-
-    return [str(jar) for jar in ensure_jars("core")]
 
 
 def _sdp_python() -> str:

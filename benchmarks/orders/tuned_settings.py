@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from penstock.spark.defaults import Machine, session_conf
+from penstock.spark.setup.own_classes import own_jars
 
 # They name sources in the checkpoint, for which a plain program would have to name each of its readers; no tuning.
 _NOT_FOR_PLAIN_PROGRAMS = {
@@ -11,7 +15,12 @@ _NOT_FOR_PLAIN_PROGRAMS = {
 }
 
 
-def tuned_settings() -> dict[str, str]:
-    """Returns Penstock's session settings for this machine."""
+def tuned_settings(jars: Sequence[Path]) -> dict[str, str]:
+    """Returns Penstock's session settings for this machine, and the class path that they need.
+
+    Some of them name classes of Penstock's own: a hand-written program gets these too, so that it is compared at its best.
+    """
     conf = session_conf(Machine.of("local[*]"), {})
-    return {key: value for key, value in conf.items() if key not in _NOT_FOR_PLAIN_PROGRAMS}
+    all_jars = [str(jar) for jar in (*jars, *own_jars())]
+    paths = {"spark.jars": ",".join(all_jars), "spark.driver.extraClassPath": ":".join(all_jars)}
+    return {**{key: value for key, value in conf.items() if key not in _NOT_FOR_PLAIN_PROGRAMS}, **paths}

@@ -123,10 +123,9 @@ def test_a_resource_file_is_named_instead_of_the_bundle(project: Project) -> Non
             "1",
         ),
         (
-            "variables:\n  x: {default: '${var.y}'}\n  y: {default: 'a${var.z}'}\n  z: {default: '${var.x}'}\n"
-            "resources: {pipelines: {a: {name: '${var.x}'}}}\n",
+            "variables: {x: {default: '${var.y}'}, y: {default: 'a${var.z}'}, z: {default: '${var.x}'}}\nresources: {pipelines: {a: {name: '${var.x}'}}}\n",
             "CONFIG_REFERENCE_UNRESOLVED",
-            "4",
+            "1",
         ),
         ("resources:\n  pipelines: {a: {name: 'x${resources.pipelines}'}}\n", "CONFIG_REFERENCE_UNRESOLVED", "2"),
         ("resources:\n  pipelines: {a: {name: '${workspace.host}'}}\n", "CONFIG_REFERENCE_UNRESOLVED", "2"),
