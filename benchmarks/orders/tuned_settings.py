@@ -18,7 +18,7 @@ _NOT_FOR_PLAIN_PROGRAMS = {
 def tuned_settings(jars: Sequence[Path]) -> dict[str, str]:
     """Returns Penstock's session settings for this machine, and the class path that they need.
 
-    Some of them name classes of Penstock's own: a hand-written program gets these too, so that it is compared at its best.
+    Some name classes of Penstock's own: a hand-written program gets these too, so that it is compared at its best.
     """
     conf = session_conf(Machine.of("local[*]"), {})
     all_jars = [str(jar) for jar in (*jars, *own_jars())]

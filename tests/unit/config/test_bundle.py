@@ -105,6 +105,9 @@ def test_a_resource_file_is_named_instead_of_the_bundle(project: Project) -> Non
     assert load_project(folder / "a.pipeline.yml").name == "a"
 
 
+_NAMED_X = "resources: {pipelines: {a: {name: '${var.x}'}}}\n"
+
+
 @pytest.mark.parametrize(
     ("text", "condition", "line"),
     [
@@ -123,7 +126,7 @@ def test_a_resource_file_is_named_instead_of_the_bundle(project: Project) -> Non
             "1",
         ),
         (
-            "variables: {x: {default: '${var.y}'}, y: {default: 'a${var.z}'}, z: {default: '${var.x}'}}\nresources: {pipelines: {a: {name: '${var.x}'}}}\n",
+            "variables: {x: {value: '${var.y}'}, y: {value: 'a${var.z}'}, z: {value: '${var.x}'}}\n" + _NAMED_X,
             "CONFIG_REFERENCE_UNRESOLVED",
             "1",
         ),
