@@ -68,6 +68,9 @@ test-faults: setup ## Kill -9 and broken disks, the reduced set (FULL=1 for all)
 bench: $(STAMP) ## Run the benchmarks and print their table
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 
+benchmarks-smoke: setup ## Run every benchmark in a tiny size: shows that they work, says nothing about speed
+	@$(BIN)/python benchmarks/run.py --quick
+
 docs: $(STAMP) ## Check the documentation: links, commands and generated parts
 	@$(BIN)/python -m pytest -q tests/repo $(ARGS)
 
@@ -90,4 +93,4 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
-.PHONY: help setup demo test check fmt lint types layers test-unit test-spark test-integration test-browser test-faults bench docs java lock clean
+.PHONY: help setup demo test check fmt lint types layers test-unit test-spark test-integration test-browser test-faults bench benchmarks-smoke docs java lock clean

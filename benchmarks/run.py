@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
+_SMALL_RESULTS = _ROOT / ".bench" / "quick"
 _QUICK = {
     "auto_loader": ["--files", "1000", "--batches", "2", "--rows", "20000", "--repeat", "1"],
     "cdc": ["--rows", "20000", "--warm-up", "0", "--batches", "1"],
-    "orders": ["--rows", "20000"],
+    "orders": ["--rows", "5000", "--files", "4", "--systems", "hand-written-tuned,penstock"],
     "startup": ["--repeat", "1"],
     "expectations": ["--rows", "20000", "--repeat", "1"],
     "reliability": ["--repeat", "1", "--tables", "10", "--versions", "150"],
@@ -39,12 +41,22 @@ def main(words: list[str]) -> int:
     if words not in ([], ["--quick"]):
         print(__doc__)
         return 2
-    codes = [_run(name, flags if words else []) for name, flags in _QUICK.items()]
-    return max(codes)
+    codes = {
+        name: _run(name, [*flags, "--results", str(_SMALL_RESULTS)] if words else []) for name, flags in _QUICK.items()
+    }
+    failed = [name for name, code in codes.items() if code]
+    print(f"{len(codes) - len(failed)} passed, {len(failed)} failed")
+    if failed:
+        print("failed: " + ", ".join(failed), file=sys.stderr)
+    return 1 if failed else 0
 
 
 def _run(name: str, flags: list[str]) -> int:
-    return subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *flags], check=False, cwd=_ROOT).returncode
+    print(f"-- {name} {' '.join(flags)}", flush=True)
+    started = time.monotonic()
+    code = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *flags], check=False, cwd=_ROOT).returncode
+    print(f"-- {name}: exit code {code}, {time.monotonic() - started:.0f} s", flush=True)
+    return code
 
 
 if __name__ == "__main__":
