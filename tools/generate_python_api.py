@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock import connectors, sources
 from penstock.declare import SPELLINGS
-from penstock.declare.parameters import REFUSALS
+from penstock.declare.parameters import REFUSALS, WITHOUT_EFFECT
 from penstock.testing import PipelineUnderTest, assert_parity, assert_table, batch_splits, pipeline
 from penstock.testing import connectors as testing
 
@@ -34,7 +34,8 @@ This page is made from `src/penstock/declare/` by `python tools/generate_python_
 PARAMETERS = """
 ## Parameters
 
-A parameter with a star after it is known, and refused for the value that it could have; the reason stands below.
+A parameter with a star after it has values that raise an error, or that have no effect and a notice: see the table
+below.
 
 """
 SOURCES = """
@@ -72,9 +73,11 @@ def render_page() -> str:
     overview = "".join(f"| `{name}` | {_status(one)} | {_summary(one)} |\n" for name, one in names)
     details = "".join(f"- `{name}({_parameters(name, one)})`\n" for name, one in names)
     refused = "".join(
-        f"| `{name}` | {refusal.reason}. {refusal.alternative}. |\n" for name, refusal in sorted(REFUSALS.items())
+        f"| `{name}` | {outcome} | {refusal.reason}. {refusal.alternative}. |\n"
+        for refusals, outcome in ((REFUSALS, "error"), (WITHOUT_EFFECT, "no effect"))
+        for name, refusal in sorted(refusals.items())
     )
-    reasons = "\n| parameter* | why, and what to write |\n|---|---|\n" + refused
+    reasons = "\n| parameter* | its other values | why, and what to write |\n|---|---|---|\n" + refused
     return (
         HEAD
         + overview
@@ -134,7 +137,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> str:
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in _DECORATED:
             continue
-        star = "*" if parameter.name in REFUSALS and name != "create_sink" else ""
+        star = "*" if parameter.name in {**REFUSALS, **WITHOUT_EFFECT} and name != "create_sink" else ""
         needed = parameter.default is parameter.empty or (parameter.name, parameter.default) == ("target", "")
         shown.append(parameter.name + star + ("" if needed else f"={parameter.default!r}"))
     return ", ".join(shown)

@@ -57,6 +57,24 @@ def test_or_replace_of_a_materialized_view_is_a_warning() -> None:
     assert notices == [("OR_REPLACE_IS_REFRESH", "ok.sql:2:8", "default.b")]
 
 
+def test_what_changes_no_row_is_passed_over_with_a_notice() -> None:
+    registry, _ = loaded(FIXTURES / "refused" / "ok.sql")
+    assert {notice.condition for notice in registry.notices} == {"DECLARATION_WITHOUT_EFFECT"}
+    assert [(str(notice.location).removeprefix("ok.sql:"), notice.facts["name"]) for notice in registry.notices] == [
+        ("3:1", "SELECT"),
+        ("4:1", "WITH"),
+        ("5:1", "OPTIMIZE"),
+        ("6:1", "GRANT"),
+        ("7:8", "CREATE SCHEMA"),
+        ("8:8", "CREATE TABLE"),
+        ("9:26", "SCHEDULE"),
+        ("9:81", "CLUSTER BY AUTO"),
+        ("10:28", "SCHEDULE"),
+        ("10:62", "REFRESH POLICY"),
+        ("11:28", "TRIGGER ON UPDATE"),
+    ]
+
+
 @pytest.mark.parametrize("folder", sorted(FIXTURES.iterdir()), ids=lambda folder: folder.name)
 def test_each_statement_has_both_kinds_of_cases(folder: Path) -> None:
     assert {file.name for file in folder.iterdir()} == {"ok.sql", "ok.json", "bad.sql", "bad.json"}

@@ -1,6 +1,7 @@
 """Runs the user's pipeline files and collects their declarations; never imports Spark by itself."""
 
-from penstock.declare.loader import ignore_display, load_pipeline
+from penstock.declare.given_names import ignore_display
+from penstock.declare.loader import load_pipeline
 from penstock.declare.registry import PipelineRegistry, Registry, registration_context
 from penstock.declare.spellings import SPELLINGS
 from penstock.declare.user_errors import one_line, user_error

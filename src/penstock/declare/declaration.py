@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from penstock.declare.parameters import REFUSALS, TYPES, ParameterType, Refusal, describe
+from penstock.declare.parameters import REFUSALS, TYPES, WITHOUT_EFFECT, ParameterType, Refusal, describe
 from penstock.declare.registry import Registry, active_registry
 from penstock.declare.user_frames import caller_location
 from penstock.errors import DefinitionError, SourceLocation, did_you_mean
@@ -149,7 +149,18 @@ def _is_acceptable(
             alternative=refusal.alternative,
         )
         return False
+    without_effect = WITHOUT_EFFECT.get(parameter.name)
+    if without_effect is not None and not without_effect.accepts(value):
+        shown = f"{parameter.name} of {call.function}"
+        notice_without_effect(call.registry, call.location, shown, without_effect.reason, without_effect.alternative)
+        return False
     return True
+
+
+def notice_without_effect(registry: Registry, place: SourceLocation, name: str, reason: str, alternative: str) -> None:
+    """Adds the notice for a part of a declaration that changes no row: what it asks for is not done."""
+    facts = {"name": name, "reason": reason, "alternative": alternative}
+    registry.add_notice(DefinitionError("DECLARATION_WITHOUT_EFFECT", location=place, dataset=None, **facts))
 
 
 def _invalid(call: Declaration, parameter: str, expected: str, value: object) -> None:

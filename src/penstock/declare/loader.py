@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.config import SecretReference, find_in_folder
 from penstock.declare.dbutils import Dbutils
+from penstock.declare.given_names import given_names, ignore_display
 from penstock.declare.graph_only_session import GraphOnlySession
 from penstock.declare.mapped_open import MappedOpen
 from penstock.declare.notebook import NotebookRunner, run_targets
@@ -17,10 +18,6 @@ from penstock.declare.registry import PipelineRegistry, registration_context
 from penstock.declare.user_errors import Translate, one_line, user_error
 from penstock.declare.user_frames import shown_path
 from penstock.errors import ConfigError, DefinitionError, SourceLocation
-
-
-def ignore_display(*_: object, **__: object) -> None:
-    """The `display` of pipeline files: a notebook shows its argument, a pipeline has nowhere to."""
 
 
 def load_pipeline(
@@ -39,10 +36,9 @@ def load_pipeline(
     """Loads each file once and returns what all of them declare, errors included.
 
     Dataset functions are not called. The order of the files changes nothing but the order of the
-    declarations. In each Python file `spark`, `display`, `dbutils` and `__file__` exist, modules beside it and in
-    `root` can be imported, and `dlt` and `pyspark.pipelines` mean Penstock; after the load the
-    process imports as before. The functions of the datasets and flows returned bring that
-    environment back while they run, on any thread.
+    declarations. In each Python file the `given_names` and `__file__` exist, modules beside it and in `root` can be
+    imported, and `dlt` and `pyspark.pipelines` mean Penstock; after the load the process imports as before. The
+    functions of the datasets and flows returned bring that environment back while they run, on any thread.
 
     Args:
         files: Python files, SQL files and notebooks; a file that another one imports runs once, and one
@@ -74,12 +70,8 @@ def load_pipeline(
         _configure(spark, settings)
     session = GraphOnlySession(settings) if spark is None else spark
     mapping = dict(paths or {})
-    given = {
-        "spark": session,
-        "display": display,
-        "dbutils": Dbutils(session.conf, root, mapping, dict(secrets or {})),
-        "open": MappedOpen(mapping),
-    }
+    dbutils = Dbutils(session.conf, root, mapping, dict(secrets or {}))
+    given = given_names(session, dbutils, display, MappedOpen(mapping))
 
     def locate(path: str) -> str:
         return find_in_folder(path, root, mapping)

@@ -1,6 +1,7 @@
 """What each parameter of the declaration functions accepts.
 
-A name has the same type in every function, so there is one table of types; `REFUSALS` are those of tables.
+A name has the same type in every function, so there is one table of types; `REFUSALS` and `WITHOUT_EFFECT` are about
+the parameters of tables.
 """
 
 from __future__ import annotations
@@ -150,22 +151,26 @@ REFUSALS: Mapping[str, Refusal] = {
         "Remove it, and keep the history of sequence_by with stored_as_scd_type=2",
         lambda value: False,
     ),
-    "cluster_by_auto": Refusal(
-        "clustering columns are not chosen automatically",
-        "Name the columns with cluster_by=[...]",
-        lambda value: value is False,
-    ),
-    "refresh_policy": Refusal(
-        "a materialized view is computed in full when what it reads has changed, never in part",
-        "Use refresh_policy='auto', or make it a streaming table to process only new rows",
-        lambda value: str(value).strip().casefold() in {"auto", "full"},
-    ),
     "format": Refusal(
         "tables are Delta tables, because exactly-once writes and atomic refreshes need its log",
         "Remove format, or write format='delta'",
         lambda value: str(value).strip().casefold() == "delta",
     ),
 }
+
+WITHOUT_EFFECT: Mapping[str, Refusal] = {
+    "cluster_by_auto": Refusal(
+        "clustering columns are not chosen automatically",
+        "Name the columns with cluster_by=[...] to cluster the table",
+        lambda value: value is False,
+    ),
+    "refresh_policy": Refusal(
+        "a materialized view is computed in full when what it reads has changed, never in part",
+        "Make it a streaming table to process only new rows",
+        lambda value: str(value).strip().casefold() in {"auto", "full"},
+    ),
+}
+"""Values that change no row: they are taken with a notice, and the parameter has its default."""
 
 
 def output_mode_of(value: str | None) -> OutputMode | None:

@@ -33,12 +33,12 @@ class PipelineModule(ModuleType):
 def _travels(value: object) -> bool:
     if isinstance(value, ModuleType):
         return not f"{value.__name__}.".startswith(tuple(f"{name}." for name in _DRIVER_ONLY_MODULES))
-    if hasattr(value, "evalType"):  # a user-defined function that Spark has wrapped
-        return False
-    return not any(
+    if any(
         kind.__module__.startswith(("penstock.", *_DRIVER_ONLY_TYPES)) and kind.__module__ not in _PLAIN_DATA_TYPES
         for kind in type(value).__mro__
-    )
+    ):
+        return False
+    return not hasattr(value, "evalType")  # a user-defined function that Spark has wrapped
 
 
 def pickle_by_value(module: ModuleType) -> None:

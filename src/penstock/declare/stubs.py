@@ -13,11 +13,22 @@ from penstock.declare.spellings import SPELLINGS
 
 HEADER = "# Made by 'penstock stubs'; made again by the next one.\n"
 _GLOBALS = """\
-from pyspark.sql import SparkSession
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession, SQLContext
+from pyspark.sql.functions import udf as udf
 
 spark: SparkSession
+sc: SparkContext
+sqlContext: SQLContext
+dbutils: Any
 
+def sql(sqlQuery: str, args: Any = ..., **kwargs: Any) -> DataFrame: ...
+def table(tableName: str) -> DataFrame: ...
 def display(*values: object, **options: object) -> None: ...
+def displayHTML(html: str) -> None: ...
+def getArgument(name: str, default: str | None = None) -> str: ...
 """
 
 

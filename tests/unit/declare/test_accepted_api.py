@@ -238,8 +238,7 @@ def test_expectations_above_and_below(load: Load, spelling: str, name: str, abov
     [
         (function, written, written.partition("=")[0])
         for function in ("table(", "materialized_view(", "create_streaming_table('t', ")
-        for written in ("cluster_by_auto=True", "format='parquet'", "refresh_policy='incremental'")
-        if not (function.startswith("create") and written.startswith("refresh"))
+        for written in ("format='parquet'",)
     ],
 )
 def test_refused_parameters(load: Load, function: str, written: str, parameter: str) -> None:
@@ -252,6 +251,24 @@ def test_refused_parameters(load: Load, function: str, written: str, parameter: 
     assert error.facts["reason"]
     assert error.facts["alternative"]
     assert len(registry.datasets) == 1, "the rest of the declaration stays, so that its readers are not reported too"
+
+
+@pytest.mark.parametrize(
+    ("function", "written"),
+    [
+        ("table(", "cluster_by_auto=True"),
+        ("create_streaming_table('t', ", "cluster_by_auto=True"),
+        ("materialized_view(", "refresh_policy='incremental_strict'"),
+    ],
+)
+def test_parameters_that_change_no_row_have_a_notice(load: Load, function: str, written: str) -> None:
+    prefix, suffix = ("", "") if function.startswith("create") else ("@", "\ndef t(): ...")
+    registry = load(f"import dlt\n{prefix}dlt.{function}{written}){suffix}\n")
+    assert registry.errors == ()
+    (notice,) = registry.notices
+    assert (notice.condition, str(notice.location)) == ("DECLARATION_WITHOUT_EFFECT", "pipeline.py:2")
+    assert notice.facts["name"] == f"{written.partition('=')[0]} of {function.partition('(')[0]}"
+    assert len(registry.datasets) == 1
 
 
 WRONG = {

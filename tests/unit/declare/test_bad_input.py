@@ -33,7 +33,7 @@ def test_each_parameter_of_each_declaration_says_what_it_takes(load: Load) -> No
 def test_each_statement_that_is_no_declaration_is_named(tmp_path: Path) -> None:
     refused = [*REFUSED_STATEMENTS, *REFUSED_CREATIONS, *PLAIN_TABLE]
     file = tmp_path / "pipeline.sql"
-    file.write_text("".join(f"{statement} x;\n" for statement in refused), encoding="utf-8")
+    file.write_text("".join(f"{statement} x AS SELECT 1;\n" for statement in refused), encoding="utf-8")
     errors = load_pipeline([file], root=tmp_path).errors
     assert {error.condition for error in errors} == {"UNSUPPORTED_DECLARATION"}
     assert [error.facts["name"] for error in errors] == refused

@@ -17,13 +17,14 @@ class PartKind(Enum):
     """What is to be done with a part of a cell.
 
     The text of RUN is the notebook's path and its parameters, that of INSTALL the whole command, that
-    of REFUSED the name of the magic.
+    of IGNORED and REFUSED the name of the magic.
     """
 
     PYTHON = "python"
     SQL = "sql"
     RUN = "run"
     INSTALL = "install"
+    IGNORED = "ignored"
     REFUSED = "refused"
 
 

@@ -10,12 +10,22 @@ from collections.abc import Iterator
 from penstock.declare.notebook.cells import Cell, Language, Part, PartKind
 
 _MAGIC = re.compile(r"%{1,2}([A-Za-z][\w-]*)[ \t]*(.*)", re.DOTALL)
-_TEXT = frozenset({"md", "md-sandbox", "markdown"})
+_TEXT = frozenset({"html", "javascript", "js", "latex", "markdown", "md", "md-sandbox", "svg"})
 _LANGUAGES = {"python": Language.PYTHON, "py": Language.PYTHON, "sql": Language.SQL}
 # Jupyter's own: they change how a cell is shown or measured, not what it does.
 _OF_THE_CELL = frozenset({"capture", "time", "timeit"})
 _OF_THE_SCREEN = frozenset({"autoreload", "config", "load_ext", "matplotlib", "reload_ext"})
 _INSTALLERS = frozenset({"conda", "pip", "uv"})
+# Their whole cell is for the notebook: its environment, or code that is not to run.
+_OF_THE_NOTEBOOK = frozenset({"configure", "environment", "skip"})
+# Another language, a shell, or a change of what the cells behind it find. Other magics set up the notebook.
+# fmt: off
+_REFUSED = frozenset({
+    "bash", "cd", "cmd", "csharp", "cython", "dotnet", "env", "file", "fs", "java", "kotlin", "load", "macro",
+    "perl", "powershell", "pypy", "python2", "r", "ruby", "scala", "script", "set_env", "sh", "spark",
+    "sparkr", "store", "sx", "writefile", "zsh",
+})
+# fmt: on
 
 
 def parts_of(cell: Cell) -> tuple[Part, ...]:
@@ -32,10 +42,24 @@ def parts_of(cell: Cell) -> tuple[Part, ...]:
     if found and (name in _LANGUAGES or name in _OF_THE_CELL):
         language = _LANGUAGES.get(name, language)
         lines[first] = _rest(lines[first], found, language)
-    elif found and name not in _INSTALLERS | _OF_THE_SCREEN | {"run"}:
+    elif found and name in _OF_THE_NOTEBOOK:
+        return (Part(PartKind.IGNORED, cell.file, cell.line + first, name),)
+    elif found and (name in _REFUSED or not _is_line_magic(lines[first], name, lines[first + 1 :], language)):
         return (Part(PartKind.REFUSED, cell.file, cell.line + first, name),)
     split = _sql_parts if language is Language.SQL else _python_parts
     return tuple(split(cell, lines))
+
+
+def _is_line_magic(line: str, name: str, rest: list[str], language: Language) -> bool:
+    """Whether the rest of the cell is the cell's own language: of an unknown magic it may be a text in another one."""
+    if name in _INSTALLERS | _OF_THE_SCREEN | {"run"}:
+        return True
+    if line.startswith("%%"):
+        return False
+    if language is Language.SQL:
+        return True
+    commands = {number for number, _ in _commands(rest)}
+    return _is_python("\n".join("" if number in commands else line for number, line in enumerate(rest)))
 
 
 def _rest(line: str, magic: re.Match[str], language: Language) -> str:
@@ -96,8 +120,10 @@ def _command(cell: Cell, number: int, command: str) -> Iterator[Part]:
         yield Part(PartKind.RUN, cell.file, line, " ".join(words[1:]))
     elif found and name == "sql":
         yield Part(PartKind.SQL, cell.file, line, _rest(command, found, Language.SQL), cell.margin)
-    elif name not in _OF_THE_SCREEN:
+    elif name in _REFUSED | {"!"}:
         yield Part(PartKind.REFUSED, cell.file, line, name)
+    elif name not in _OF_THE_SCREEN:
+        yield Part(PartKind.IGNORED, cell.file, line, name)
 
 
 def _is_python(text: str) -> bool:

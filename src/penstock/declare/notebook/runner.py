@@ -78,6 +78,8 @@ class NotebookRunner:
                 case PartKind.INSTALL:
                     notice = self._error("NOTEBOOK_INSTALL_IGNORED", part, command=part.text)
                     active_registry("%pip").add_notice(notice)
+                case PartKind.IGNORED:
+                    active_registry("%").add_notice(self._error("NOTEBOOK_MAGIC_IGNORED", part, magic=part.text))
                 case PartKind.REFUSED:
                     raise self._error("NOTEBOOK_MAGIC_REFUSED", part, magic=part.text)
                 case _:

@@ -54,6 +54,10 @@ class Cursor:
             for token, text in zip(tokens, expected, strict=True)
         )
 
+    def has(self, keyword: str) -> bool:
+        """Whether a keyword stands anywhere in what is left."""
+        return any(token.is_word(keyword) for token in self._tokens[self._next :])
+
     def accept(self, *expected: str) -> bool:
         """Moves over these keywords and symbols; False, and no move, when something else stands there."""
         if not self.at(*expected):

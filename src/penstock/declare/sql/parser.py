@@ -9,20 +9,24 @@ from penstock.declare.sql.create_table import read_create_table
 from penstock.declare.sql.create_view import read_create_view
 from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.declare.sql.refused_statements import (
+    CREATIONS_WITHOUT_EFFECT,
+    EMPTY_TABLE,
     PLAIN_TABLE,
     REFUSED_CREATIONS,
     REFUSED_STATEMENTS,
+    STATEMENTS_WITHOUT_EFFECT,
+    passes_over,
     refuse_statement,
 )
 from penstock.declare.sql.set_parameter import read_set
-from penstock.declare.sql.statements import Explained, Statement, TableKind
+from penstock.declare.sql.statements import Statement, TableKind, WithoutEffect
 from penstock.declare.sql.use_schema import read_use
 from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.placed_text import PlacedText
 
 _MODIFIERS = ("PRIVATE", "TEMPORARY", "TEMP", "STREAMING", "INCREMENTAL", "LIVE")
 _NOUNS = ("TABLE", "MATERIALIZED", "VIEW", "FLOW")
-_STATEMENTS = ("CREATE", "APPLY", "SET", "USE", "EXPLAIN")
+_KNOWN = ("CREATE", "APPLY", "SET", "USE", "EXPLAIN", *STATEMENTS_WITHOUT_EFFECT, *REFUSED_STATEMENTS)
 
 
 def parse(source: PlacedText) -> Statement:
@@ -44,8 +48,10 @@ def parse(source: PlacedText) -> Statement:
         return read_use(cursor)
     if cursor.accept("EXPLAIN"):
         return _explain(cursor)
+    if passes_over(cursor, STATEMENTS_WITHOUT_EFFECT):
+        return WithoutEffect()
     refuse_statement(cursor, REFUSED_STATEMENTS)
-    raise cursor.error("a statement that declares part of a pipeline", known=(*_STATEMENTS, *REFUSED_STATEMENTS))
+    raise cursor.error("a statement that declares part of a pipeline", known=_KNOWN)
 
 
 def _create(cursor: Cursor, place: SourceLocation) -> Statement:
@@ -54,6 +60,8 @@ def _create(cursor: Cursor, place: SourceLocation) -> Statement:
         cursor.expect("OR")
         raise cursor.error("REFRESH", known=("REFRESH", "REPLACE"))
     modifiers = _accepted_modifiers(cursor)
+    if passes_over(cursor, CREATIONS_WITHOUT_EFFECT) or _is_empty_table(cursor, modifiers):
+        return WithoutEffect()
     refuse_statement(cursor, REFUSED_CREATIONS)
     if cursor.accept("FLOW"):
         return read_create_flow(cursor, _flow_name(cursor), place=place)
@@ -75,6 +83,13 @@ def _create(cursor: Cursor, place: SourceLocation) -> Statement:
         return replace(read_create_table(cursor, name, kind, place=place, private=private), replaces=replaces)
     except DefinitionError as error:
         raise with_dataset(error, name) from None
+
+
+def _is_empty_table(cursor: Cursor, modifiers: set[str]) -> bool:
+    """Whether it is CREATE TABLE without a query, as notebooks make for their own use; then there is a notice."""
+    if not cursor.at("TABLE") or modifiers or cursor.has("AS"):
+        return False
+    return passes_over(cursor, EMPTY_TABLE)
 
 
 def _accepted_modifiers(cursor: Cursor) -> set[str]:
@@ -115,8 +130,8 @@ def _flow_name(cursor: Cursor) -> str:
     return plain
 
 
-def _explain(cursor: Cursor) -> Explained:
+def _explain(cursor: Cursor) -> WithoutEffect:
     for word in ("EXTENDED", "FORMATTED", "CODEGEN", "COST"):
         cursor.accept(word)
     parse(cursor.rest())
-    return Explained()
+    return WithoutEffect()

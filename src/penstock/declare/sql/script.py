@@ -14,10 +14,10 @@ from penstock.declare.sql.statements import (
     CreateFlow,
     CreateTable,
     CreateView,
-    Explained,
     SetParameter,
     Statement,
     UseSchema,
+    WithoutEffect,
 )
 from penstock.declare.sql.substitution import substitute
 from penstock.errors import DefinitionError
@@ -75,7 +75,7 @@ class SqlScript:
                     self._parameters[key] = value
             case UseSchema(schema):
                 self._schema = schema or self._schema
-            case Explained():
+            case WithoutEffect():
                 pass
             case _:
                 assert_never(statement)

@@ -134,8 +134,8 @@ class UseSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """EXPLAIN CREATE …: read, and not declared."""
+class WithoutEffect:
+    """EXPLAIN CREATE …, or a statement that declares nothing and changes no row, such as SELECT."""
 
 
-Statement = CreateTable | CreateView | CreateFlow | CreateChangeFlow | SetParameter | UseSchema | Explained
+Statement = CreateTable | CreateView | CreateFlow | CreateChangeFlow | SetParameter | UseSchema | WithoutEffect

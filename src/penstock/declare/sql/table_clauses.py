@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.declare.parameters import REFUSALS
+from penstock.declare.parameters import REFUSALS, WITHOUT_EFFECT
 from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.declare.sql.protection import read_row_filter
-from penstock.declare.sql.refusals import refuse_clause
+from penstock.declare.sql.refusals import pass_over_clause, refuse_clause
 from penstock.declare.sql.statements import TableClauses
 from penstock.errors import DefinitionError
 from penstock.graph.sql_tokens import TokenKind, string_value
@@ -79,9 +79,11 @@ def _partitioned_by(cursor: Cursor) -> dict[str, Any]:
 
 
 def _cluster_by(cursor: Cursor) -> dict[str, Any]:
-    if cursor.at("CLUSTER", "BY", "AUTO"):
-        refuse_clause(cursor.location, "CLUSTER BY AUTO")
+    place = cursor.location
     cursor.expect("CLUSTER", "BY")
+    if cursor.accept("AUTO"):
+        pass_over_clause(place, "CLUSTER BY AUTO")
+        return {}
     if cursor.accept("NONE"):
         return {}
     return {"cluster_by": unquoted(cursor.names("a column"))}
@@ -103,11 +105,22 @@ def _properties(cursor: Cursor) -> dict[str, Any]:
 
 
 def _refresh_policy(cursor: Cursor) -> dict[str, Any]:
-    ahead = cursor.peek(2)
-    if ahead is not None and not REFUSALS["refresh_policy"].accepts(ahead.text):
-        refuse_clause(cursor.location, "REFRESH POLICY")
+    place = cursor.location
     cursor.expect("REFRESH", "POLICY")
-    return {"always_refreshed": cursor.name("AUTO or FULL").casefold() == "full"}
+    if cursor.accept("INCREMENTAL"):
+        cursor.accept("STRICT")
+        pass_over_clause(place, "REFRESH POLICY")
+        return {}
+    policy = cursor.name("AUTO, FULL or INCREMENTAL").casefold()
+    if not WITHOUT_EFFECT["refresh_policy"].accepts(policy):
+        raise DefinitionError(
+            "PARSE_SYNTAX_ERROR",
+            location=place,
+            found=f"'{policy}'",
+            expected="AUTO, FULL or INCREMENTAL",
+            suggestion="",
+        )
+    return {"always_refreshed": policy == "full"}
 
 
 def _row_filter(cursor: Cursor) -> dict[str, Any]:
@@ -121,6 +134,23 @@ def _refusing(clause: str) -> Callable[[Cursor], dict[str, Any]]:
     return refuse
 
 
+def _schedule(clause: str) -> Callable[[Cursor], dict[str, Any]]:
+    def pass_over(cursor: Cursor) -> dict[str, Any]:
+        place = cursor.location
+        cursor.expect(*clause.split())
+        while (token := cursor.peek()) is not None and (
+            token.kind in {TokenKind.NUMBER, TokenKind.STRING} or token.text.upper() in _OF_A_SCHEDULE
+        ):
+            cursor.take()
+        pass_over_clause(place, clause)
+        return {}
+
+    return pass_over
+
+
+_OF_A_SCHEDULE = frozenset(
+    "REFRESH EVERY CRON AT MOST TIME ZONE INTERVAL MINUTE MINUTES HOUR HOURS DAY DAYS WEEK WEEKS".split()  # noqa: SIM905
+)
 _CLAUSES: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "USING": _using,
     "PARTITIONED BY": _partitioned_by,
@@ -131,8 +161,8 @@ _CLAUSES: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "REFRESH POLICY": _refresh_policy,
     "WITH ROW FILTER": _row_filter,
     "ROW FILTER": _row_filter,
-    "SCHEDULE": _refusing("SCHEDULE"),
-    "TRIGGER ON UPDATE": _refusing("TRIGGER ON UPDATE"),
+    "SCHEDULE": _schedule("SCHEDULE"),
+    "TRIGGER ON UPDATE": _schedule("TRIGGER ON UPDATE"),
     "OPTIONS": _refusing("OPTIONS"),
     "DEFAULT COLLATION": _refusing("DEFAULT COLLATION"),
 }

@@ -1,0 +1,68 @@
+"""The names that a pipeline's files find without an import: those that a Databricks notebook has."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from penstock.declare.dbutils import Dbutils
+
+
+def given_names(
+    session: Any, dbutils: Dbutils, display: Callable[..., object], opened: Callable[..., object]
+) -> Mapping[str, object]:
+    """Returns the names with their values.
+
+    `session` is the SparkSession, or the one without Spark, of which everything but `conf` raises SPARK_NOT_STARTED.
+    `opened` is the `open` of the files, which maps paths.
+    """
+    return {
+        "spark": session,
+        "sc": _Late(lambda: session.sparkContext),
+        "sqlContext": _Late(lambda: _sql_context(session)),
+        "sql": _LateFunction(lambda: session.sql),
+        "table": _LateFunction(lambda: session.table),
+        "udf": _LateFunction(_udf),
+        "display": display,
+        "displayHTML": _LateFunction(lambda: ignore_display),
+        "dbutils": dbutils,
+        "getArgument": _LateFunction(lambda: dbutils.widgets.getArgument),
+        "open": opened,
+    }
+
+
+def ignore_display(*_: object, **__: object) -> None:
+    """The `display` of pipeline files: a notebook shows its argument, a pipeline has nowhere to."""
+
+
+class _Late:
+    """An object that is made when it is used first; it does not travel to Spark's workers: see `pickling`."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._made = functools.cache(make)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made(), name)
+
+
+class _LateFunction(_Late):
+    """A function that is found when it is called."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self._made()(*arguments, **options)
+
+
+def _udf() -> Callable[..., Any]:
+    from pyspark.sql.functions import udf
+
+    return udf
+
+
+def _sql_context(session: Any) -> Any:
+    from pyspark.sql import SQLContext
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # deprecated since Spark 3, and still in published notebooks
+        return SQLContext(session.sparkContext, session)
