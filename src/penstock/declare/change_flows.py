@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from penstock.declare.declaration import Declaration, declaring
-from penstock.declare.parameters import texts
+from penstock.declare.parameters import CHANGES, texts
 from penstock.declare.reads import read, read_stream
 from penstock.graph.elements import ALL_COLUMNS, ChangeFlow, ColumnSelection, FlowFunction, ScdType
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
 
 def record_change_flow(
@@ -93,7 +93,7 @@ class ChangeFlowDeclaration(Protocol):
     def __call__(  # noqa: PLR0917 - the order of the `dlt` API
         self,
         target: str,
-        source: str,
+        source: str | DataFrame | Callable[[], DataFrame],
         keys: Sequence[str | Column],
         sequence_by: str | Column,
         where: str | Column | None = None,
@@ -122,7 +122,7 @@ def _change_flow(  # noqa: PLR0917 - the order of the `dlt` API
     call: Declaration,
     /,
     target: str,
-    source: str,
+    source: Any,
     keys: Sequence[Any],
     sequence_by: Any,
     where: Any = None,
@@ -153,7 +153,7 @@ def _change_flow(  # noqa: PLR0917 - the order of the `dlt` API
     record_change_flow(
         call,
         target=target,
-        function=lambda: read(source) if once else read_stream(source),
+        function=_reading(source, once=once),
         keys=keys,
         sequence_by=sequence_by,
         name=name or flow_name,
@@ -173,8 +173,15 @@ def _change_flow(  # noqa: PLR0917 - the order of the `dlt` API
     )
 
 
+def _reading(source: Any, *, once: bool) -> FlowFunction:
+    """Returns what reads the events: of a dataset by its name, else the user's own function or DataFrame."""
+    if isinstance(source, str):
+        return lambda: read(source) if once else read_stream(source)
+    return source if callable(source) else lambda: source
+
+
 def _declaration(name: str, doc: str) -> ChangeFlowDeclaration:
-    return cast("ChangeFlowDeclaration", declaring(_change_flow, name=name, doc=doc))
+    return cast("ChangeFlowDeclaration", declaring(_change_flow, name=name, doc=doc, types={"source": CHANGES}))
 
 
 create_auto_cdc_flow = _declaration(
@@ -186,7 +193,8 @@ create_auto_cdc_flow = _declaration(
 
     Args:
         target: The streaming table, declared with `create_streaming_table`. Required.
-        source: The name of the dataset or table with the events, read as a stream. Required.
+        source: The name of the dataset or table with the events, read as a stream; or a function that returns the
+            events, or a DataFrame: a stream, unless `once`. Required.
         keys: The columns that identify a row. Required.
         sequence_by: Orders the events of a key: a column, or `struct(...)` of several. Required.
         where: A condition that all events meet; others go to the target's quarantine.

@@ -93,6 +93,10 @@ _FILLED_TEXT = ParameterType("a non-empty str", _is_filled_text)
 _FLAG = ParameterType("a bool", _is_flag)
 NAMES = ParameterType("a list of column names (str)", _is_names)
 _SETTINGS = ParameterType("a dict of str to str", _is_settings)
+CHANGES = ParameterType(
+    "the name of a dataset (str), a DataFrame, or a function that returns one",
+    lambda value: _is_filled_text(value) or callable(value) or _is_pyspark(value, "DataFrame"),
+)
 _EXPRESSION = ParameterType("a SQL expression (str) or a Column", is_constraint)
 _COLUMNS = ParameterType("a list of column names (str) or Columns", _is_columns)
 _CONSTRAINTS = ParameterType("a dict of names (str) to SQL conditions (str) or Columns", _is_constraints)

@@ -96,3 +96,42 @@ def test_every_clause_gives_the_table_of_the_model(project: PipelineProject) -> 
     assert {tuple(row["_quarantine_rules"]) for row in aside if row["id"] is None} == {
         ("the key is not NULL", "the event meets where")
     }
+
+
+def test_a_query_as_the_source_of_changes(project: PipelineProject) -> None:
+    """A query in parentheses, a function and a DataFrame give what a view with that query gives."""
+    (project.directory / "flows.sql").write_text(
+        """
+        CREATE STREAMING TABLE raw AS SELECT * FROM STREAM read_files('in', format => 'json', maxFilesPerTrigger => 1,
+          schema => 'id LONG, name STRING, seen INT');
+        CREATE TEMPORARY VIEW wanted AS SELECT id, upper(name) AS name, seen FROM STREAM(raw) WHERE id IS NOT NULL;
+        CREATE STREAMING TABLE of_view;
+        APPLY CHANGES INTO of_view FROM STREAM(wanted) KEYS (id) SEQUENCE BY seen STORED AS SCD TYPE 2;
+        CREATE STREAMING TABLE of_query;
+        APPLY CHANGES INTO of_query
+        FROM (SELECT id, upper(name) AS name, seen FROM STREAM(raw) WHERE id IS NOT NULL)
+        KEYS (id) SEQUENCE BY seen STORED AS SCD TYPE 2;
+        """,
+        encoding="utf-8",
+    )
+    project.write("""
+    def wanted_rows():
+        return spark.readStream.table("raw").where("id IS NOT NULL").withColumn("name", F.upper("name"))
+
+    common = dict(keys=["id"], sequence_by="seen", stored_as_scd_type=2)
+    dlt.create_streaming_table("of_function")
+    dlt.apply_changes("of_function", wanted_rows, **common)
+    dlt.create_streaming_table("of_frame")
+    arrived = spark.readStream.schema("id LONG, name STRING, seen INT").json("in")
+    dp.create_auto_cdc_flow("of_frame", arrived.where("id IS NOT NULL").withColumn("name", F.upper("name")), **common)
+    """)
+    project.arrive("1", [{"id": 1, "name": "a", "seen": 2}, {"id": None, "name": "b", "seen": 3}])
+    project.arrive("2", [{"id": 1, "name": "c", "seen": 1}, {"id": 2, "name": "d", "seen": 1}])
+    assert project.run().errors == ()
+    expected = [
+        {"id": 1, "name": "C", "seen": 1, "__START_AT": 1, "__END_AT": 2},
+        {"id": 1, "name": "A", "seen": 2, "__START_AT": 2, "__END_AT": None},
+        {"id": 2, "name": "D", "seen": 1, "__START_AT": 1, "__END_AT": None},
+    ]
+    for table in ("of_view", "of_query", "of_function", "of_frame"):
+        assert_table(_rows(project, table), expected)

@@ -43,20 +43,17 @@ def read_change_clauses(cursor: Cursor, *, once: bool = False) -> ChangeClauses:
 
 
 def _source(cursor: Cursor, *, streaming: bool) -> PlacedText:
-    """Reads `STREAM(name)`, `STREAM name` or `name`, and returns the query that reads its events."""
+    """Reads `STREAM(name)`, `STREAM name`, `name` or `(query) [AS alias]`; returns the query that reads its events."""
     if cursor.at("("):
-        raise DefinitionError(
-            "UNSUPPORTED_DECLARATION",
-            location=cursor.location,
-            name="a query as the source of changes",
-            reason="changes are read from a table or view",
-            alternative="Put the query into CREATE TEMPORARY VIEW, and write FROM STREAM(its_name)",
-        )
+        query = cursor.group()
+        if cursor.accept("AS") or not (cursor.at_end() or _at_clause(cursor)):
+            cursor.name("an alias of the query")
+        return query
     parenthesis = cursor.accept("STREAM", "(")
     if not parenthesis and not (cursor.at("STREAM") and _at_known_word(cursor.peek(1))):
         cursor.accept("STREAM")
     start = cursor.start
-    name = cursor.name("the name of the table or view that holds the changes")
+    name = cursor.name("the name of the table or view that holds the changes, or a query in parentheses")
     place = cursor.source.part(start, start + len(name))
     if parenthesis:
         cursor.expect(")")
