@@ -60,6 +60,8 @@ class Bundle:
                 raise _wrong(pattern, "include", "a list of texts")
             for found in sorted(glob.glob(text, root_dir=path.parent, recursive=True)):
                 file = path.parent / found
+                if file.samefile(path):
+                    continue
                 name = shown_path(file)
                 bundle.folders[name] = file.parent
                 content = read_document(file, name)
@@ -122,8 +124,7 @@ class Bundle:
             if path.startswith("/"):
                 continue
             places = (self.folders.get(place_of(node).path, self.folder), self.folder)
-            beginning = path.split("*", 1)[0].rstrip("/")
-            found = [place for place in places if _is_there(place / beginning)]
+            found = [place for place in places if _is_there(place, path)]
             node.value = os.path.normpath((found or places)[0] / path)
 
 
@@ -135,9 +136,11 @@ def _scalars(libraries: Node | None) -> Iterator[ScalarNode]:
                     yield value
 
 
-def _is_there(path: Path) -> bool:
-    """Whether a file or folder is there; a notebook's path can lack the ending of its name."""
-    return path.exists() or any(path.parent.glob(f"{path.name}.*")) if path.name else path.exists()
+def _is_there(place: Path, relative: str) -> bool:
+    """Whether a file, a folder or a pattern's match is there; a notebook's path can lack the ending of its name."""
+    return any(
+        glob.glob(each, root_dir=place, recursive=True) for each in (glob.escape(relative), relative, f"{relative}.*")
+    )
 
 
 def _merged(base: MappingNode, over: MappingNode) -> MappingNode:

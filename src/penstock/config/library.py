@@ -28,7 +28,7 @@ class LibraryKind(Enum):
 class Library:
     """One entry of `libraries`.
 
-    `pattern` is relative to the pipeline's folder or absolute: a glob pattern (`**` matches folders
+    `pattern` is relative to the pipeline's folder or absolute: a glob pattern (in a `glob`, `**` matches folders
     at any depth), a folder (all files below it), a file, or a notebook without the ending of its name.
     A path of a workspace that is not on this machine is looked for in the pipeline's folder.
     """
@@ -63,12 +63,13 @@ def find_source_files(
 
 def _match(directory: Path, library: Library) -> list[Path]:
     path = directory / os.path.expanduser(library.pattern)
-    if library.kind is LibraryKind.NOTEBOOK:
-        return [each for each in _spellings(path) if each.is_file()][:1]
-    if library.kind is LibraryKind.FILE or path.is_file():
-        return [path] if path.is_file() else []
-    pattern = str(path / "**") if path.is_dir() else os.path.expanduser(library.pattern)
-    names = glob.glob(pattern, root_dir=directory, recursive=True)
+    spellings = _spellings(path) if library.kind is LibraryKind.NOTEBOOK else (path,)
+    if found := [each for each in spellings if each.is_file()]:
+        return found[:1]
+    # The Databricks CLI expands patterns of `file` and `notebook` too; there `**` matches one folder, as `*` does.
+    whole = library.kind is LibraryKind.GLOB
+    pattern = str(path / "**") if whole and path.is_dir() else os.path.expanduser(library.pattern)
+    names = glob.glob(pattern, root_dir=directory, recursive=whole)
     return [path for path in (directory / name for name in names) if path.is_file()]
 
 
@@ -86,8 +87,10 @@ def find_in_folder(pattern: str, directory: Path, paths: Mapping[str, str]) -> s
 
 
 def _exists(pattern: Path, below: Path | None = None) -> bool:
-    """Whether a file, a notebook without its ending, or the folder before the first `*` exists."""
+    """Whether a file, a notebook without its ending, a match of a pattern, or the folder before its `*` exists."""
     fixed = Path(str(pattern).partition("*")[0])
+    if glob.has_magic(str(pattern)) and glob.glob(str(pattern)):
+        return True
     return fixed != below and any(each.exists() for each in _spellings(fixed))
 
 

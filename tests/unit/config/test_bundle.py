@@ -140,6 +140,29 @@ def test_mistakes(project: Project, text: str, condition: str, line: str | None)
     assert load_error(project(text, "databricks.yml")) == [(condition, place)]
 
 
+@pytest.mark.parametrize(
+    ("library", "expected"),
+    [
+        ("file: {path: '../src/or*.py'}", ["orders_2.py", "orders_3.py"]),  # relative to the file that it stands in
+        ("file: {path: './src/pr*'}", ["prod.py"]),  # older bundles: to the bundle
+        ("notebook: {path: '../src/*.ipynb'}", ["orders.ipynb"]),
+        ("notebook: {path: '../src/orders_?.py'}", ["orders_2.py", "orders_3.py"]),
+    ],
+)
+def test_patterns_of_library_paths_are_expanded(bundle: Path, library: str, expected: list[str]) -> None:
+    for name in ("orders_2.py", "orders_3.py"):
+        (bundle / "src" / name).write_text("", encoding="utf-8")
+    resource = bundle / "resources" / "orders.pipeline.yml"
+    text = resource.read_text(encoding="utf-8").replace('notebook: {path: "${var.notebooks}/orders"}', library)
+    resource.write_text(text, encoding="utf-8")
+    assert [file.name for file in load_project(bundle).source_files()] == expected
+
+
+def test_bundle_that_includes_itself_is_read_once(bundle: Path) -> None:
+    (bundle / "databricks.yml").write_text(BUNDLE.replace("resources/*.yml", "'**/*.yml'"), encoding="utf-8")
+    assert [file.name for file in load_project(bundle).source_files()] == ["orders.ipynb"]
+
+
 def test_a_mistake_in_an_included_file(bundle: Path) -> None:
     (bundle / "resources" / "more.yml").write_text("resources:\n  pipelines: {orders: {continuous: 1}}\n")
     assert load_error(bundle) == [("CONFIG_WRONG_TYPE", "orders/resources/more.yml:2")]

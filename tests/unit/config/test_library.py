@@ -67,6 +67,31 @@ def test_a_file_with_a_pattern_s_characters_in_its_name(project: Project) -> Non
 
 
 @pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("src/*.py", ["src/a.py", "src/test_b.py"]),
+        ("./src/*", ["src/a.py", "src/b.sql", "src/n.ipynb", "src/test_b.py"]),
+        ("src/**/*.py", ["src/deep/d.py"]),
+        ("src/[ab].*", ["src/a.py", "src/b.sql"]),
+        ("s?c/?.sql", ["src/b.sql"]),
+    ],
+)
+def test_file_takes_a_pattern_as_in_the_databricks_cli(project: Project, pattern: str, expected: list[str]) -> None:
+    folder = project(f"name: o\nlibraries: [{{file: {{path: '{pattern}'}}}}]\n")
+    _files(
+        folder,
+        "src/a.py",
+        "src/b.sql",
+        "src/n.ipynb",
+        "src/test_b.py",
+        "src/x.csv",
+        "src/deep/d.py",
+        "src/deep/er/c.py",
+    )
+    assert _found(folder) == expected
+
+
+@pytest.mark.parametrize(
     ("libraries", "pattern", "line"),
     [
         ("", "*.py", None),
