@@ -310,6 +310,13 @@ def path_exists(spark: SparkSession, uri: str) -> bool:
     return bool(path.getFileSystem(java_session(spark).sessionState().newHadoopConf()).exists(path))
 
 
+def matches_files(spark: SparkSession, pattern: str) -> bool:
+    """Tells whether a glob pattern of Hadoop matches any file or folder."""
+    path = jvm(spark).org.apache.hadoop.fs.Path(pattern)
+    found = path.getFileSystem(java_session(spark).sessionState().newHadoopConf()).globStatus(path)
+    return found is not None and len(found) > 0
+
+
 def qualified_path(spark: SparkSession, path: str) -> str:
     """Returns a path with the scheme of its file system, as Hadoop spells it: `file:/data/in`."""
     there = jvm(spark).org.apache.hadoop.fs.Path(path)

@@ -19,9 +19,9 @@ def native_load(
     schema: StructType | str | None,
     path: str | None,
     *,
-    source_name: str,
+    source_name: str | None,
 ) -> DataFrame:
-    """Returns Spark's own streaming read, under a source name where the session's checkpoints keep names.
+    """Returns Spark's own streaming read, under a source name where there is one and the checkpoints keep names.
 
     Called while no read handler is in force (`handling_reads(None)`), so that the hooks let it pass.
 
@@ -29,7 +29,7 @@ def native_load(
         pyspark.errors.AnalysisException: Spark's, for example PATH_NOT_FOUND.
     """
     reader = spark.readStream.format(source_format).options(**options)
-    if spark.conf.get(NAMED_SOURCES) == "true":
+    if source_name is not None and spark.conf.get(NAMED_SOURCES) == "true":
         reader = reader.name(source_name)
     if schema is not None:
         reader = reader.schema(schema)

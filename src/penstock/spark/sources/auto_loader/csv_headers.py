@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 
-from penstock.spark.sources.auto_loader.discovery import literal_path, path_of_uri
+from penstock.spark.sources.auto_loader.discovery import path_of_uri
 from penstock.spark.sources.auto_loader.encoded_text import decoded
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.files import literal_path
 
 Header = tuple[str, ...]
 

@@ -102,11 +102,6 @@ def is_glob(path: str) -> bool:
     return _GLOB.search(path) is not None
 
 
-def literal_path(path: str) -> str:
-    """Returns `path` so that Spark's readers take it literally, although it may hold glob characters."""
-    return re.sub(r"([\\*?{}\[\]])", r"\\\1", path)
-
-
 def one_of_files_sql(files: Iterable[str]) -> str:
     """Returns SQL that tells whether a row comes from one of the files, which are told by `SourceFile.identity`."""
     by_path, by_time = list[str](), list[str]()

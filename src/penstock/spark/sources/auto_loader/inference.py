@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from penstock.errors import DefinitionError
 from penstock.spark._jvm import case_sensitive_clone
 from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, read_headers, unambiguous_names
-from penstock.spark.sources.auto_loader.discovery import Listing, literal_path
+from penstock.spark.sources.auto_loader.discovery import Listing
 from penstock.spark.sources.auto_loader.file_schemas import schema_of_each, unreadable
 from penstock.spark.sources.auto_loader.json_lines import (
     CORRUPT,
@@ -37,6 +37,7 @@ from penstock.spark.sources.auto_loader.schema_merge import (
     without_case_twins,
 )
 from penstock.spark.sources.auto_loader.type_widening import wider
+from penstock.spark.sources.files import literal_path
 from penstock.spark.translate import failure_messages
 
 _FIXED: Final = {

@@ -12,9 +12,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.spark._jvm import java_session, jvm
 from penstock.spark.java_columns import called_for_rows
-from penstock.spark.sources.auto_loader.discovery import literal_path
 from penstock.spark.sources.auto_loader.encoded_text import decoded
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.files import literal_path
 
 CORRUPT: Final = "__penstock_corrupt"
 MORE: Final = "__penstock_more"

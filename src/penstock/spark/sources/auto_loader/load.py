@@ -23,6 +23,7 @@ from penstock.spark.sources.auto_loader.schema_hints import with_hinted_fields
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource
 from penstock.spark.sources.auto_loader.variant_records import variant_version
+from penstock.spark.sources.files import check_path_is_found
 from penstock.spark.sources.native import native_load
 from penstock.spark.sources.skipped_files import listen_for_skipped_files
 from penstock.spark.sources.stream_read import StreamRead
@@ -49,7 +50,7 @@ def load_auto_loader(
     A source does not evolve by itself: the runtime passes the failure of the query to `AutoLoaderSource.evolve`.
 
     Raises:
-        DefinitionError: the AUTO_LOADER_… conditions of the options, PATH_NOT_FOUND,
+        DefinitionError: the AUTO_LOADER_… conditions of the options, PATH_NOT_FOUND, PATH_READ_AS_PATTERN,
             CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE.
         DataError: UNKNOWN_FIELD_EXCEPTION (avro, orc, parquet and xml in mode failOnNewColumns),
             AUTO_LOADER_FILE_UNREADABLE, and AUTO_LOADER_TYPE_MISMATCH where there is no rescued data column (avro,
@@ -58,6 +59,7 @@ def load_auto_loader(
     """
     options = parse_options(read)
     check_times(spark, options)
+    check_path_is_found(spark, options.path)
     if options.clean is not None:
         check_nobody_names_the_files(spark, options.clean, options.path)
     if options.skipping:
