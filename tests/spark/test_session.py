@@ -7,9 +7,11 @@ import socket
 import statistics
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from tests.spark.session_settings import CHOSEN
@@ -65,6 +67,16 @@ def test_the_checksum_of_a_commit_has_its_transactions_and_not_its_files(spark: 
     assert told["numFiles"] > 0
     assert [each["appId"] for each in told["setTransactions"]] == ["app"]
     assert "allFiles" not in told
+
+
+def test_times_are_written_as_every_reader_takes_them(spark: SparkSession, tmp_path: Path) -> None:
+    texts = ["0001-01-01 00:00:00", "1582-10-04 12:00:00", "9999-12-31 23:59:59.123456"]
+    values = ", ".join(f"(TIMESTAMP'{text}', TIMESTAMP_NTZ'{text}', DATE'{text[:10]}')" for text in texts)
+    spark.sql(f"SELECT * FROM VALUES {values} AS t(at, local, day)").write.format("delta").save(str(tmp_path / "t"))
+    expected = [datetime.fromisoformat(text) for text in texts]
+    rows = sorted(DeltaTable(str(tmp_path / "t")).to_pyarrow_table().to_pylist(), key=lambda row: row["day"])
+    assert [row["at"] for row in rows] == [each.replace(tzinfo=UTC) for each in expected]
+    assert [(row["local"], row["day"]) for row in rows] == [(each, each.date()) for each in expected]
 
 
 def test_hadoop_has_its_settings_without_those_of_yarn_and_notes_of_their_files(

@@ -9,7 +9,7 @@ from penstock.errors import ConfigError, StateError, first_line
 from penstock.events.types import Event
 from penstock.graph.late_rows import SECONDS, TIME, late_rows_of
 from penstock.observe.tables import StoredTable, TableRows, find_beside, read_table
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta_table import open_delta_table, query_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,11 @@ def summarize_late_rows(late: StoredTable) -> LateSummary:
         StateError: TABLE_NOT_READABLE.
     """
     import pyarrow as pa
-    from deltalake import QueryBuilder
     from deltalake.exceptions import DeltaError
 
     query = f"SELECT count(*) AS n, max({SECONDS}) AS s FROM rows"  # noqa: S608 - constants
     try:
-        answer = QueryBuilder().register("rows", open_delta_table(late.uri)).execute(query)
+        answer = query_rows(open_delta_table(late.uri)).execute(query)
         [row] = pa.table(answer.read_all()).to_pylist()
     except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
         name, reason = str(late.identifier), first_line(error)

@@ -9,7 +9,7 @@ from penstock.errors import ConfigError, StateError, first_line
 from penstock.events.types import Event
 from penstock.graph.quarantine import RULES, TIME, quarantine_of
 from penstock.observe.tables import StoredTable, TableRows, find_beside, read_table
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta_table import open_delta_table, query_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,10 @@ def summarize(quarantine: StoredTable) -> QuarantineSummary:
         StateError: TABLE_NOT_READABLE.
     """
     import pyarrow as pa
-    from deltalake import QueryBuilder
     from deltalake.exceptions import DeltaError
 
     try:
-        query = QueryBuilder().register("rows", open_delta_table(quarantine.uri))
+        query = query_rows(open_delta_table(quarantine.uri))
         rules = pa.table(query.execute(f"SELECT {RULES} AS rules FROM rows").read_all()).column("rules")  # noqa: S608 - a constant
     except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
         name = str(quarantine.identifier)

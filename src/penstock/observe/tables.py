@@ -15,7 +15,7 @@ from penstock.graph.late_rows import late_rows_of, late_rows_path
 from penstock.graph.protection import stored_protection
 from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.delta_table import has_delta_log, open_delta_table
+from penstock.storage.delta_table import has_delta_log, open_delta_table, query_rows
 from penstock.storage.layout import decode_part
 
 _STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
@@ -184,7 +184,6 @@ def read_table(
         StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE, TABLE_IS_PROTECTED by a row filter or masks.
     """
     import pyarrow as pa
-    from deltalake import QueryBuilder
     from deltalake.exceptions import DeltaError
 
     name = str(table.identifier)
@@ -206,7 +205,7 @@ def read_table(
     try:
         # The query engine, and not the plain dataset: it knows deletion vectors and column mapping.
         query = f"SELECT * FROM rows{order} LIMIT {int(limit) + 1}"  # noqa: S608 - order is quoted, limit a number
-        batches = QueryBuilder().register("rows", delta).execute(query)
+        batches = query_rows(delta).execute(query)
         content = pa.table(batches.read_all())
     except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error

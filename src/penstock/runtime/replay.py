@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
@@ -28,7 +28,7 @@ from penstock.spark.replay_destination import AppendedRows, Destination
 from penstock.spark.replayed_events import ReplayedEvents
 from penstock.spark.translate import translate_failure
 from penstock.storage import LockOwner, StorageLock
-from penstock.storage.delta_table import is_delta_table, open_delta_table
+from penstock.storage.delta_table import is_delta_table, open_delta_table, query_rows
 
 REPLAY_FLOW = "quarantine replay"
 """The name under which the event log counts replayed rows; no flow of a pipeline."""
@@ -157,7 +157,7 @@ def _gone_flows(graph: ResolvedGraph, table: StreamingTable, aside: DeltaTable) 
         return
     known = {flow.name.lower() for flow in flows}
     # The query engine, and not the plain dataset: it knows mapped columns.
-    named = QueryBuilder().register("rows", aside).execute(f"SELECT DISTINCT {FLOW} FROM rows")  # noqa: S608
+    named = query_rows(aside).execute(f"SELECT DISTINCT {FLOW} FROM rows")  # noqa: S608
     for name in pa.table(named.read_all())[FLOW].to_pylist():
         if str(name).lower() not in known:
             yield str(name)

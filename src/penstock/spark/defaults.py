@@ -129,6 +129,11 @@ DEFAULTS: tuple[Default, ...] = (
         "windows, dates and timestamps without a zone come out alike on a laptop in any country and on a server",
     ),
     Default(
+        "spark.sql.parquet.outputTimestampType",
+        "TIMESTAMP_MICROS",
+        "Spark's INT96 has no statistics, and other readers show its times before 1677 and after 2262 wrong",
+    ),
+    Default(
         "spark.sql.codegen.cache.maxEntries",
         "1000",
         "each flow compiles several classes; with 100 entries twenty flows compile theirs again in every batch",

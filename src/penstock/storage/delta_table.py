@@ -11,7 +11,8 @@ from penstock.storage.object_store_errors import object_store_error
 from penstock.storage.s3 import delta_options, is_s3
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
+    import pyarrow as pa
+    from deltalake import DeltaTable, QueryBuilder
 
 
 def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
@@ -27,6 +28,34 @@ def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
 
     with _reaching(uri):
         return DeltaTable(uri, version=version, storage_options=delta_options(uri))
+
+
+def query_rows(table: DeltaTable) -> QueryBuilder:
+    """Returns a query engine that knows the table as `rows`, its deletion vectors and column mapping.
+
+    Times are right in every year. Files that Spark writes by default, as earlier versions of Penstock did, hold them
+    as INT96, which readers take for nanoseconds since 1970: a number that overflows before 1677 and after 2262.
+    """
+    from deltalake import QueryBuilder
+
+    builder = QueryBuilder().register("rows", table)
+    builder.execute("SET datafusion.execution.parquet.coerce_int96 = 'us'").read_all()
+    return builder
+
+
+def all_rows(table: DeltaTable) -> pa.Table:
+    """Returns all rows of the table; times as `query_rows` reads them.
+
+    Raises:
+        DeltaError, OSError, ValueError: the table cannot be read.
+    """
+    import pyarrow as pa
+    from pyarrow.dataset import ParquetReadOptions
+
+    if table.protocol().min_reader_version > 1:  # the plain reader knows neither deletion vectors nor mapped columns
+        return pa.table(query_rows(table).execute("SELECT * FROM rows").read_all())
+    options = ParquetReadOptions(dictionary_columns=None, coerce_int96_timestamp_unit="us")
+    return table.to_pyarrow_dataset(parquet_read_options=options).to_table()
 
 
 def is_delta_table(uri: str) -> bool:

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from deltalake import QueryBuilder
 from pyspark.sql import SparkSession
 
 from penstock.storage import Storage
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta_table import all_rows, open_delta_table
 from penstock.testing.row_values import with_zones
 
 
@@ -24,9 +23,5 @@ def read_rows(path: str) -> list[dict[str, Any]]:
     """Returns the rows of a table, without Spark; none when it does not exist. Moments are in UTC."""
     if not Storage(path).exists("_delta_log"):
         return []
-    table = open_delta_table(path)
-    if table.protocol().min_reader_version > 1:  # the plain reader knows neither deletion vectors nor mapped columns
-        stored = pa.table(QueryBuilder().register("rows", table).execute("SELECT * FROM rows").read_all())
-    else:
-        stored = table.to_pyarrow_table()
-    return stored.to_pylist()
+    rows: list[dict[str, Any]] = all_rows(open_delta_table(path)).to_pylist()
+    return rows

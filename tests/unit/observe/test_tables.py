@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, convert_to_deltalake, write_deltalake
 
 from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.events.types import Event, EventType, Level, Origin
@@ -15,6 +16,7 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import quarantine_of
 from penstock.observe.tables import StoredTable, find_beside, find_table, list_tables, read_table
 from penstock.storage import Storage, StorageLayout
+from penstock.storage.delta_table import all_rows, open_delta_table
 
 
 def write(storage: Path, name: str, rows: int = 3, *, schema: str = "shop", path: str | None = None) -> str:
@@ -175,3 +177,18 @@ def test_a_broken_table_says_so(tmp_path: Path) -> None:
     with pytest.raises(StateError) as caught:
         read_table(find_table(str(tmp_path), "orders", default_schema="shop"), limit=1)
     assert caught.value.condition == "TABLE_NOT_READABLE"
+
+
+def test_times_of_any_year_are_read_right_from_files_with_int96(tmp_path: Path) -> None:
+    """As Spark writes them by default, and Penstock did before."""
+    moments = [datetime(year, 12, 31, 23, 59, 59, 123456, tzinfo=UTC) for year in (1, 1500, 1676, 2024, 2263, 9999)]
+    column = pa.array(moments, pa.timestamp("us", tz="UTC"))
+    rows = pa.table({"at": column, "inner": pa.StructArray.from_arrays([column], ["at"])})
+    folder = tmp_path / "tables/shop/times"
+    folder.mkdir(parents=True)
+    pq.write_table(rows, folder / "part.parquet", use_deprecated_int96_timestamps=True)
+    assert pq.ParquetFile(folder / "part.parquet").schema.column(0).physical_type == "INT96"
+    convert_to_deltalake(folder)
+    shown = read_table(StoredTable(Identifier("shop", "times"), str(folder)), limit=10, sort="at")
+    assert shown.rows == tuple((moment, {"at": moment}) for moment in moments)
+    assert all_rows(open_delta_table(str(folder))).column("at").to_pylist() == moments
