@@ -102,6 +102,7 @@ class Resolver:
             sinks=self.graph.sinks,
             promises={sink: promise for sink, promise in self._promises.items() if promise is not None},
             event_hooks=self.graph.event_hooks,
+            catalog=self.graph.catalog,
         )
         broken, warnings = check(resolved)
         if broken:
@@ -203,7 +204,7 @@ class Resolver:
             self.spark,
             AnalysisCatalog(self.graph, self.default_schema, self._lookup, self.stored_table),
             self.settings,
-            tuple(identifier.name for identifier in self.graph.datasets),
+            tuple(map(str, self.graph.datasets)),
             self._target_path,
         )
         try:

@@ -111,7 +111,7 @@ _MAINTENANCE = Section(
     )
 )
 
-_CATALOG = Key("catalog", Text(_name), "The catalog; a storage holds one, so names drop it.", "main")
+_CATALOG = Key("catalog", Text(_name), "The pipeline's own catalog, which names may leave out.", "main")
 EVENT_LOG = Section(
     (
         _CATALOG,

@@ -14,7 +14,7 @@ from penstock.config.metrics import MetricsSettings
 from penstock.config.secret import REFERENCE, SecretReference, redacted
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
 from penstock.errors import ConfigError, DefinitionError, SourceLocation, did_you_mean
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import DefaultSchema, Identifier
 
 _BATCH = "batch"
 
@@ -84,6 +84,9 @@ class PipelineConfig:
     """Of a run as one batch, the storage of the pipeline's other runs; `storage` is a folder in it."""
     notices: tuple[ConfigError, ...] = ()
     """What a file that was written for another system says without effect here."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", DefaultSchema(self.schema, self.catalog))
 
     @property
     def keeps_running(self) -> bool:

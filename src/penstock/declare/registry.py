@@ -10,8 +10,16 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.elements import AnySink, Dataset, EventHook, Expectation, UnresolvedFlow
-from penstock.graph.identifier import Identifier
+from penstock.graph.elements import (
+    AnySink,
+    Dataset,
+    EventHook,
+    Expectation,
+    FlowFunction,
+    TemporaryView,
+    UnresolvedFlow,
+)
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.sql_query import SqlQuery
 
 P = ParamSpec("P")
@@ -30,8 +38,8 @@ class Registry(Protocol):
         """The pipeline's directory; locations are shown relative to it."""
 
     @property
-    def default_schema(self) -> str:
-        """The schema of names without one."""
+    def default_schema(self) -> DefaultSchema:
+        """The schema of names without one, and the pipeline's own catalog."""
 
     incomplete: bool
     """Whether something was not read, so that the absence of a name proves nothing."""
@@ -104,7 +112,8 @@ class PipelineRegistry:
         bind: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
     ) -> None:
         self._root = root
-        self._default_schema = default_schema
+        catalog = default_schema.catalog if isinstance(default_schema, DefaultSchema) else None
+        self._default_schema = DefaultSchema(default_schema, catalog)
         self._bind = bind
         self._datasets: list[Dataset] = []
         self._flows: list[UnresolvedFlow] = []
@@ -123,8 +132,8 @@ class PipelineRegistry:
         return self._root
 
     @property
-    def default_schema(self) -> str:
-        """The schema of names without one."""
+    def default_schema(self) -> DefaultSchema:
+        """The schema of names without one, and the pipeline's own catalog."""
         return self._default_schema
 
     @property
@@ -156,6 +165,7 @@ class PipelineRegistry:
             event_hooks=self._event_hooks,
             refused=self._refused,
             incomplete=self.incomplete,
+            catalog=self._default_schema.catalog,
         )
 
     def add_dataset(self, dataset: Dataset) -> int:
@@ -212,6 +222,7 @@ class PipelineRegistry:
 
     def finish(self) -> None:
         """Reports what was begun and never completed; the loader calls it once, after the last file."""
+        self._settle_catalog()
         for expectation, function in self._unclaimed.values():
             self.add_error(
                 DefinitionError(
@@ -222,6 +233,51 @@ class PipelineRegistry:
                 )
             )
         self._unclaimed.clear()
+
+    def _settle_catalog(self) -> None:
+        """Leaves the pipeline's own catalog out of all names, and refuses datasets of any other one.
+
+        Without a configured catalog it is the first one that a dataset is declared with.
+        """
+        catalogs = (dataset.identifier.catalog for dataset in self._datasets)
+        own = self._default_schema.catalog or next((each for each in catalogs if each is not None), None)
+        self._default_schema = DefaultSchema(self._default_schema, own)
+        self._refused = {each.within(own) for each in self._refused}
+        self._sinks = [dataclasses.replace(each, identifier=each.identifier.within(own)) for each in self._sinks]
+        self._flows = [
+            dataclasses.replace(flow, target=flow.target.within(own), function=_within(flow.function, own))
+            for flow in self._flows
+        ]
+        declared, self._datasets = self._datasets, []
+        for dataset in declared:
+            named = dataclasses.replace(dataset, identifier=dataset.identifier.within(own))
+            if isinstance(named, TemporaryView):
+                named = dataclasses.replace(named, function=_within(named.function, own))
+            if named.identifier.catalog is None:
+                self._datasets.append(named)
+            else:
+                self._refused.add(named.identifier)
+                self.add_error(_in_another_catalog(named, own))
+
+
+def _within(function: FlowFunction, catalog: str | None) -> FlowFunction:
+    """Forgets what USE CATALOG said to a query when it is the pipeline's own catalog."""
+    if isinstance(function, SqlQuery) and (function.catalog or "").casefold() == (catalog or "").casefold():
+        return dataclasses.replace(function, catalog=None)
+    return function
+
+
+def _in_another_catalog(dataset: Dataset, own: str | None) -> DefinitionError:
+    name = dataset.identifier
+    return DefinitionError(
+        "DATASET_IN_ANOTHER_CATALOG",
+        location=dataset.location,
+        dataset=str(name),
+        name=name,
+        catalog=name.catalog,
+        own=own,
+        short=f"{name.schema}.{name.name}",
+    )
 
 
 def _add(errors: list[PenstockError], error: PenstockError) -> None:

@@ -22,7 +22,7 @@ class DataflowGraph:
     same goes for `declared_sinks` and `sinks`.
     `refused` names what the files declare but this version does not support (already an error):
     rules and analysis do not report a second time that it is missing. `incomplete` says that a file
-    failed to load, so that the absence of a name proves nothing.
+    failed to load, so that the absence of a name proves nothing. `catalog` is the pipeline's own.
 
     Which dataset reads which is known only after analysis: see `ResolvedGraph.upstream`.
     """
@@ -35,6 +35,7 @@ class DataflowGraph:
     declared_sinks: tuple[AnySink, ...] = ()
     sinks: Mapping[Identifier, AnySink] = field(default_factory=lambda: MappingProxyType({}))
     event_hooks: tuple[EventHook, ...] = ()
+    catalog: str | None = None
 
     @classmethod
     def of(
@@ -46,6 +47,7 @@ class DataflowGraph:
         event_hooks: Iterable[EventHook] = (),
         refused: Iterable[Identifier] = (),
         incomplete: bool = False,
+        catalog: str | None = None,
     ) -> DataflowGraph:
         """Builds the graph; never fails, because `penstock.graph.rules.check` reports what is wrong with it."""
         declared, declared_sinks = tuple(datasets), tuple(sinks)
@@ -58,6 +60,7 @@ class DataflowGraph:
             declared_sinks,
             _first_by_name(declared_sinks),
             tuple(event_hooks),
+            catalog,
         )
 
     def extended(self, datasets: Iterable[Dataset], flows: Iterable[UnresolvedFlow]) -> DataflowGraph:

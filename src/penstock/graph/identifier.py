@@ -6,41 +6,78 @@ import re
 from dataclasses import dataclass
 
 from penstock.errors import DefinitionError
+from penstock.graph.sql_names import quoted
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 
+class DefaultSchema(str):
+    """The schema of names without one; its `catalog` is the pipeline's own, which names may leave out."""
+
+    __slots__ = ("catalog",)
+    catalog: str | None
+
+    def __new__(cls, schema: str, catalog: str | None = None) -> DefaultSchema:
+        """Returns `schema` with the catalog that it is in."""
+        made = super().__new__(cls, schema)
+        made.catalog = catalog
+        return made
+
+    def using(self, schema: str | None) -> DefaultSchema:
+        """Returns what USE SCHEMA makes of it; None changes nothing."""
+        return DefaultSchema(schema or self, self.catalog)
+
+
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """A dataset's full name inside a storage: `schema.name`, as the user spelt it.
+    """A dataset's full name as the user spelt it: `schema.name`, or `catalog.schema.name` in another catalog.
 
-    Equality and hash ignore case, as Spark's resolution does. The catalog part of a three-part
-    name is dropped when it is parsed: a storage holds one catalog.
+    Equality and hash ignore case, as Spark's resolution does. `catalog` is None for the pipeline's own: a storage holds
+    one catalog, so an identifier with a catalog is never a dataset of the pipeline or a table of its storage.
     """
 
     schema: str
     name: str
+    catalog: str | None = None
 
     @classmethod
-    def parse(cls, text: str, *, default_schema: str) -> Identifier:
+    def parse(cls, text: str, *, default_schema: str, catalog: str | None = None) -> Identifier:
         """Reads `name`, `schema.name` or `catalog.schema.name`, parts optionally in backquotes.
 
         A leading `LIVE.` (legacy DLT) means the default schema.
+
+        Args:
+            text: The name.
+            default_schema: A `DefaultSchema` also says which catalog is the pipeline's own; of a str none is.
+            catalog: That of names without one (USE CATALOG); None means the pipeline's own.
 
         Raises:
             DefinitionError: INVALID_DATASET_NAME for an empty part or more than three parts.
         """
         parts = split_name(text)
+        own = default_schema.catalog if isinstance(default_schema, DefaultSchema) else None
         if len(parts) == 2 and parts[0].casefold() == "live":
-            parts = parts[1:]
-        if len(parts) == 1:
-            return cls(default_schema, parts[0])
-        return cls(parts[-2], parts[-1])
+            return cls(str(default_schema), parts[1])
+        if len(parts) == 3:
+            catalog = parts[0]
+        schema = parts[-2] if len(parts) > 1 else str(default_schema)
+        return cls(schema, parts[-1], catalog).within(own)
+
+    def within(self, catalog: str | None) -> Identifier:
+        """Returns this name as a pipeline of that catalog knows it: without the catalog if it is the same."""
+        if self.catalog is None or catalog is None or self.catalog.casefold() != catalog.casefold():
+            return self
+        return Identifier(self.schema, self.name)
 
     @property
-    def key(self) -> tuple[str, str]:
+    def sql(self) -> str:
+        """The name with each part in backquotes, which `parse` reads as the same name."""
+        return ".".join(quoted(part) for part in (self.catalog, self.schema, self.name) if part is not None)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
         """What equality compares."""
-        return self.schema.casefold(), self.name.casefold()
+        return (self.catalog or "").casefold(), self.schema.casefold(), self.name.casefold()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Identifier) and self.key == other.key
@@ -52,7 +89,7 @@ class Identifier:
         return self.key < other.key
 
     def __str__(self) -> str:
-        return f"{self.schema}.{self.name}"
+        return f"{self.schema}.{self.name}" if self.catalog is None else f"{self.catalog}.{self.schema}.{self.name}"
 
 
 def split_name(text: str) -> list[str]:

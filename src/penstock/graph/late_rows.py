@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from penstock.graph.identifier import Identifier
@@ -27,7 +28,7 @@ _REFUSED = " ,;{}()\n\t="  # by Delta, in the names of columns
 
 def late_rows_of(table: Identifier) -> Identifier:
     """Returns the name of the table with a table's late rows, whether or not there is one."""
-    return Identifier(table.schema, table.name + SUFFIX)
+    return replace(table, name=table.name + SUFFIX)
 
 
 def late_rows_path(table_path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from penstock.graph.dataflow_graph import DataflowGraph
@@ -61,14 +62,14 @@ def declared_owner(graph: DataflowGraph, quarantine: Identifier) -> Identifier |
 
 def quarantine_of(table: Identifier) -> Identifier:
     """Returns the name of a table's quarantine, whether or not it has one."""
-    return Identifier(table.schema, table.name + _SUFFIX)
+    return replace(table, name=table.name + _SUFFIX)
 
 
 def owner_of(quarantine: Identifier) -> Identifier | None:
     """Returns the name of the table whose quarantine would be called so; None when no quarantine is called so."""
     if not quarantine.name.casefold().endswith(_SUFFIX) or len(quarantine.name) == len(_SUFFIX):
         return None
-    return Identifier(quarantine.schema, quarantine.name[: -len(_SUFFIX)])
+    return replace(quarantine, name=quarantine.name[: -len(_SUFFIX)])
 
 
 def quarantine_path(table_path: str) -> str:

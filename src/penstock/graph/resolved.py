@@ -185,6 +185,7 @@ class ResolvedGraph:
     it. `stored_schemas` holds what a reader of each dataset sees: a table's declared schema, else the
     columns of all its flows. `promises` says of a sink what becomes of a row in a crash. `warnings` are
     conditions that do not stop a run (e.g. a streaming aggregation without a watermark).
+    `catalog` is the pipeline's own.
     """
 
     tables: Mapping[Identifier, StreamingTable | MaterializedView]
@@ -196,6 +197,7 @@ class ResolvedGraph:
     sinks: Mapping[Identifier, AnySink] = field(default_factory=dict)
     promises: Mapping[Identifier, str] = field(default_factory=dict)
     event_hooks: tuple[EventHook, ...] = ()
+    catalog: str | None = None
 
     @property
     def targets(self) -> tuple[Identifier, ...]:

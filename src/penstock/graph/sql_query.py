@@ -12,13 +12,14 @@ from penstock.graph.placed_text import PlacedText
 class SqlQuery:
     """A query of a `.sql` file; called like a dataset function, it runs `text` on `session`.
 
-    `schema` is that of names without one; None means the pipeline's. `text` knows its place in the
+    `schema` and `catalog` are those of names without one; None means the pipeline's. `text` knows its place in the
     file, so that what Spark finds wrong in it can be shown there.
     """
 
     text: PlacedText
     session: Any
     schema: str | None = None
+    catalog: str | None = None
 
     def __call__(self) -> Any:
         """Returns the DataFrame that the session makes of the query."""

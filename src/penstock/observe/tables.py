@@ -125,7 +125,8 @@ def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iter
     if len(alike) == 1 and len(split_name(name)) == 1:
         return alike[0]
     same_schema = [t.identifier.name for t in tables if t.identifier.schema.casefold() == wanted.schema.casefold()]
-    hint = did_you_mean(wanted.name, same_schema) or did_you_mean(str(wanted), [str(t.identifier) for t in tables])
+    hint = did_you_mean(wanted.name, same_schema) if wanted.catalog is None else ""
+    hint = hint or did_you_mean(f"{wanted.schema}.{wanted.name}", [str(table.identifier) for table in tables])
     if not hint and tables:
         hint = "There are: " + ", ".join(str(table.identifier) for table in tables[:20]) + "."
     raise ConfigError("TABLE_NOT_FOUND", name=name, storage=storage_uri, hint=hint or "It holds no table yet.")

@@ -17,7 +17,7 @@ from penstock.config import PipelineConfig
 from penstock.errors import PenstockError, StateError
 from penstock.graph.elements import has_uniqueness
 from penstock.graph.flow_type import FlowType
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.protection import stored_protection
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.planner import plan_update
@@ -170,7 +170,7 @@ class _Replay:
         """Makes the table, and its quarantine; the former with the rows that the batch found, if they matter."""
         state = StateSnapshot(paths=self._paths, pipeline=self.workspace.config.name)
         chosen = RefreshSelection((str(self.batch.dataset),)).resolve(
-            self.graph, default_schema=self.workspace.config.schema
+            self.graph, default_schema=DefaultSchema(self.workspace.config.schema, self.graph.catalog)
         )
         plan = plan_update(self.graph, state, chosen, overlap=False)
         made: Iterable[CreateTable] = plan.of_type(CreateTable)
@@ -192,7 +192,9 @@ class _Replay:
             spark=workspace.spark,
             graph=self.graph,
             paths=self._paths,
-            catalog=StoredCatalog(self.graph, stored, workspace.layout, workspace.config.schema),
+            catalog=StoredCatalog(
+                self.graph, stored, workspace.layout, DefaultSchema(workspace.config.schema, self.graph.catalog)
+            ),
             settings=workspace.settings(persist=False),
             layout=workspace.layout,
             source_options=only_reading,

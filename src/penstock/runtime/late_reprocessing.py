@@ -22,7 +22,7 @@ from penstock.events.late_rows import reprocessed
 from penstock.graph import late_rows as names
 from penstock.graph.elements import StreamingTable
 from penstock.graph.flow_type import FlowType
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.late_rows import late_rows_path
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import TableState
@@ -70,7 +70,8 @@ def reprocess_late_rows(
     with StorageLock(config.storage, LockOwner.current()):
         workspace = Workspace.open(config, progress, spark=spark, short=True)
         graph = workspace.resolve(progress, persist=False)
-        work = _Reprocessing.of(workspace, graph, Identifier.parse(name, default_schema=config.schema))
+        names = DefaultSchema(config.schema, graph.catalog)
+        work = _Reprocessing.of(workspace, graph, Identifier.parse(name, default_schema=names))
         try:
             return work.run(progress)
         except PenstockError:
@@ -245,7 +246,8 @@ class _ReadSoFar:
 
     def find(self, name: str) -> Identifier | None:
         """Returns the pipeline's dataset of that name."""
-        identifier = Identifier.parse(name, default_schema=self.workspace.config.schema)
+        names = DefaultSchema(self.workspace.config.schema, self.graph.catalog)
+        identifier = Identifier.parse(name, default_schema=names)
         return identifier if identifier in self.graph.tables or identifier in self.graph.views else None
 
     def stored(self, name: str) -> str | None:

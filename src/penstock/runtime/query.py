@@ -25,6 +25,7 @@ from penstock.spark.sql.arguments import TableName
 from penstock.spark.sql.functions import TableFunctionCall
 from penstock.spark.translate import translate_analysis
 from penstock.storage import Storage
+from penstock.storage.layout import decode_part
 
 _EVENT_LOG: Final = "event_log"
 
@@ -146,4 +147,8 @@ def _lines(workspace: Workspace) -> DataFrame:
 
 def _stored_names(workspace: Workspace) -> tuple[str, ...]:
     storage, tables = Storage(workspace.layout.uri), f"{workspace.layout.uri}/tables"
-    return tuple(table.name for schema in storage.list(tables) for table in storage.list(f"{tables}/{schema.name}"))
+    return tuple(
+        f"{decode_part(schema.name)}.{decode_part(table.name)}"
+        for schema in storage.list(tables)
+        for table in storage.list(f"{tables}/{schema.name}")
+    )

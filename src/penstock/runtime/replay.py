@@ -14,7 +14,7 @@ from penstock.errors import ConfigError, PenstockError
 from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, builders, new_update_id, read_events
 from penstock.graph.elements import ChangeFlow, MaterializedView, StreamingTable
 from penstock.graph.flow_type import FlowType
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.quarantine import FLOW, has_quarantine, quarantine_path
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.change_capture import check_changes
@@ -70,7 +70,8 @@ def replay_quarantine(
     with StorageLock(config.storage, LockOwner.current()):
         workspace = Workspace.open(config, progress, spark=spark, short=True)
         graph = workspace.resolve(progress, persist=False)
-        table = _replayable(graph, Identifier.parse(name, default_schema=config.schema))
+        names = DefaultSchema(config.schema, graph.catalog)
+        table = _replayable(graph, Identifier.parse(name, default_schema=names))
         path = workspace.paths(graph)[table.identifier]
         if not all(map(is_delta_table, (path, quarantine_path(path)))):
             raise ConfigError("QUARANTINE_NOT_FOUND", name=name, hint="Nothing has run since it was declared.")

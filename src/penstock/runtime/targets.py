@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from penstock.graph.elements import ChangeFlow, FormatSink, FunctionSink
 from penstock.graph.flow_type import FlowType
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.resolved import ResolvedFlow, UpdateKeys
 from penstock.graph.sink_group import members, selected
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
@@ -91,7 +91,10 @@ def _target(stage: RunSinkFlow, sink: FormatSink, services: FlowQueries, query: 
 
 def _path_of(table: str, sink: FormatSink, services: FlowQueries) -> str | None:
     """Where the Delta table of that name is, or will be, in the storage; None for one of Spark's catalog."""
-    identifier = Identifier.parse(table, default_schema=sink.identifier.schema)
+    names = DefaultSchema(sink.identifier.schema, services.graph.catalog)
+    identifier = Identifier.parse(table, default_schema=names)
+    if identifier.catalog is not None:
+        return None
     if stored_table(services.layout, identifier) is None and services.spark.catalog.tableExists(table):
         return None
     return services.layout.table(identifier)

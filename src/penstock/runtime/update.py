@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from penstock.config import PipelineConfig
 from penstock.errors import PenstockError, StateError, UpdateRefused
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id, read_events
+from penstock.graph.identifier import DefaultSchema
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import (
     ExcludeDataset,
@@ -144,12 +145,13 @@ def _run(
     hooks.start(graph.event_hooks)
     plan = workspace.plan(graph, selection)
     paths = workspace.paths(graph)
+    names = DefaultSchema(config.schema, graph.catalog)
     reporter.definitions(graph, paths)
     reporter.plan(plan)
     if plan.refusals:
         raise UpdateRefused(plan.refusals)
     accepted = accepted_losses(
-        accept_data_loss, graph, read_events(config.storage) if accept_data_loss else (), default_schema=config.schema
+        accept_data_loss, graph, read_events(config.storage) if accept_data_loss else (), default_schema=names
     )
     for flow, loss in accepted.items():
         reporter.accepted_loss(flow, loss.condition, loss.facts)
@@ -172,7 +174,7 @@ def _run(
         spark=workspace.spark,
         graph=graph,
         paths=paths,
-        catalog=StoredCatalog(graph, paths, workspace.shared, config.schema),
+        catalog=StoredCatalog(graph, paths, workspace.shared, names),
         settings=workspace.settings(persist=True),
         layout=workspace.layout,
         listener=listener,

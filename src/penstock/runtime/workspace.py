@@ -17,7 +17,7 @@ from penstock.declare import load_pipeline
 from penstock.declare.registry import PipelineRegistry
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
 from penstock.graph.batch import as_batch
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.quarantine import owner_of
 from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.rules import check
@@ -149,7 +149,7 @@ class Workspace:
             graph=whole if config.batch_of is None else as_batch(whole),
             layout=self.layout,
             settings=self.settings(persist=persist),
-            default_schema=config.schema,
+            default_schema=registry.default_schema,
             stored_table=lambda identifier: published_table(self.shared, identifier),
         )
         progress(f"Analysing {len(graph.datasets)} dataset{'s' if len(graph.datasets) != 1 else ''}")
@@ -200,7 +200,7 @@ class Workspace:
         """
         if self.config.batch_of is not None:
             selection = selection.anew()
-        chosen = selection.resolve(graph, default_schema=self.config.schema)
+        chosen = selection.resolve(graph, default_schema=DefaultSchema(self.config.schema, graph.catalog))
         state = snapshot(graph, self.layout, self.paths(graph), pipeline=self.config.name)
         overlap = self.spark.sparkContext.defaultParallelism >= _CORES_TO_OVERLAP
         plan = plan_update(graph, state, chosen, overlap=overlap)

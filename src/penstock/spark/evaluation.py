@@ -32,6 +32,7 @@ from penstock.spark.sources.source import ChecksAccess, Source, SourceRead, chec
 from penstock.spark.sources.stream_read import Load, StreamRead, no_stream
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction
 from penstock.spark.sql.statement import run_statement
+from penstock.spark.told_readers import named_source
 from penstock.storage import StorageLayout, local_path
 from penstock.storage.s3 import is_s3, s3a_uri, unsupported_for_table
 
@@ -104,6 +105,7 @@ class Evaluation:
     places: dict[str, str] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
     _schema: str | None = None
+    _catalog: str | None = None
     _chosen_name: str | None = None
 
     def call(self, function: FlowFunction) -> DataFrame:
@@ -117,7 +119,9 @@ class Evaluation:
 
     def _called(self, function: FlowFunction) -> DataFrame:
         _jvm.activate(self.spark)
-        self._schema = function.schema if isinstance(function, SqlQuery) else None
+        self._schema, self._catalog = (
+            (function.schema, function.catalog) if isinstance(function, SqlQuery) else (None, None)
+        )
         with handling_reads(self):
             frame = function()
         if not isinstance(frame, DataFrame):
@@ -211,7 +215,7 @@ class Evaluation:
     def _table(
         self, spark: SparkSession, name: str, *, streaming: bool, options: Mapping[str, str]
     ) -> DataFrame | None:
-        name = self._qualified(name)
+        written, name = name, self._qualified(name)
         identifier = self.catalog.find(name)
         if identifier is not None:
             return self.catalog.open(identifier, self, streaming=streaming, options=options)
@@ -223,7 +227,7 @@ class Evaluation:
                     return spark.table(name)
             if not streaming:
                 self.note(Input("table", name, streaming=False))
-            return None
+            return self._elsewhere(spark, name, streaming, options) if name != written else None
         with handling_reads(None):
             if not streaming:
                 self._note_place(Input("delta", name, streaming=False), stored)
@@ -231,6 +235,18 @@ class Evaluation:
             source = self.source_name(name)
             self.note(Input("delta", name, streaming=True, name=source))
             return spark.readStream.format("delta").options(**options).name(source).load(stored)
+
+    def _elsewhere(self, spark: SparkSession, name: str, streaming: bool, options: Mapping[str, str]) -> DataFrame:
+        """Returns a table of the catalog that USE CATALOG named, which Spark does not know: it gets the whole name."""
+        if not streaming:
+            with handling_reads(None):
+                return spark.read.options(**options).table(name)
+        read = StreamRead("table", options, path=name, name=self._chosen_name)
+        return self.stream(
+            spark,
+            read,
+            lambda chosen, more: named_source(spark.readStream.options(**{**options, **more}), chosen).table(name),
+        )
 
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Answers a streaming read of something outside the pipeline, through the connector of its format."""
@@ -313,8 +329,14 @@ class Evaluation:
             raise DefinitionError("ACTION_IN_DATASET_FUNCTION", dataset=self.dataset, method=method)
 
     def _qualified(self, name: str) -> str:
-        """Puts the schema of USE before a name without one, when there is such a table."""
-        if self._schema is None or len(split_name(name)) > 1:
+        """Puts what USE said before a name without it: the schema only when there is such a table."""
+        parts = split_name(name)
+        if self._catalog is not None and len(parts) < 3 and parts[0].casefold() != "live":
+            if len(parts) == 1 and _jvm.is_temporary_view(self.spark, name):
+                return name
+            schema = parts[0] if len(parts) > 1 else self._schema or "default"
+            return Identifier(schema, parts[-1], self._catalog).sql
+        if self._schema is None or len(parts) > 1:
             return name
         qualified = f"`{self._schema}`.{name}"
         return qualified if self.catalog.find(qualified) or self.catalog.stored(qualified) else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -134,7 +134,7 @@ def _translate_analysis(
         # Spark's own catalog knows no third part of a name: there, a name with one is simply not found.
         if condition in {"TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"}:
             name = str(parameters.get("relationName") or parameters.get("identifier", "")).replace("`", "")
-            suggestion = did_you_mean(
+            suggestion = _own_table_of(name, known) or did_you_mean(
                 name.rpartition(".")[2],
                 [each.rpartition(".")[2] for each in known],
                 also="Declare it, or check the name of the existing table.",
@@ -169,6 +169,15 @@ def _translate_analysis(
     return DefinitionError(
         "DATASET_FUNCTION_FAILED", location=location, dataset=dataset, error=kind, detail=_first_line(detail)
     )
+
+
+def _own_table_of(name: str, known: Iterable[str]) -> str:
+    """Returns the hint at the dataset that has a name but for its catalog; empty when there is none."""
+    catalog, _, rest = name.partition(".")
+    own = next((each for each in known if each.casefold() == rest.casefold() and "." in each), None)
+    if own is None:
+        return ""
+    return f"Did you mean '{own}'? '{catalog}' is neither the catalog of this pipeline nor one of the session."
 
 
 def translate_failure(error: BaseException, *, dataset: str, flow: str) -> PenstockError:

@@ -23,11 +23,21 @@ class QualifiedName(Protocol):
         ...
 
 
+class TableName(QualifiedName, Protocol):
+    """The full name of a table, which can be in another catalog than the pipeline's."""
+
+    @property
+    def catalog(self) -> str | None:
+        """The catalog's name, None for the pipeline's own."""
+        ...
+
+
 class StorageLayout:
     """The URIs of a storage's parts; strings that Spark, DuckDB and `Storage` all accept.
 
     <uri>/tables/<schema>/<name>
     <uri>/checkpoints/<schema>/<name>/<flow>/<generation>[.before-<time>]
+    <uri>/catalogs/<catalog>/<schema>/<name>: tables of other catalogs, in the storage of a test
     <uri>/checkpoints/unfinished.json
     <uri>/changes/<schema>/<name>/<generation>[/snapshots/<flow>]
     <uri>/schemas/<schema>/<name>/<flow>/<source>
@@ -46,8 +56,10 @@ class StorageLayout:
     def __init__(self, uri: str) -> None:
         self.uri = uri.rstrip("/") or "/"
 
-    def table(self, identifier: QualifiedName) -> str:
+    def table(self, identifier: TableName) -> str:
         """Returns where the dataset's Delta table is kept unless it declares a path."""
+        if identifier.catalog is not None:
+            return self._join("catalogs", identifier.catalog, identifier.schema, identifier.name)
         return self._join("tables", identifier.schema, identifier.name)
 
     def checkpoint(self, identifier: QualifiedName, flow: str, generation: int) -> str:

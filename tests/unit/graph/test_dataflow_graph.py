@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import SourceLocation
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import Dataset, EventHook, FormatSink, StreamingTable, TemporaryView, UnresolvedFlow
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.rules import check
 
 
@@ -25,11 +25,13 @@ def _facts(datasets: list[Dataset], flows: list[UnresolvedFlow]) -> list[tuple[s
     return [(error.condition, error.facts) for error in check(DataflowGraph.of(datasets, flows))]
 
 
-def test_lookup_ignores_case_and_catalog() -> None:
+def test_lookup_ignores_case_and_the_pipelines_own_catalog() -> None:
     orders = _table("Orders")
     graph = DataflowGraph.of([orders], [])
-    for name in ("orders", "LIVE.ORDERS", "Shop.orders", "main.SHOP.Orders"):
-        assert graph.find(name, default_schema="shop") is orders
+    for name in ("orders", "LIVE.ORDERS", "Shop.orders", "main.SHOP.Orders", "`MAIN`.shop.orders"):
+        assert graph.find(name, default_schema=DefaultSchema("shop", "main")) is orders
+    for schema in ("shop", DefaultSchema("shop"), DefaultSchema("shop", "raw")):
+        assert graph.find("main.shop.orders", default_schema=schema) is None
     assert graph.find("orders", default_schema="other") is None
     assert graph.get(Identifier("SHOP", "ORDERS")) is orders
     assert graph.names() == ("Orders", "shop.Orders")

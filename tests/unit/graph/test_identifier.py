@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import DefinitionError
-from penstock.graph.identifier import Identifier, split_name
+from penstock.graph.identifier import DefaultSchema, Identifier, split_name
 
 PLAIN = st.text(st.characters(exclude_characters=".`"), min_size=1).filter(lambda part: part.strip() == part)
 ANY_PART = st.text(min_size=1)
@@ -77,6 +77,46 @@ def test_spelling_is_kept_and_other_types_are_unequal() -> None:
     assert str(Identifier("Shop", "Orders")) == "Shop.Orders"
     assert Identifier("shop", "orders") != "shop.orders"
     assert Identifier("shop", "orders") != Identifier("shop", "order")
+
+
+@pytest.mark.parametrize(
+    ("text", "catalog"),
+    [
+        ("main.shop.orders", None),
+        ("`MAIN`.shop.orders", None),
+        ("shop.orders", None),
+        ("raw.shop.orders", "raw"),
+        ("`raw data`.shop.orders", "raw data"),
+        ("hive_metastore.shop.orders", "hive_metastore"),
+    ],
+)
+def test_only_the_pipelines_own_catalog_is_left_out(text: str, catalog: str | None) -> None:
+    parsed = Identifier.parse(text, default_schema=DefaultSchema("shop", "main"))
+    assert parsed.catalog == catalog
+    assert Identifier.parse(parsed.sql, default_schema=DefaultSchema("shop", "main")) == parsed
+
+
+def test_names_of_two_catalogs_are_unequal() -> None:
+    own, raw, upper = (
+        Identifier("sales", "orders"),
+        Identifier("sales", "orders", "raw"),
+        Identifier("SALES", "O", "RAW"),
+    )
+    assert own != raw
+    assert len({own, raw, Identifier("Sales", "ORDERS", "Raw")}) == 2
+    assert sorted([upper, raw, own]) == [own, upper, raw]
+    assert str(raw) == "raw.sales.orders"
+
+
+def test_use_catalog_is_the_catalog_of_names_without_one() -> None:
+    used = {"default_schema": DefaultSchema("shop", "main"), "catalog": "raw"}
+    names = [str(Identifier.parse(text, **used)) for text in ("orders", "a.orders", "main.a.orders", "LIVE.orders")]  # type: ignore[arg-type]
+    assert names == ["raw.shop.orders", "raw.a.orders", "a.orders", "shop.orders"]
+
+
+def test_a_default_schema_is_copied_with_its_catalog() -> None:
+    schema = pickle.loads(pickle.dumps(DefaultSchema("shop", "main")))
+    assert (schema, schema.catalog, schema.using("a"), schema.using(None).catalog) == ("shop", "main", "a", "main")
 
 
 def test_order_and_pickling() -> None:

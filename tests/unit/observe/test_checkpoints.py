@@ -30,6 +30,7 @@ from tests.recorded.checkpoints import (
 from penstock.errors import PenstockError
 from penstock.events import EventLog, EventType, builders
 from penstock.events.reader import read_events
+from penstock.graph.identifier import DefaultSchema
 from penstock.observe.checkpoints.description import describe
 from penstock.observe.checkpoints.inventory import Inventory
 from penstock.observe.checkpoints.verify import verify
@@ -341,11 +342,11 @@ def test_generations_and_undeclared_flows_are_told_apart(layout: StorageLayout) 
 
 @pytest.mark.parametrize("name", ["raw", "RAW", "shop.raw", "shop.raw/raw", "raw/Raw", "main.shop.raw"])
 def test_a_flow_is_found_by_all_its_names(layout: StorageLayout, name: str) -> None:
-    [found] = look(layout).select(name, default_schema="shop")
+    [found] = look(layout).select(name, default_schema=DefaultSchema("shop", "main"))
     assert found.name == "shop.raw"
 
 
-@pytest.mark.parametrize("name", ["rav", "shop.rav", "raw/topic", "", "a.b.c.d"])
+@pytest.mark.parametrize("name", ["rav", "shop.rav", "other.shop.raw", "raw/topic", "", "a.b.c.d"])
 def test_a_flow_that_is_not_there(layout: StorageLayout, name: str) -> None:
     with pytest.raises(PenstockError) as raised:
         look(layout).select(name, default_schema="shop")

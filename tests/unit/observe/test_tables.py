@@ -12,7 +12,7 @@ from deltalake import DeltaTable, convert_to_deltalake, write_deltalake
 
 from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.events.types import Event, EventType, Level, Origin
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.quarantine import quarantine_of
 from penstock.observe.tables import StoredTable, find_beside, find_table, list_tables, read_table
 from penstock.storage import Storage, StorageLayout
@@ -44,11 +44,19 @@ def test_a_storage_that_does_not_exist_has_no_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["orders", "Orders Of 2026", "ümlaut", "50%"])
-@pytest.mark.parametrize("spelling", ["{}", "SHOP.`{}`", "catalog.shop.`{}`"])
+@pytest.mark.parametrize("spelling", ["{}", "SHOP.`{}`", "main.shop.`{}`"])
 def test_a_table_is_found_by_any_spelling_of_its_name(tmp_path: Path, name: str, spelling: str) -> None:
     write(tmp_path, name)
-    found = find_table(str(tmp_path), spelling.format(name), default_schema="shop")
+    found = find_table(str(tmp_path), spelling.format(name), default_schema=DefaultSchema("shop", "Main"))
     assert sorted(read_table(found, limit=10).rows) == [(0, "n0"), (1, "n1"), (2, "n2")]
+
+
+def test_a_table_of_another_catalog_is_not_that_of_the_storage(tmp_path: Path) -> None:
+    write(tmp_path, "orders")
+    with pytest.raises(ConfigError) as raised:
+        find_table(str(tmp_path), "raw.shop.orders", default_schema=DefaultSchema("shop", "main"))
+    assert raised.value.condition == "TABLE_NOT_FOUND"
+    assert raised.value.facts["hint"] == "Did you mean 'shop.orders'?"
 
 
 def test_folders_that_are_no_tables_are_passed_over(tmp_path: Path) -> None:

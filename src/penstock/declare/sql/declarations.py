@@ -30,12 +30,13 @@ _KINDS = {TableKind.STREAMING_TABLE: StreamingTable, TableKind.MATERIALIZED_VIEW
 class SqlDeclarations:
     """Adds what a statement declares to the registry.
 
-    `schema` is what USE said, None for the pipeline's; `settings` are those of SET, for the flows.
+    `schema` and `catalog` are what USE said, None for the pipeline's; `settings` are those of SET, for the flows.
     """
 
     registry: Registry
     session: Any
     schema: str | None
+    catalog: str | None
     settings: Mapping[str, str]
 
     def table(self, statement: CreateTable) -> None:
@@ -82,7 +83,7 @@ class SqlDeclarations:
                 comment=statement.comment,
                 spark_conf=self.settings,
                 expectations=statement.expectations,
-                function=SqlQuery(statement.query, self.session, self.schema),
+                function=SqlQuery(statement.query, self.session, self.schema, self.catalog),
             )
         )
 
@@ -113,8 +114,8 @@ class SqlDeclarations:
     ) -> None:
         record_change_flow(
             Declaration("AUTO CDC", self.registry, location),
-            target=f"`{target.schema}`.`{target.name}`",
-            function=SqlQuery(changes.source, self.session, self.schema),
+            target=target.sql,
+            function=SqlQuery(changes.source, self.session, self.schema, self.catalog),
             keys=changes.keys,
             sequence_by=changes.sequence_by,
             name=name,
@@ -145,7 +146,7 @@ class SqlDeclarations:
             UnresolvedFlow(
                 name=name,
                 target=target,
-                function=SqlQuery(query, self.session, self.schema),
+                function=SqlQuery(query, self.session, self.schema, self.catalog),
                 location=location,
                 spark_conf=self.settings,
                 comment=comment,
@@ -154,4 +155,6 @@ class SqlDeclarations:
         )
 
     def _identifier(self, name: str) -> Identifier:
-        return Identifier.parse(name, default_schema=self.schema or self.registry.default_schema)
+        return Identifier.parse(
+            name, default_schema=self.registry.default_schema.using(self.schema), catalog=self.catalog
+        )

@@ -39,6 +39,7 @@ class SqlScript:
         self._session = session
         self._parameters: dict[str, str] = {}
         self._schema: str | None = None
+        self._catalog: str | None = None
 
     def load(self, text: str, path: str, *, first_line: int = 1, margin: int = 0) -> None:
         """Declares what the statements of a file or cell say.
@@ -60,7 +61,7 @@ class SqlScript:
                 self._refused(error, raw, registry)
 
     def _declare(self, statement: Statement, registry: Registry) -> None:
-        declarations = SqlDeclarations(registry, self._session, self._schema, self._settings)
+        declarations = SqlDeclarations(registry, self._session, self._schema, self._catalog, self._settings)
         match statement:
             case CreateTable():
                 declarations.table(statement)
@@ -73,8 +74,9 @@ class SqlScript:
             case SetParameter(key, value):
                 if value is not None:
                     self._parameters[key] = value
-            case UseSchema(schema):
+            case UseSchema(schema, catalog):
                 self._schema = schema or self._schema
+                self._catalog = catalog or self._catalog
             case WithoutEffect():
                 pass
             case _:
@@ -110,7 +112,9 @@ class SqlScript:
 
     def _identifier(self, name: str, registry: Registry) -> Identifier | None:
         try:
-            return Identifier.parse(name, default_schema=self._schema or registry.default_schema)
+            return Identifier.parse(
+                name, default_schema=registry.default_schema.using(self._schema), catalog=self._catalog
+            )
         except DefinitionError:
             return None
 

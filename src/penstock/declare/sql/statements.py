@@ -128,9 +128,10 @@ class SetParameter:
 
 @dataclass(frozen=True, slots=True)
 class UseSchema:
-    """USE SCHEMA name; None for USE CATALOG, which changes nothing: a storage holds one catalog."""
+    """USE CATALOG name, or USE SCHEMA [catalog.]name; None leaves that part as it was."""
 
     schema: str | None
+    catalog: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,14 @@ def read_use(cursor: Cursor) -> UseSchema:
     """
     if cursor.at("CATALOG") and cursor.peek(1) is not None:
         cursor.expect("CATALOG")
-        cursor.name("the catalog's name")
+        catalog = cursor.name("the catalog's name")
         cursor.finish("the end of the statement")
-        return UseSchema(None)
+        return UseSchema(None, split_name(catalog)[-1])
     if cursor.peek(1) is not None:
         for word in ("SCHEMA", "DATABASE", "NAMESPACE"):
             if cursor.accept(word):
                 break
     name = cursor.name("the schema's name")
     cursor.finish("the end of the statement")
-    return UseSchema(split_name(name)[-1])
+    parts = split_name(name)
+    return UseSchema(parts[-1], parts[-2] if len(parts) > 1 else None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import MaterializedView, TemporaryView
+from penstock.graph.identifier import Identifier
 
 _KIND_IN_WORDS = {MaterializedView: "materialized view", TemporaryView: "view"}
 
@@ -29,7 +30,7 @@ def flow_target(graph: DataflowGraph) -> Iterator[PenstockError]:
                 dataset=str(flow.target),
                 flow=flow.name,
                 target=flow.target,
-                suggestion=did_you_mean(flow.target.name, (known.name for known in (*graph.datasets, *graph.sinks))),
+                suggestion=_suggestion(graph, flow.target),
             )
         elif (kind := _KIND_IN_WORDS.get(type(target))) and flow.location != target.location:
             yield DefinitionError(
@@ -40,3 +41,10 @@ def flow_target(graph: DataflowGraph) -> Iterator[PenstockError]:
                 target=flow.target,
                 kind=kind,
             )
+
+
+def _suggestion(graph: DataflowGraph, target: Identifier) -> str:
+    known = (*graph.datasets, *graph.sinks)
+    if target.catalog is not None:
+        return did_you_mean(str(target), map(str, known))
+    return did_you_mean(target.name, (each.name for each in known))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import Dataset, FormatSink
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.rules.file_sink_shared import FILE_FORMATS
 from penstock.graph.sink_refusals import options_refused
 
@@ -45,7 +45,9 @@ def _delta_problems(graph: DataflowGraph, sink: FormatSink) -> Iterator[tuple[st
     clash: Dataset | None = None
     if table is not None:
         try:
-            clash = graph.get(Identifier.parse(table, default_schema=sink.identifier.schema))
+            clash = graph.get(
+                Identifier.parse(table, default_schema=DefaultSchema(sink.identifier.schema, graph.catalog))
+            )
         except DefinitionError as error:
             yield error.message.removesuffix("."), "Give a name of one to three parts"
     elif path is not None:

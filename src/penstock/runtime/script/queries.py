@@ -176,7 +176,7 @@ class ScriptQueries:
         name = write.name or self._free(_name_of(write), write)
         dataset = Identifier(self._script, name)
         if write.table is not None:
-            dataset = Identifier.parse(write.table, default_schema="default")
+            dataset = replace(Identifier.parse(write.table, default_schema="default"), catalog=None)
         return replace(write, name=name, dataset=dataset)
 
     def _free(self, base: str, write: StreamWrite) -> str:

@@ -57,7 +57,8 @@ def qualify(words: Words, tables: Sequence[TableReference]) -> Qualifiers:
         aliases[start] = ".".join(table.parts) if apart else last
     edits = []
     for chain in chains:
-        for start, table in unnamed.items():
+        # `sales.orders.id` is of sales.orders where both it and raw.sales.orders are read.
+        for start, table in sorted(unnamed.items(), key=lambda each: len(each[1].parts)):
             if qualifier := _qualifier(chain, table):
                 name = chain.tokens[qualifier - 1]
                 alias = "" if aliases[start] == table.parts[-1] else quoted(aliases[start])
