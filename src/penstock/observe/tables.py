@@ -15,6 +15,7 @@ from penstock.graph.late_rows import late_rows_of, late_rows_path
 from penstock.graph.protection import stored_protection
 from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.storage import Storage, StorageLayout
+from penstock.storage.data_files import missing_data_files
 from penstock.storage.delta_table import has_delta_log, open_delta_table, query_rows
 from penstock.storage.layout import decode_part
 
@@ -182,7 +183,8 @@ def read_table(
 
     Raises:
         ConfigError: COLUMN_NOT_FOUND for `sort`.
-        StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE, TABLE_IS_PROTECTED by a row filter or masks.
+        StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE, DATA_FILES_MISSING, TABLE_IS_PROTECTED by a row filter
+            or masks.
     """
     import pyarrow as pa
     from deltalake.exceptions import DeltaError
@@ -208,7 +210,9 @@ def read_table(
         query = f"SELECT * FROM rows{order} LIMIT {int(limit) + 1}"  # noqa: S608 - order is quoted, limit a number
         batches = query_rows(delta).execute(query)
         content = pa.table(batches.read_all())
-    except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
+    except Exception as error:  # the query engine raises plain ones
+        if (missing := missing_data_files(delta, table.uri, name)) is not None:
+            raise missing from error
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
     shown = content.slice(0, limit)
     columns = [column.to_pylist() for column in shown.columns]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -23,7 +24,7 @@ from penstock.spark.evaluation import Evaluation
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sql.arguments import TableName
 from penstock.spark.sql.functions import TableFunctionCall
-from penstock.spark.translate import translate_analysis
+from penstock.spark.translate import causes_of, missing_files, translate_analysis
 from penstock.storage import Storage
 from penstock.storage.layout import decode_part
 
@@ -114,6 +115,10 @@ def run_sql(
     except PySparkException as error:
         known = _stored_names(workspace)
         raise translate_analysis(error, known=known, location=None, dataset=None) from error
+    except Py4JJavaError as error:
+        if (missing := missing_files(causes_of(error), dataset=None)) is None:
+            raise
+        raise missing from error
     return frame.columns, rows
 
 

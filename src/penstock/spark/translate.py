@@ -32,8 +32,10 @@ from penstock.spark.object_store_failures import object_store_failure
 from penstock.spark.source_failures import SourceFailure, told_failure
 from penstock.spark.statement_places import statement_position
 from penstock.storage import local_path
+from penstock.storage.data_files import missing_data_file
 
 _LONGEST_DETAIL = 500
+_FILE_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _TABLE_FUNCTIONS = ("cloud_files", "read_files", "read_kafka", "read_kinesis", "read_stream")
 _STATE_CONDITIONS = (
     "STREAMING_STATEFUL_OPERATOR",
@@ -128,6 +130,8 @@ def _translate_analysis(
     if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
         store.location, store.dataset = location, dataset
         return store
+    if (missing := missing_files(causes, dataset)) is not None:
+        return missing
     if isinstance(error, PySparkException):
         condition = error.getCondition() or type(error).__name__
         parameters = error.getMessageParameters() or {}
@@ -171,6 +175,14 @@ def _translate_analysis(
     )
 
 
+def missing_files(causes: Iterable[Cause], dataset: str | None) -> StateError | None:
+    """Returns what it means that Spark did not find a file which the log of a Delta table names."""
+    for cause in causes:
+        if cause.condition == _FILE_GONE and (path := cause.parameters.get("path")):
+            return missing_data_file(path, dataset)
+    return None
+
+
 def _own_table_of(name: str, known: Iterable[str]) -> str:
     """Returns the hint at the dataset that has a name but for its catalog; empty when there is none."""
     catalog, _, rest = name.partition(".")
@@ -198,6 +210,8 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
         return ExternalError(condition, dataset=dataset, detail=_first_line(failed.message))
     if (told := told_failure(cause.message for cause in causes)) is not None:
         return told.error(dataset=dataset, flow=flow)
+    if (missing := missing_files(causes, dataset)) is not None:
+        return missing
     for cause in causes:
         if known := _known_failure(cause, dataset, flow):
             return known

@@ -110,7 +110,7 @@ def test_names_of_two_catalogs_are_unequal() -> None:
 
 def test_use_catalog_is_the_catalog_of_names_without_one() -> None:
     used = {"default_schema": DefaultSchema("shop", "main"), "catalog": "raw"}
-    names = [str(Identifier.parse(text, **used)) for text in ("orders", "a.orders", "main.a.orders", "LIVE.orders")]  # type: ignore[arg-type]
+    names = [str(Identifier.parse(text, **used)) for text in ("orders", "a.orders", "main.a.orders", "LIVE.orders")]
     assert names == ["raw.shop.orders", "raw.a.orders", "a.orders", "shop.orders"]
 
 

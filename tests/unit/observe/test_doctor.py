@@ -82,6 +82,18 @@ def test_a_table_that_cannot_be_opened_is_found_once(layout: StorageLayout, with
     assert [(each.severity, each.error.dataset) for each in found] == [(Severity.ERROR, str(table))]
 
 
+def test_a_table_without_its_data_files_is_found(layout: StorageLayout) -> None:
+    for number in range(3):
+        write_deltalake(layout.table(OLD), pa.table({"id": [number], "p": ["a b"]}), mode="append", partition_by=["p"])
+    gone, *_ = sorted(Path(layout.table(OLD)).rglob("*.parquet"))
+    gone.unlink()
+    [finding] = [each for each in examine(layout.uri).findings if each.error.dataset == str(OLD)]
+    assert (finding.severity, finding.error.condition) == (Severity.ERROR, "DATA_FILES_MISSING")
+    assert finding.error.facts == {
+        "name": str(OLD), "version": "2", "missing": "1", "total": "3", "file": str(gone)
+    }  # fmt: skip
+
+
 def test_a_table_that_is_no_longer_declared_is_found_while_it_is_stored(layout: StorageLayout) -> None:
     error = DefinitionError("DATASET_NOT_DECLARED", dataset=str(OLD), name=OLD, word=OLD)
     with EventLog.open(layout.uri, pipeline_name="shop", update_id="u") as log:

@@ -59,6 +59,19 @@ def test_a_table_of_another_catalog_is_not_that_of_the_storage(tmp_path: Path) -
     assert raised.value.facts["hint"] == "Did you mean 'shop.orders'?"
 
 
+def test_a_table_whose_data_files_are_missing_is_named_with_the_first_of_them(tmp_path: Path) -> None:
+    uri = write(tmp_path, "orders")
+    write(tmp_path, "orders")
+    files = sorted(Path(uri).glob("*.parquet"))
+    for file in files:
+        file.unlink()
+    with pytest.raises(StateError) as raised:
+        read_table(StoredTable(Identifier("shop", "orders"), uri), limit=10)
+    assert raised.value.condition == "DATA_FILES_MISSING"
+    facts = {"name": "shop.orders", "version": "1", "missing": "2", "total": "2", "file": str(files[0])}
+    assert raised.value.facts == facts
+
+
 def test_folders_that_are_no_tables_are_passed_over(tmp_path: Path) -> None:
     write(tmp_path, "orders")
     (tmp_path / "tables/shop/half").mkdir()

@@ -1,4 +1,4 @@
-"""Each stored table can be opened."""
+"""Each stored table can be opened, and has its data files."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from penstock.errors import PenstockError, StateError, first_line
 from penstock.observe.doctor.facts import StorageFacts
 from penstock.observe.doctor.finding import Finding
 from penstock.observe.problems import Severity
+from penstock.storage.data_files import missing_data_files
 from penstock.storage.delta_table import open_delta_table
 
 _CONDITION = "TABLE_NOT_READABLE"
 
 
 def check(facts: StorageFacts) -> Iterator[Finding]:
-    """Yields TABLE_NOT_READABLE, or what a store refuses; not again for a table whose checkpoint told it."""
+    """Yields TABLE_NOT_READABLE, DATA_FILES_MISSING, or what a store refuses; not what a checkpoint's finding says."""
     from deltalake.exceptions import DeltaError
 
     told = {error.dataset for error in facts.verification.findings if error.condition == _CONDITION}
@@ -24,8 +25,10 @@ def check(facts: StorageFacts) -> Iterator[Finding]:
         if name in told:
             continue
         try:
-            open_delta_table(table.uri)
-            continue
+            missing = missing_data_files(open_delta_table(table.uri), table.uri, name)
+            if missing is None:
+                continue
+            error: PenstockError = missing
         except PenstockError as refused:
             error = refused
         except (DeltaError, OSError, ValueError) as damage:
