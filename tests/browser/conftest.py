@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from penstock.dashboard import Dashboard, start_in_background
+from penstock.dashboard.background import Dashboard, start_in_background
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [

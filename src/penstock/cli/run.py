@@ -84,7 +84,7 @@ def run(
         ]
     )
     if ui:
-        from penstock.dashboard.server import start_in_background
+        from penstock.dashboard.background import start_in_background
 
         note(f"Dashboard: {start_in_background(config.storage).url}")
     enter(config, short_lived=False, writes=True)

@@ -50,7 +50,7 @@ def script(
     refuse_if_locked(config.storage)
     compact_when_due(config)
     if ui:
-        from penstock.dashboard.server import start_in_background
+        from penstock.dashboard.background import start_in_background
 
         note(f"Dashboard: {start_in_background(config.storage).url}")
     outcome, this_run = _run(config, file, arguments or [])

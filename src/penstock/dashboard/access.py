@@ -9,9 +9,9 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from penstock.errors import ConfigError
 
@@ -52,6 +52,22 @@ class Access:
     def scheme(self) -> str:
         """`https` with TLS, else `http`."""
         return "https" if self.secure else "http"
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what `from_json` reads, token included: for a pipe to the dashboard's process."""
+        return {
+            "hosts": sorted(self.hosts),
+            "token": self.token,
+            "certificate": self.certificate,
+            "key": self.key,
+            "run_command": self.run_command,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Access:
+        """Returns the rules that `to_json` wrote."""
+        command = value["run_command"]
+        return cls(**{**value, "hosts": frozenset(value["hosts"]), "run_command": command and tuple(command)})
 
     def admits_host(self, host: str) -> bool:
         """Whether a request may name the dashboard `host`, which has no port."""

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 
 from penstock.dashboard.access import Access
 from penstock.dashboard.actions import Actions
+from penstock.dashboard.connections import Limits
 from penstock.dashboard.live_log import LiveLog
 from penstock.dashboard.pages import figures, stored
 from penstock.dashboard.pages.acting import act
@@ -37,10 +38,18 @@ _LIVE_SECONDS = 0.4
 _FETCHES_PER_SECOND = 400  # of all viewers together: a fifth of a core, as a page that is made takes half a millisecond
 
 
-def create_application(log: LiveLog, access: Access = Access()) -> ASGIApp:  # noqa: B008 - frozen
-    """Returns the guarded ASGI application over one event log; what may read the log runs in worker threads."""
+def create_application(
+    log: LiveLog,
+    access: Access = Access(),  # noqa: B008 - frozen
+    *,
+    streams: int = Limits().streams,
+) -> ASGIApp:
+    """Returns the guarded ASGI application over one event log; what may read the log runs in worker threads.
+
+    At most `streams` pages follow the log at a time.
+    """
     site = Site(log, actions=access.actions)
-    live = _Live(log)
+    live = _Live(log, streams)
     acting: list[BaseRoute] = []
     if access.run_command is not None:
         actions = Actions(log.storage, access.run_command)
@@ -76,11 +85,14 @@ class _Live:
     much, and the newest state is never more than a few seconds away.
     """
 
-    def __init__(self, log: LiveLog) -> None:
+    def __init__(self, log: LiveLog, most_viewers: int) -> None:
         self._log = log
+        self._most_viewers = most_viewers
         self._viewers = 0
 
     async def stream(self, request: Request) -> Response:
+        if self._viewers >= self._most_viewers:
+            return Response("Too many pages are open.\n", 503, media_type="text/plain")  # the page tries again
         return EventSourceResponse(self._versions(), ping=15, headers={"Cache-Control": "no-store"})
 
     async def _versions(self) -> AsyncIterator[ServerSentEvent]:

@@ -1,22 +1,20 @@
-"""Serving the dashboard: in the foreground for `penstock ui`, on a daemon thread for `run --ui`."""
+"""Serving the dashboard of one storage until it is stopped."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 import uvicorn
 
 from penstock.dashboard.access import Access, access_for
 from penstock.dashboard.application import create_application
+from penstock.dashboard.connections import BoundedProtocol, Connections, Limits
+from penstock.dashboard.listener import listen, url_of
 from penstock.dashboard.live_log import LiveLog
-from penstock.errors import ConfigError
-
-DEFAULT_PORT = 8420
-_PORTS_TRIED = 20
-_STOP_SECONDS = 5.0
 
 
 def serve(
@@ -33,63 +31,38 @@ def serve(
         storage_uri: Path or URI of the storage; it may be empty or not exist yet.
         host: A loopback address or `localhost`; another one needs an `access` with a token and TLS.
         access: Who may reach it, from `access_for`; by default this machine.
-        port: None takes 8420 or the next free port above it; 0 any free port; else exactly this one.
+        port: As for `listen`.
         on_ready: Called once with the address, e.g. `http://127.0.0.1:8420/`, when it accepts requests.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_PORT_TAKEN.
     """
     access = access or access_for(host)
-    listener = _listen(host, port)
-    url = _url(host, listener, access)
-    server = _Server(LiveLog(storage_uri), access, on_ready=lambda: on_ready(url) if on_ready else None)
-    try:
+    with listen(host, port) as listener:
+        url = url_of(host, listener, access.scheme)
+        server = DashboardServer(LiveLog(storage_uri), access, on_ready=lambda: on_ready(url) if on_ready else None)
         server.run(sockets=[listener])
-    finally:
-        listener.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Dashboard:
-    """A dashboard that runs in the background of this process."""
+class DashboardServer(uvicorn.Server):
+    """uvicorn, quiet, with limits on connections, and letting live connections go when it stops.
 
-    url: str
-    _server: _Server
-    _thread: threading.Thread
-    _listener: socket.socket
-
-    def stop(self) -> None:
-        """Closes the open pages' connections and the port; returns within seconds. May be called again."""
-        self._server.close()
-        self._thread.join(_STOP_SECONDS)
-        self._listener.close()
-
-
-def start_in_background(
-    storage_uri: str, *, host: str = "127.0.0.1", port: int | None = None, access: Access | None = None
-) -> Dashboard:
-    """Starts the dashboard on a daemon thread and returns when it accepts requests.
-
-    Parameters and errors are those of `serve`. Whatever happens in it, the process that started
-    it goes on; the thread ends with the process.
+    `on_ready` is called once it accepts requests.
     """
-    access = access or access_for(host)
-    listener = _listen(host, port)
-    ready = threading.Event()
-    server = _Server(LiveLog(storage_uri), access, on_ready=ready.set)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="penstock-dashboard", daemon=True)
-    thread.start()
-    ready.wait(_STOP_SECONDS)
-    return Dashboard(_url(host, listener, access), server, thread, listener)
 
-
-class _Server(uvicorn.Server):
-    """uvicorn, quiet, telling when it is ready and letting live connections go when it stops."""
-
-    def __init__(self, log: LiveLog, access: Access, *, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        log: LiveLog,
+        access: Access,
+        limits: Limits | None = None,
+        *,
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        limits = limits or Limits.of_this_process()
         super().__init__(
             uvicorn.Config(
-                create_application(log, access),
+                create_application(log, access, streams=limits.streams),
+                http=BoundedProtocol,
                 ssl_certfile=access.certificate,
                 ssl_keyfile=access.key,
                 log_config=None,
@@ -104,47 +77,34 @@ class _Server(uvicorn.Server):
         )
         self._log = log
         self._on_ready = on_ready
+        self._connections = Connections(limits)
+        self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        """Called by uvicorn when its loop runs."""
+        await super().startup(sockets=[])  # uvicorn's own way of accepting has no limits
+        protocol = partial(
+            BoundedProtocol,
+            self._connections,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        self._accepting = [
+            asyncio.create_task(self._connections.accept(each, protocol, self.config.ssl)) for each in sockets or []
+        ]
         threading.Thread(target=self._log.read_ahead, name="penstock-dashboard-log", daemon=True).start()
         self._on_ready()
 
+    async def on_tick(self, counter: int) -> bool:
+        """Called by uvicorn every tenth of a second."""
+        self._connections.close_overdue()
+        return await super().on_tick(counter)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Called by uvicorn at the end of its loop."""
         self._log.close()
+        for each in self._accepting:
+            each.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
         await super().shutdown(sockets)
-
-    def close(self) -> None:
-        """Asks the loop to end; from any thread."""
-        self._log.close()
-        self.should_exit = True
-
-
-def _listen(host: str, port: int | None) -> socket.socket:
-    candidates = [*range(DEFAULT_PORT, DEFAULT_PORT + _PORTS_TRIED), 0] if port is None else [port]
-    reason = ""
-    for candidate in candidates:
-        try:
-            return _bind(host, candidate)
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-    raise ConfigError("DASHBOARD_PORT_TAKEN", host=host, port=candidates[0], reason=reason, another_port=DEFAULT_PORT)
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host.strip("[]"), port))
-        listener.listen(128)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
-
-
-def _url(host: str, listener: socket.socket, access: Access) -> str:
-    bare = host.strip("[]")
-    shown = f"[{bare}]" if ":" in bare else bare
-    return f"{access.scheme}://{shown}:{listener.getsockname()[1]}/"

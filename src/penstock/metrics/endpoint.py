@@ -8,6 +8,8 @@ import ipaddress
 import socket
 import ssl
 import threading
+import time
+from contextlib import suppress
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
@@ -17,10 +19,12 @@ from penstock.config import MetricsSettings
 from penstock.errors import ConfigError
 
 _TIMEOUT_SECONDS: Final = 10.0
+_CONNECTIONS: Final = 64
+_NO_DESCRIPTORS_PAUSE: Final = 1.0
 
 
 class MetricsEndpoint:
-    """Answers GET `/metrics`, in threads of its own.
+    """Answers GET `/metrics`, in threads of its own: 64 at most, each for ten seconds at most.
 
     On a loopback address it answers only to names of this machine, so that no web page can read it through a name
     that it rebinds. Any other address takes a certificate and a token.
@@ -57,19 +61,59 @@ class MetricsEndpoint:
 
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = _CONNECTIONS
 
     def __init__(self, address: tuple[str, int], handler: Any, context: ssl.SSLContext | None) -> None:
         self._context = context
+        self._open: dict[Any, tuple[socket.socket, float]] = {}  # by the client's address: the connection, since when
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, handler)
 
+    def get_request(self) -> Any:
+        """Accepts a connection; without a descriptor for it, the loop would try again at once and for ever."""
+        try:
+            return super().get_request()
+        except OSError:
+            time.sleep(_NO_DESCRIPTORS_PAUSE)
+            raise
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Closes a connection that is one too many."""
+        return len(self._open) < _CONNECTIONS
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Notes since when the connection is there, and answers in a thread."""
+        self._open[client_address] = request, time.monotonic()
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread could be started
+            self._open.pop(client_address, None)
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answers in the request's thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._open.pop(client_address, None)
+
+    def service_actions(self) -> None:
+        """Ends the connections that last too long, however many bytes trickle in; called ten times a second."""
+        for connection, since in tuple(self._open.values()):
+            if time.monotonic() - since > _TIMEOUT_SECONDS:
+                with suppress(OSError):  # its thread has closed it
+                    connection.shutdown(socket.SHUT_RDWR)
+
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Answers in the request's thread; the handshake too: a reader that does nothing holds up no other."""
+        """Answers; the handshake is in the request's thread too: a reader that does nothing holds up no other."""
         if self._context is None:
             super().finish_request(request, client_address)
             return
         request.settimeout(_TIMEOUT_SECONDS)
-        with self._context.wrap_socket(request, server_side=True) as secured:
+        with self._context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured:
+            _, since = self._open[client_address]
+            self._open[client_address] = secured, since
+            secured.do_handshake()
             super().finish_request(secured, client_address)
 
     def handle_error(self, *_: Any) -> None:

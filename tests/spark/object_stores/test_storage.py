@@ -14,7 +14,7 @@ from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.dashboard import start_in_background
+from penstock.dashboard.background import start_in_background
 from penstock.errors import StateError
 from penstock.events import EventType, Verdict, read_events
 from penstock.graph.identifier import Identifier

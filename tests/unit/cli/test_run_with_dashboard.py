@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 import penstock.runtime
 from penstock.cli.main import app
 from penstock.config import PipelineConfig
-from penstock.dashboard import Dashboard, server
+from penstock.dashboard import background
+from penstock.dashboard.background import Dashboard
 from penstock.events import UpdateState
 from penstock.runtime import UpdateOutcome
 from penstock.spark import launch
@@ -25,13 +26,13 @@ from penstock.spark import launch
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Dashboard]]:
     """The dashboards that were started, and no JVM."""
     found: list[Dashboard] = []
-    start = server.start_in_background
+    start = background.start_in_background
 
     def started(storage: str) -> Dashboard:
         found.append(start(storage))
         return found[-1]
 
-    monkeypatch.setattr(server, "start_in_background", started)
+    monkeypatch.setattr(background, "start_in_background", started)
     monkeypatch.setattr(launch, "launch_ahead", lambda *_, **__: None)
     yield found
     for each in found:

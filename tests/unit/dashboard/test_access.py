@@ -14,9 +14,10 @@ from starlette.testclient import TestClient
 from tests.recorded.build import RECORDED
 from tests.unit.dashboard.conftest import client_of
 
-from penstock.dashboard import security, start_in_background
+from penstock.dashboard import security
 from penstock.dashboard.access import SESSION_SECONDS, Access, access_for
 from penstock.dashboard.application import create_application
+from penstock.dashboard.background import start_in_background
 from penstock.dashboard.live_log import LiveLog
 from penstock.errors import ConfigError
 

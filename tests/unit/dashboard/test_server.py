@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import http.client
+import signal
 import socket
 import subprocess
 import sys
@@ -8,10 +9,12 @@ import time
 from urllib.parse import urlsplit
 
 import httpx
+import psutil
 import pytest
+from tests.processes import wait_until
 from tests.recorded.build import RECORDED, first_update
 
-from penstock.dashboard import Dashboard, start_in_background
+from penstock.dashboard.background import Dashboard, start_in_background
 from penstock.errors import ConfigError
 
 
@@ -71,10 +74,35 @@ def test_refuses_to_leave_this_machine(storage: str) -> None:
     assert caught.value.condition == "DASHBOARD_NOT_LOOPBACK"
 
 
+def test_a_dashboard_in_the_background_lasts_as_its_run_and_no_longer(storage: str) -> None:
+    program = (
+        "import sys, time\n"
+        "from penstock.dashboard.background import start_in_background\n"
+        "running = start_in_background(sys.argv[1], port=0)\n"
+        "assert 'uvicorn' not in sys.modules, 'the run starts without it'\n"
+        "print(running.url, running.process.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, storage], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        url, pid = run.stdout.readline().split()
+        dashboard = psutil.Process(int(pid))
+        assert httpx.get(url, timeout=30).status_code == 200
+        for number in (signal.SIGINT, signal.SIGTERM):
+            dashboard.send_signal(number)
+        assert httpx.get(url).status_code == 200, "it shows how a run stops that a whole service was asked to"
+        run.kill()
+    wait_until(
+        lambda: not dashboard.is_running() or dashboard.status() == psutil.STATUS_ZOMBIE,
+        timeout=5,
+        what="the dashboard to end with its run",
+    )
+
+
 def test_serves_in_the_foreground_without_spark_until_interrupted() -> None:
     program = (
         "import sys\n"
-        "from penstock.dashboard import serve\n"
+        "from penstock.dashboard.server import serve\n"
         "serve(sys.argv[1], port=0, on_ready=lambda url: print(url, flush=True))\n"
         "assert not {'pyspark', 'py4j', 'delta'} & set(sys.modules)\n"
     )

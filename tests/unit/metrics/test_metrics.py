@@ -7,10 +7,13 @@ import json
 import os
 import re
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ from penstock.cli.main import app
 from penstock.config import MetricsSettings, Otlp, SecretReference, load_project
 from penstock.errors import ConfigError
 from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, UpdateState, builders
+from penstock.metrics import endpoint
 from penstock.metrics.definitions import METRICS, Kind
 from penstock.metrics.follower import Metrics
 from penstock.metrics.projection import MetricsProjection
@@ -192,6 +196,29 @@ def test_other_machines_need_a_certificate_and_a_token(log: EventLog, tmp_path: 
         assert asking(urls[0], trusted)[0] == 401
         assert asking(urls[0], trusted, Authorization="Bearer wrong")[0] == 401
         assert asking(urls[0], trusted, Authorization=f"Bearer {CANARY}")[0] == 200
+
+
+@pytest.mark.parametrize("secured", [False, True], ids=["http", "https"])
+def test_silent_and_slow_readers_are_disconnected_and_their_number_is_limited(
+    log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secured: bool
+) -> None:
+    monkeypatch.setattr(endpoint, "_TIMEOUT_SECONDS", 1.0)
+    pem = certificate(tmp_path) if secured else None
+    trusted = ssl.create_default_context(cafile=pem) if secured else None
+    urls: list[str] = []
+    with log, served(log, urls, certificate=pem), ExitStack() as opened:
+        before = threading.active_count()
+        address = "127.0.0.1", int(urls[0].rpartition(":")[2].partition("/")[0])
+        silent = [opened.enter_context(socket.create_connection(address, timeout=5)) for _ in range(100)]
+        until = time.monotonic() + 5
+        with suppress(ConnectionError):
+            while time.monotonic() < until:
+                silent[0].sendall(b"G")
+                assert threading.active_count() - before <= 64
+                time.sleep(0.1)
+        assert time.monotonic() < until, "a byte now and then does not keep it open"
+        wait_until(lambda: threading.active_count() <= before, timeout=5, what="the threads to end")
+        assert asking(urls[0], trusted)[0] == 200
 
 
 def test_a_port_that_is_taken_and_a_certificate_that_is_none(log: EventLog, tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""The process that `start_in_background` starts: serves on the socket it inherits until its standard input ends."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+
+from penstock.dashboard.access import Access
+from penstock.dashboard.live_log import LiveLog
+from penstock.dashboard.server import DashboardServer
+from penstock.storage.s3 import use_s3_settings
+
+
+def main() -> None:
+    """Reads the settings from the first line of standard input; secrets are no arguments, which are public."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to a whole service, for example: the page lasts as the run
+        signal.signal(number, signal.SIG_IGN)
+    logging.disable()  # standard error is the run's; what fails is on the page
+    settings = json.loads(sys.stdin.readline())
+    use_s3_settings(lambda: settings["s3"])
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    access = Access.from_json(settings["access"])
+
+    def work() -> None:
+        try:
+            DashboardServer(LiveLog(settings["storage"]), access).run(sockets=[listener])
+        finally:
+            os._exit(1)
+
+    threading.Thread(target=work, name="penstock-dashboard", daemon=True).start()
+    sys.stdin.read()
+    os._exit(0)  # at once: open pages would hold a normal exit up
+
+
+if __name__ == "__main__":
+    main()
