@@ -25,7 +25,8 @@ def doctor(
     """Look for what is wrong with the storage: checkpoints, tables, event log, lock, disk; say what to type.
 
     Finds what `checkpoint verify` finds, tables that cannot be opened or are no longer declared, lines of the log that
-    were skipped, the lock of a process that is gone, a disk that is nearly full, and a later version of Penstock.
+    were skipped, the lock of a process that is gone, a disk that is nearly full, a later version of Penstock, and a run
+    that has few file descriptors left, too many threads or a large output.
     Changes nothing. Exits with 3 when anything is found.
     """
     from penstock.observe.doctor.examination import examine

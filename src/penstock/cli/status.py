@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -23,20 +24,25 @@ def status(
 ) -> None:
     """Show the state of the pipeline and of each dataset: rows, rates, expectations, errors.
 
-    Reads the event log only, so it works during a run, after a crash and on a copy, in half a second. `--watch` draws
-    it anew in a terminal, and prints it whenever it changes elsewhere; with `--json` a line each time.
+    Reads the event log, so it works during a run, after a crash and on a copy, in half a second; on the machine of a
+    run that goes on, also whether that has file descriptors left. `--watch` draws it anew in a terminal, and prints it
+    whenever it changes elsewhere; with `--json` a line each time.
     """
     from penstock.cli.status_view import report
     from penstock.cli.watching import watch as keep_showing
     from penstock.observe.followed_log import FollowedLog
+    from penstock.observe.run_resources import resource_warnings
     from penstock.observe.status import PipelineStatus, StatusProjection
+    from penstock.storage.process_resources import resources_of_run
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     log = FollowedLog(config.storage, StatusProjection)
 
     def look() -> PipelineStatus:
-        alive = log.writer_alive()  # before the log is read: a run that begins meanwhile is not taken for dead
-        return log.look().status(writer_alive=alive)
+        holder = log.holder()  # before the log is read: a run that begins meanwhile is not taken for dead
+        alive = holder is not None and holder.alive()
+        wrong = tuple(error.to_json() for error in resource_warnings(resources_of_run(holder)))
+        return replace(log.look().status(writer_alive=alive), resources=wrong)
 
     if watch:
         keep_showing(look, report, document=PipelineStatus.to_json if as_json else None)

@@ -207,7 +207,7 @@ def problems(status: PipelineStatus) -> Iterator[list[str]]:
     """Yields the errors of the newest update and of each dataset that failed in it, each as `render` shows an error.
 
     Also a watermark that stands still, and batches that do not add up, of whatever update: their rows are still what
-    they are. Alerts that fire come last.
+    they are; then file descriptors, threads and output of the run, when they are too many. Alerts that fire come last.
     """
     found: list[tuple[str, Mapping[str, Any], datetime | None]] = []
     if status.update is not None and status.update.error is not None:
@@ -225,6 +225,7 @@ def problems(status: PipelineStatus) -> Iterator[list[str]]:
         for dataset in status.datasets
         if dataset.accounts is not None and dataset.accounts.error is not None
     ]
+    found += [("", error, None) for error in status.resources]
     yield from (list(told_error_lines(name, error, retry_at)) for name, error, retry_at in found)
     yield from _alerts(status, [(name or None, error.get("condition")) for name, error, _ in found])
 

@@ -7,7 +7,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from penstock.events.types import Event, EventType
 from penstock.observe.totals import read_from_totals
-from penstock.storage import Storage, read_holder
+from penstock.storage import LockHolder, read_holder
 
 _CHUNK: Final = 10_000
 
@@ -51,8 +51,12 @@ class FollowedLog(Generic[P]):
 
     def writer_alive(self) -> bool:
         """Whether a run holds the storage."""
-        holder = read_holder(Storage(self._reader.storage.uri))
+        holder = self.holder()
         return holder is not None and holder.alive()
+
+    def holder(self) -> LockHolder | None:
+        """Returns who holds the storage's lock, alive or not."""
+        return read_holder(self._reader.storage)
 
 
 class Definitions:

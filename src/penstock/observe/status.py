@@ -129,6 +129,8 @@ class PipelineStatus:
     """Stored tables that the newest update found no longer declared."""
     alerts: tuple[Alert, ...] = ()
     """The alerts that fire, oldest first."""
+    resources: tuple[Mapping[str, Any], ...] = ()
+    """What `resource_warnings` finds in the run, as errors of the catalogue; the log does not tell it."""
 
     def dataset(self, name: str) -> DatasetStatus | None:
         """Returns the dataset called `name` (`schema.name`, any case), or None."""
@@ -141,6 +143,7 @@ class PipelineStatus:
             "datasets": [dataset.to_json() for dataset in self.datasets],
             "undeclared": list(self.undeclared),
             "alerts": [alert.to_json() for alert in self.alerts],
+            "resources": list(self.resources),
         }
 
 

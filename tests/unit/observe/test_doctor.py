@@ -6,6 +6,9 @@ import json
 import os
 import shutil
 import socket
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +29,7 @@ from penstock.observe.doctor.finding import Finding
 from penstock.observe.problems import Severity
 from penstock.storage import LockHolder, LockOwner, Storage, StorageLayout, StorageLock, read_holder
 from penstock.storage.disk_space import DiskSpace, disk_space
+from penstock.storage.process_resources import LogFile, ProcessResources, resources_of_run
 
 GB = 10**9
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -176,3 +180,74 @@ def test_the_command_tells_findings_and_exits_with_three(layout: StorageLayout, 
     assert document.exit_code == 3
     [finding] = json.loads(document.stdout)["findings"]
     assert (finding["condition"], finding["severity"], finding["since"]) == ("CHECKPOINT_LOST", "error", None)
+
+
+@pytest.fixture
+def exhausted(layout: StorageLayout, tmp_path: Path) -> Iterator[int]:
+    """A process that holds the storage's lock, 190 of 200 file descriptors, and an output of 200 MB; gives its id."""
+    program = (
+        "import resource, socket, sys, time\n"
+        "from penstock.storage import StorageLock\n"
+        "with StorageLock(sys.argv[1]):\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))\n"
+        "    held = []\n"
+        "    while not held or held[-1].fileno() < 190:\n"
+        "        held.append(socket.socket())\n"
+        "    print('ready', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    output = tmp_path / "run.log"
+    output.touch()
+    os.truncate(output, 200_000_000)  # takes no room on the disk
+    with output.open("ab") as stderr:
+        run = subprocess.Popen([sys.executable, "-c", program, layout.uri], stdout=subprocess.PIPE, stderr=stderr)
+    assert run.stdout is not None
+    with run.stdout:
+        assert run.stdout.readline() == b"ready\n"
+        yield run.pid
+        run.kill()
+        run.wait()
+
+
+def test_a_run_that_is_about_to_fail_is_found_by_doctor_and_shown_by_status(
+    layout: StorageLayout, exhausted: int, tmp_path: Path
+) -> None:
+    findings = [each for each in examine(layout.uri).findings if each.error.condition.startswith("RUN_")]
+    assert [(each.severity, each.error.condition) for each in findings] == [
+        (Severity.WARNING, "RUN_DESCRIPTORS_LOW"),
+        (Severity.WARNING, "RUN_LOG_LARGE"),
+    ]
+    descriptors, log = (each.error.facts for each in findings)
+    assert (descriptors["pid"], descriptors["limit"]) == (str(exhausted), "200")
+    assert 190 <= int(descriptors["open"]) <= 200
+    assert (log["log"], log["size"]) == (str(tmp_path / "run.log"), "200 MB")
+    (tmp_path / "penstock.yml").write_text(f"name: shop\nstorage: {layout.uri}\n")
+    shown = CliRunner().invoke(app, ["status", str(tmp_path)])
+    assert "[RUN_DESCRIPTORS_LOW]" in shown.stdout, shown.output
+    assert "[RUN_LOG_LARGE]" in shown.stdout
+    document = json.loads(CliRunner().invoke(app, ["status", str(tmp_path), "--json"]).stdout)
+    assert [each["condition"] for each in document["resources"]] == ["RUN_DESCRIPTORS_LOW", "RUN_LOG_LARGE"]
+
+
+def test_only_a_run_of_this_machine_that_goes_on_is_inspected(layout: StorageLayout) -> None:
+    with StorageLock(Storage(layout.uri)):
+        holder = read_holder(Storage(layout.uri))
+        assert holder is not None
+        own, *_ = resources_of_run(holder)
+    assert own.pid == os.getpid()
+    assert own.descriptors > 3
+    assert own.threads >= 1
+    assert resources_of_run(None) == ()
+    assert resources_of_run(replace(holder, machine="another")) == ()
+    assert resources_of_run(replace(holder, birth="long ago")) == ()
+
+
+def test_each_bound_of_a_run_is_judged_by_itself(facts: StorageFacts) -> None:
+    sound = ProcessResources(7, "java", 819, 1024, 2000, (LogFile("out", 100_000_000),))
+    assert findings_of(replace(facts, processes=(sound, replace(sound, descriptor_limit=None)))) == ()
+    for wrong, condition in (
+        (replace(sound, descriptors=820), "RUN_DESCRIPTORS_LOW"),
+        (replace(sound, threads=2001), "RUN_THREADS_MANY"),
+        (replace(sound, logs=(LogFile("out", 100_000_001),)), "RUN_LOG_LARGE"),
+    ):
+        assert only(replace(facts, processes=(wrong,))).error.condition == condition

@@ -10,7 +10,7 @@ from typing import Any, Final
 from penstock.events.codec import format_timestamp
 from penstock.observe.doctor.facts import StorageFacts, read_facts
 from penstock.observe.doctor.finding import Finding
-from penstock.observe.doctor.rules import checkpoints, disk, event_log, lock, tables, undeclared, version
+from penstock.observe.doctor.rules import checkpoints, disk, event_log, lock, resources, tables, undeclared, version
 from penstock.observe.problems import Severity
 
 _RULES: Final[tuple[Callable[[StorageFacts], Iterator[Finding]], ...]] = (
@@ -19,6 +19,7 @@ _RULES: Final[tuple[Callable[[StorageFacts], Iterator[Finding]], ...]] = (
     version.check,
     disk.check,
     lock.check,
+    resources.check,
     event_log.check,
     undeclared.check,
 )

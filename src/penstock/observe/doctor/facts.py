@@ -16,6 +16,7 @@ from penstock.observe.undeclared import UndeclaredDatasets
 from penstock.storage import Storage
 from penstock.storage.disk_space import DiskSpace, disk_space
 from penstock.storage.lock import LockHolder, read_holder
+from penstock.storage.process_resources import ProcessResources, resources_of_run
 
 _TOLD_BY = tuple(each for each in EventType if each is not EventType.ACCOUNTING)
 
@@ -39,6 +40,7 @@ class StorageFacts:
         undeclared: full names of stored tables that the pipeline no longer declares.
         unreadable: file and number of each line of the event log that this version cannot read, in their order.
         holder: who holds the lock, alive or not.
+        processes: those of the run that goes on, on this machine.
         disk: the local disk under it.
         writers: the versions that have written it, in the order of their first run.
         own_version: the one that looks.
@@ -50,6 +52,7 @@ class StorageFacts:
     undeclared: tuple[str, ...]
     unreadable: tuple[tuple[str, int], ...]
     holder: LockHolder | None
+    processes: tuple[ProcessResources, ...]
     disk: DiskSpace | None
     writers: tuple[Writer, ...]
     own_version: str
@@ -71,14 +74,15 @@ def read_facts(storage_uri: str) -> StorageFacts:
         if event.event_type is EventType.CREATE_UPDATE:
             version = str(details_of(event).get("version"))
             writers.setdefault(version, Writer(version, event.timestamp))
-    inventory = Inventory(storage_uri, events)
+    inventory, holder = Inventory(storage_uri, events), read_holder(storage)
     return StorageFacts(
         storage=storage.uri,
         verification=verify(inventory, inventory.checkpoints, list(inventory.records)),
         tables=inventory.tables,
         undeclared=undeclared.names,
         unreadable=tuple(unreadable),
-        holder=read_holder(storage),
+        holder=holder,
+        processes=resources_of_run(holder),
         disk=disk_space(storage),
         writers=tuple(writers.values()),
         own_version=metadata.version("penstock"),
