@@ -48,6 +48,7 @@ from penstock.cli import (
     watermark,
 )
 from penstock.cli.ending import end_quickly
+from penstock.cli.repeated_messages import limit_repeated_messages
 
 DEBUG_VARIABLE = "PENSTOCK_DEBUG"
 
@@ -109,6 +110,7 @@ def penstock(
     ] = False,
 ) -> None:
     """Declarative streaming pipelines on Spark and Delta Lake, with every row accounted for."""
+    limit_repeated_messages()
 
 
 START, RUN, LOOK = "Start", "Run a pipeline", "Look at a pipeline (no Spark, except sql, replay and state)"
