@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
 from penstock.spark.defaults import Machine
 from penstock.spark.driver_process import DriverProcess
+from penstock.spark.enduring_callbacks import accept_calls_after_shortages
 from penstock.spark.gateway_lookups import remember_lookups
 from penstock.spark.hadoop_settings import lighten_hadoop_settings
 from penstock.spark.launch import SessionConfig, launched, worker_python
@@ -114,6 +115,7 @@ def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfi
     }
     remember_lookups()
     hasten_answers()
+    accept_calls_after_shortages()
     with _environment(connection), _interrupt_handler_kept():
         gateway = launch_gateway()  # with the two variables above it connects and launches nothing
         gateway.proc = driver.process
