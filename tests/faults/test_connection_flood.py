@@ -132,6 +132,9 @@ def test_a_run_goes_on_while_its_ports_are_flooded_with_connections(
     command.wait_for(shop.has_all, what="the first rows", timeout=300)
     run, storage = psutil.Process(command.pid), Storage(str(shop.folder / ".penstock"))
     ports = [int(shop.url(what).split(":")[2].partition("/")[0]) for what in ("Dashboard", "Metrics")]
+    listening = [each.laddr for each in run.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
+    record_property("sockets of the run that listen", len(listening))
+    assert {each.ip for each in listening} == {"127.0.0.1"}
     descriptors = before = run.num_fds()
     with flooded(ports, silent=1100, trickling=50, reading=50) as flood:
         until = time.monotonic() + _SECONDS
