@@ -13,6 +13,7 @@ from penstock.errors.base import (
     UpdateRefused,
 )
 from penstock.errors.catalogue import Condition, Retry, condition, conditions
+from penstock.errors.exhaustion import exhaustion
 from penstock.errors.location import SourceLocation, StatementPosition
 from penstock.errors.render import first_line, render, render_told
 from penstock.errors.suggest import did_you_mean
@@ -35,6 +36,7 @@ __all__ = [
     "condition",
     "conditions",
     "did_you_mean",
+    "exhaustion",
     "first_line",
     "render",
     "render_told",

@@ -194,8 +194,11 @@ class EventLog:
         return chain
 
     def _write(self, line: bytes) -> None:
-        if self._segment is None or self._segment_bytes >= self._longest_segment:
+        if self._segment is None:
             self._start_segment()
+        elif self._segment_bytes >= self._longest_segment:
+            with contextlib.suppress(PenstockError, OSError):  # no descriptor is left: this segment gets longer
+                self._start_segment()
         assert self._segment is not None
         try:
             written = self._segment.write(line)
@@ -209,15 +212,16 @@ class EventLog:
         self._segment_bytes += len(line)
 
     def _start_segment(self) -> None:
-        self._end_segment()
         events = StorageLayout(self._storage.uri).events
-        while self._segment is None:
-            self._part += 1
+        new: BinaryIO | None = None
+        while new is None:
             try:
-                self._segment = self._storage.create_log(f"{events}/{segment_name(self._ordinal, self._part)}")
+                new = self._storage.create_log(f"{events}/{segment_name(self._ordinal, self._part + 1)}")
+                self._part += 1
             except FileExistsError:  # another writer has this ordinal
                 self._ordinal, self._part = self._ordinal + 1, 0
-        self._segment_bytes = 0
+        self._end_segment()
+        self._segment, self._segment_bytes = new, 0
 
     def _end_segment(self) -> None:
         if self._segment is not None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark import InheritableThread
 
 from penstock.config import parse_interval
-from penstock.errors import InternalError, PenstockError
+from penstock.errors import InternalError, PenstockError, exhaustion
 from penstock.events import FlowStatus
 from penstock.plan.stages import (
     FlowStage,
@@ -27,10 +27,12 @@ from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowServices
 from penstock.runtime.snapshot_flow import SnapshotFlow
 from penstock.runtime.streaming_flow import StreamingFlow
+from penstock.spark.session import kill_driver
 
 MAX_CONCURRENT_FLOWS = 16
 _DEFAULT_REFRESH_INTERVAL = "1 minute"
 _POLL_SECONDS = 0.2
+_ABANDON_SECONDS = 10.0  # with GIVE_UP_SECONDS of the lock less than its STALE_SECONDS
 
 FlowRunner = Callable[[tuple[FlowStage, ...], FlowServices], None]
 """What runs the flows of an update: returns when each has ended, with their errors on the board of the services."""
@@ -41,42 +43,79 @@ def run_flows(stages: Iterable[FlowStage], services: FlowServices) -> None:
 
     A triggered flow waits for the tables that it reads: until they are complete, or, where the plan
     allows overlap, until their first batch. When one of them fails, it is SKIPPED; flows that do
-    not read a failed table go on. What is raised here meanwhile, such as KeyboardInterrupt, is raised on when
-    the flows have ended: at once, without their current batches, which the next update runs again.
+    not read a failed table go on. What is raised here meanwhile, such as KeyboardInterrupt or by `services.check`, is
+    raised on when the flows have ended: at once, without their current batches, which the next update runs again.
+    So is what has ended the thread of a flow; a JVM that does not let the flows end is killed.
     """
     slots = threading.BoundedSemaphore(MAX_CONCURRENT_FLOWS) if services.trigger.stops else None
     flows = [FlowThread(stage, services, slots) for stage in stages]
-    threads = [InheritableThread(target=flow.run, name=flow.name, session=services.spark) for flow in flows]
-    started: list[InheritableThread] = []
+    started: list[FlowThread] = []
     try:
-        for thread in threads:
-            thread.daemon = True
-            thread.start()
-            started.append(thread)
         for flow in flows:
-            flow.ended.wait()  # Python 3.11 takes a thread whose join() was interrupted for one that has ended
-    except BaseException:
+            flow.start()
+            started.append(flow)
+        _await(flows, services)
+        if services.abandon.is_set():
+            _end_soon(flows)
+    except BaseException as error:
         services.abandon.set()
         services.stop.set()
+        if isinstance(error, PenstockError):
+            _end_soon(started)
         raise
     finally:
-        for thread in started:
-            thread.join()  # they write to the event log, which is closed next
+        for flow in started:
+            flow.join()  # they write to the event log, which is closed next
+    if (crash := next((flow.crash for flow in flows if flow.crash is not None), None)) is not None:
+        raise (services.board.errors or (crash,))[0]
 
 
-class FlowThread:
-    """Takes one flow through its states; its errors go on the board of the services. `ended` is set last."""
+def _await(flows: Sequence[FlowThread], services: FlowServices) -> None:
+    """Watches the flows, and what all of them need, until each has ended or the update was abandoned."""
+    while (running := [flow for flow in flows if not flow.ended.is_set()]) and not services.abandon.is_set():
+        # Not join(): Python 3.11 takes a thread whose join() was interrupted for one that has ended.
+        running[0].ended.wait(_POLL_SECONDS)
+        services.check()
+        if any(flow.crash is not None for flow in flows):
+            services.abandon.set()
+            services.stop.set()
+
+
+def _end_soon(flows: Sequence[FlowThread]) -> None:
+    """Lets no flow of an abandoned update write for longer than a few seconds: the lock may be another's then."""
+    deadline = time.monotonic() + _ABANDON_SECONDS
+    if not all(flow.ended.wait(max(deadline - time.monotonic(), 0)) for flow in flows):
+        kill_driver()
+
+
+class FlowThread(InheritableThread):
+    """Takes one flow through its states; its errors go on the board of the services.
+
+    `ended` is set last. `crash` is what has ended the thread itself: the end of the flow is in no event then.
+    """
 
     def __init__(self, stage: FlowStage, services: FlowServices, slots: threading.Semaphore | None) -> None:
-        self.name = f"flow {stage.dataset}"
+        super().__init__(target=self._run_flow, name=f"flow {stage.dataset}", session=services.spark)
+        self.daemon = True
         self.ended = threading.Event()
+        self.crash: BaseException | None = None
         self._stage = stage
         self._services = services
         self._slots = slots
         self._upstream = services.board.tables(stage.after)
+        self._status = FlowStatus.FAILED
 
     def run(self) -> None:
         """Blocks until the flow has ended; raises nothing."""
+        try:
+            super().run()  # it calls the JVM before the flow's own code, which fails when no connection can be opened
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the update ends with it
+            self.crash = error
+        finally:
+            self._services.board.table(self._stage.dataset).flow_ended(self._status)
+            self.ended.set()
+
+    def _run_flow(self) -> None:
         status, error, reason = FlowStatus.COMPLETED, None, None
         try:
             self._services.reporter.flow(self._stage.flow, FlowStatus.QUEUED)
@@ -91,19 +130,13 @@ class FlowThread:
         except PenstockError as failure:
             status, error = FlowStatus.FAILED, failure
         except BaseException as failure:  # noqa: BLE001 - a thread's bug must end the update, not hang it
-            status = FlowStatus.FAILED
-            error = InternalError("FLOW_CRASHED", dataset=str(self._stage.dataset), error=repr(failure))
-            error.__cause__ = failure
+            status, dataset = FlowStatus.FAILED, str(self._stage.dataset)
+            error = exhaustion(failure) or InternalError("FLOW_CRASHED", dataset=dataset, error=repr(failure))
+            error.dataset, error.__cause__ = dataset, failure
         if error is not None:
             self._services.board.failed(error)
-        try:
-            self._services.reporter.flow(self._stage.flow, status, reason=reason, error=error)
-        except PenstockError as unwritten:  # a full disk must end the update, not let other flows wait for ever
-            status = FlowStatus.FAILED
-            self._services.board.failed(unwritten)
-        finally:
-            self._services.board.table(self._stage.dataset).flow_ended(status)
-            self.ended.set()
+        self._services.reporter.flow(self._stage.flow, status, reason=reason, error=error)
+        self._status = status
 
     def _await_upstream(self) -> str | None:
         """Waits for the inputs; returns the name of one that failed.

@@ -193,7 +193,8 @@ class FlowServices(FlowQueries):
     """What all flows of one update share.
 
     `stop` is set when the update shall end after the current batches, `abandon` when it shall not wait for
-    them: another run has taken the storage over, or this one was interrupted. `trigger` is the pipeline's.
+    them: another run has taken the storage over, or this one was interrupted. `trigger` is the pipeline's. `check`
+    is called several times a second while flows run, and raises what is to end the update.
     """
 
     listener: ProgressListener
@@ -203,6 +204,7 @@ class FlowServices(FlowQueries):
     trigger: Trigger
     stop: threading.Event
     abandon: threading.Event
+    check: Callable[[], None]
 
     def with_retries(
         self, flow: ResolvedFlow, attempt: Callable[[], None], *, committed: Callable[[], int] = int

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
-from penstock.errors import PenstockError, StateError, UpdateRefused
+from penstock.errors import PenstockError, UpdateRefused, conditions, exhaustion
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id, read_events
 from penstock.graph.identifier import DefaultSchema
 from penstock.plan.selection import RefreshSelection
@@ -55,7 +56,7 @@ class _Stopping:
     abandon: threading.Event
 
     def abandon_storage(self) -> None:
-        """Another run has taken the storage over, because this process gave no sign of life."""
+        """The lock is lost: another run has taken the storage over, or soon may."""
         self.abandon.set()
         self.stop.set()
 
@@ -86,11 +87,13 @@ def run_update(
         ConfigError, DefinitionError, StateError: before anything was written to a table.
         ExternalError: Spark did not start or ended.
     """
+    conditions()  # read now: an error must be shown when no file can be opened any more
     say = progress or say_nothing
     stopping = _Stopping(stop or threading.Event(), threading.Event())
     update_id = new_update_id()
+    lock = StorageLock(config.storage, LockOwner.current(), on_lost=stopping.abandon_storage)
     with (
-        StorageLock(config.storage, LockOwner.current(), on_lost=stopping.abandon_storage),
+        lock,
         EventLog.open(config.storage, pipeline_name=config.name, update_id=update_id) as log,
         event_table(config, log),
         EventHooks(log, config.directory) as hooks,
@@ -117,14 +120,27 @@ def run_update(
             reporter.update(UpdateState.WAITING_FOR_RESOURCES)
             workspace = Workspace.open(config, say, spark=spark, outside=outside)
             state, errors = _run(
-                workspace, selection, accept_data_loss, run, reporter=reporter, hooks=hooks, stopping=stopping, say=say
+                workspace,
+                selection,
+                accept_data_loss,
+                run,
+                reporter=reporter,
+                hooks=hooks,
+                stopping=stopping,
+                lock=lock,
+                say=say,
             )
         except PenstockError as error:
-            reporter.update(UpdateState.FAILED, error=error)
+            with suppress(Exception):  # a log that cannot be written must not hide the error
+                reporter.update(UpdateState.FAILED, error=error)
             raise
         except BaseException as error:
-            reporter.update(UpdateState.FAILED, reason=f"{type(error).__name__}: {error}")
-            raise
+            exhausted = exhaustion(error)
+            with suppress(Exception):
+                reporter.update(UpdateState.FAILED, error=exhausted, reason=f"{type(error).__name__}: {error}")
+            if exhausted is None:
+                raise
+            raise exhausted from error
         return UpdateOutcome(state, update_id, errors)
 
 
@@ -137,6 +153,7 @@ def _run(
     reporter: Reporter,
     hooks: EventHooks,
     stopping: _Stopping,
+    lock: StorageLock,
     say: Progress,
 ) -> tuple[UpdateState, tuple[PenstockError, ...]]:
     config = workspace.config
@@ -169,6 +186,11 @@ def _run(
         reporter.excluded(stage.dataset, stage.explanation)
     board = UpdateBoard(dict(Counter(stage.dataset for stage in flows)))
     listener = ProgressListener()
+
+    def check() -> None:
+        lock.check()
+        listener.check()
+
     services = FlowServices(
         pipeline=config.name,
         spark=workspace.spark,
@@ -184,6 +206,7 @@ def _run(
         trigger=config.trigger,
         stop=stopping.stop,
         abandon=stopping.abandon,
+        check=check,
         accepted=accepted,
     )
     listener.attach(workspace.spark)
@@ -197,8 +220,8 @@ def _run(
             Maintenance(workspace.spark, workspace.layout, reporter.maintenance, stop=stopping.stop).run(due)
     finally:
         listener.detach(workspace.spark)
-    if stopping.abandon.is_set():
-        raise StateError("STORAGE_LOCK_LOST", storage=config.storage)
+    if lock.lost is not None:
+        raise lock.lost
     state = _final_state(board, stopping.stop)
     reporter.update(state, reason=board.errors[0].message if board.errors else None)
     return state, board.errors

@@ -91,6 +91,10 @@ class DriverProcess:
             (self.folder / used).unlink(missing_ok=True)
         return address
 
+    def kill(self) -> None:
+        """Kills the JVM, one that was stopped too, and does not wait for its end."""
+        self.process.kill()
+
     def wait(self, seconds: float) -> int | None:
         """Waits up to `seconds` for the JVM's end; returns its exit code, None when it still runs."""
         with suppress(subprocess.TimeoutExpired):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
+from penstock.errors import ExternalError, PenstockError, exhaustion
 from penstock.spark._jvm import java_session, jvm
 
 Progress = dict[str, Any]
@@ -21,7 +22,8 @@ class ProgressListener:
     """Routes each micro-batch's progress to the flow whose query it is.
 
     Spark calls it on its listener thread, in order, a moment after the batch; `await_end` tells when
-    everything about one run of a query has been handed on. One instance serves one session.
+    everything about one run of a query has been handed on. One instance serves one session. Spark goes on when a
+    call fails, or finds nobody to call, and then a batch is in no event: `check` says so.
     """
 
     def __init__(self) -> None:
@@ -32,12 +34,38 @@ class ProgressListener:
         self._names: dict[str, str] = {}  # of queries that run, by the id of the run
         self._ended: dict[str, threading.Event] = {}
         self._java: Any = None
+        self._server: Any = None
+        self._failure: BaseException | None = None
 
     def attach(self, spark: SparkSession) -> None:
         """Starts listening to all queries of the session."""
-        ensure_callback_server_started(spark.sparkContext._gateway)
+        gateway: Any = spark.sparkContext._gateway
+        ensure_callback_server_started(gateway)
+        self._server = gateway._callback_server.thread
         self._java = jvm(spark).org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(JavaCalls(self))
         java_session(spark).streams().addListener(self._java)
+
+    def check(self) -> None:
+        """Called now and then by who needs every batch reported.
+
+        Raises:
+            PenstockError: PROGRESS_NOT_RECEIVED, or what a handler raised.
+        """
+        if (failure := self._failure) is not None:
+            if isinstance(failure, PenstockError):
+                raise failure
+            raise exhaustion(failure) or ExternalError("PROGRESS_NOT_RECEIVED", detail=repr(failure)) from failure
+        if self._server is not None and not self._server.is_alive():
+            raise ExternalError("PROGRESS_NOT_RECEIVED", detail="the server that Spark reports to has ended")
+
+    @contextmanager
+    def keeping_failure(self) -> Iterator[None]:
+        """Around each call of Spark's, which would only log what it raises."""
+        try:
+            yield
+        except BaseException as failure:
+            self._failure = self._failure or failure
+            raise
 
     def detach(self, spark: SparkSession) -> None:
         """Stops listening; a JVM that has ended is no error here, because its flows already said so."""
@@ -104,19 +132,23 @@ class JavaCalls:
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Called by Spark before the first batch."""
-        self._listener.started(event.runId().toString(), event.name() or "")
+        with self._listener.keeping_failure():
+            self._listener.started(event.runId().toString(), event.name() or "")
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Called by Spark after each micro-batch."""
-        self._listener.progressed(json.loads(event.progress().json()))
+        with self._listener.keeping_failure():
+            self._listener.progressed(json.loads(event.progress().json()))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Called by Spark when a query has had nothing to do."""
-        self._listener.idled(event.runId().toString())
+        with self._listener.keeping_failure():
+            self._listener.idled(event.runId().toString())
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Called by Spark when a run of a query ended."""
-        self._listener.ended(event.runId().toString())
+        with self._listener.keeping_failure():
+            self._listener.ended(event.runId().toString())
 
     class Java:
         """Tells py4j what this is to the JVM."""

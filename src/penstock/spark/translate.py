@@ -23,6 +23,7 @@ from penstock.errors import (
     SourceLocation,
     StateError,
     did_you_mean,
+    exhaustion,
 )
 from penstock.graph.elements import Table
 from penstock.spark._jvm import is_spark_error
@@ -199,6 +200,9 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     if isinstance(error, PenstockError):
         error.dataset = error.dataset or dataset
         return error
+    if (exhausted := exhaustion(error)) is not None:
+        exhausted.dataset = dataset
+        return exhausted
     causes = tuple(causes_of(error))
     # First, because Spark wraps it into what it could not do for it, such as to load a state.
     if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
 
-from penstock.errors import ConfigError, ExternalError, PenstockError
+from penstock.errors import ConfigError, ExternalError, PenstockError, exhaustion
 from penstock.storage.local_disk import LocalDisk, local_path
 from penstock.storage.object_store_errors import object_store_error
 from penstock.storage.s3 import S3_SCHEMES, is_s3, s3_filesystem
@@ -373,6 +373,8 @@ def _writing(uri: str, *, passing: type[OSError] | None = None) -> Iterator[None
 
 
 def _failure(condition: str, uri: str, error: OSError) -> PenstockError:
+    if (exhausted := exhaustion(error)) is not None:
+        return exhausted
     if error.errno in _BROKEN:
         return ExternalError("STORAGE_FAILED", detail=f"{uri}: {error.strerror}")
     if is_s3(uri) and (refused := object_store_error(uri, error)) is not None:

@@ -12,13 +12,15 @@ import shlex
 import socket
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
-from penstock.errors import ConfigError, ExternalError, StateError
+from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
 from penstock.storage.exchange import finish_exchange
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
@@ -27,7 +29,12 @@ from penstock.storage.record import Record, record
 from penstock.storage.s3_objects import OvertakenError
 
 HEARTBEAT_SECONDS: Final = 10.0
+GIVE_UP_SECONDS: Final = 40.0
+"""A holder whose heartbeat has failed for so long loses the lock: it must stop before others count it as dead."""
+
 STALE_SECONDS: Final = 60.0
+"""A heartbeat older than this is that of a dead holder, for other machines."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -140,9 +147,10 @@ def refuse_if_locked(storage: str) -> None:
 class StorageLock:
     """The right to write to one storage; a context manager.
 
-    While held, a daemon thread renews the heartbeat every 10 s. `on_lost` is called once, in that
-    thread, should another host have taken the lock over because this process gave no sign of life
-    for over a minute (a suspended laptop); the run must then stop without writing.
+    While held, a daemon thread renews the heartbeat every 10 s; no exception ends it. The lock is lost when another
+    host has taken it over, because this process gave no sign of life for over a minute (a suspended laptop), and when
+    the heartbeat could not be renewed for 40 s, after which another host soon may. `on_lost` is called once, in the
+    thread that notices; the run must then stop without writing. `lost` says why.
     """
 
     def __init__(
@@ -161,12 +169,16 @@ class StorageLock:
         self._token: str | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._renewing = threading.Lock()
+        self._attempted = self._renewed = time.monotonic()
         self._written = datetime.now(UTC)
+        self.lost: PenstockError | None = None
+        """Why the lock is lost: StateError STORAGE_LOCK_LOST, or ExternalError STORAGE_LOCK_NOT_RENEWED."""
 
     @property
     def held(self) -> bool:
         """Whether this object holds the lock, as far as its last heartbeat knows."""
-        return self._token is not None
+        return self._token is not None and self.lost is None
 
     def acquire(self) -> Self:
         """Takes the lock, at once or not at all; makes the storage's folder when it is missing.
@@ -195,10 +207,12 @@ class StorageLock:
             holder = read_holder(self.storage)
             if holder is None or holder.token != token:  # else the store's answer to our own write was lost
                 raise _locked(self.storage, holder) from None
-        self._token = token
+        self._token, self.lost = token, None
         self._stop.clear()
-        self._thread = threading.Thread(target=self._beat, name="penstock-lock", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._beat, name="penstock-lock", daemon=True)
+        with suppress(RuntimeError):  # no thread can be started: `check` renews the heartbeat
+            thread.start()
+            self._thread = thread
         try:
             finish_exchange(self.storage)
         except BaseException:
@@ -213,19 +227,37 @@ class StorageLock:
         a process that is gone.
         """
         self._stop.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-        self._thread = None
+        thread, self._thread = self._thread, None
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(HEARTBEAT_SECONDS)
         token, self._token = self._token, None
-        if token is None or self._record is None:
-            return
+        if token is None or self._record is None or (thread is not None and thread.is_alive()):
+            return  # not held, or the storage does not answer
         try:
             with self._record.exclusive():
                 holder = _parsed(self._record.read())
                 if holder is not None and holder.token == token:
                     self._record.clear()
-        except (ConfigError, ExternalError, TimeoutError, OvertakenError):
+        except Exception:  # noqa: BLE001 - whatever it is, it must not hide why the run ends
             _logger.warning("the lock of %s could not be removed", self.storage.uri)
+
+    def check(self) -> None:
+        """Renews a heartbeat that is overdue, and judges one that hangs; called now and then by who holds the lock.
+
+        Does nothing while the thread of the heartbeat works.
+
+        Raises:
+            StateError, ExternalError: the lock is lost, see `lost`.
+        """
+        if self.held:
+            now = time.monotonic()
+            if now - self._renewed > 2 * self._heartbeat_seconds:
+                self._renew()
+            # By this clock, and only an attempt that is old itself: a process that was stopped shall try first.
+            if min(now - self._renewed, now - self._attempted) > GIVE_UP_SECONDS:
+                self._lose(_not_renewed(self.storage, "the storage does not answer"))
+        if self.lost is not None:
+            raise self.lost
 
     def __enter__(self) -> Self:
         return self.acquire()
@@ -234,32 +266,55 @@ class StorageLock:
         self.release()
 
     def _beat(self) -> None:
-        while not self._stop.wait(self._heartbeat_seconds):
-            token, stored = self._token, self._record
-            if token is None or stored is None:
-                return
-            try:
-                with stored.exclusive():
-                    holder = _parsed(stored.read())
-                    # None: someone deleted the file, which is still ours, unless we were silent for so long that
-                    # another process may have taken the lock over, and given it back.
-                    if (holder is None and not self._was_silent()) or (holder and holder.token == token):
-                        self._write(stored, token)
-                        continue
-            except (ConfigError, ExternalError, TimeoutError, OvertakenError):
-                continue  # a full or absent disk, or someone was faster; the next beat looks again
-            self._token = None
-            _logger.error("another process took over the lock of %s", self.storage.uri)
-            if self._on_lost is not None:
-                self._on_lost()
+        while self.held and not self._stop.is_set():
+            with suppress(BaseException):  # no descriptor, thread or memory left: the next beat tries again
+                if not self._stop.wait(self._heartbeat_seconds):
+                    self._renew()
+
+    def _renew(self) -> None:
+        if not self._renewing.acquire(blocking=False):
+            return  # the other thread is at it
+        try:
+            self._attempted = time.monotonic()
+            if (token := self._token) is not None and self._record is not None:
+                self._renew_as(token, self._record)
+        finally:
+            self._renewing.release()
+
+    def _renew_as(self, token: str, stored: Record) -> None:
+        try:
+            with stored.exclusive():
+                holder = _parsed(stored.read())
+                # None: someone deleted the file, which is still ours, unless we were silent for so long that
+                # another process may have taken the lock over, and given it back.
+                if (holder is None and not self._was_silent()) or (holder and holder.token == token):
+                    self._write(stored, token)
+                    return
+        except BaseException as failure:  # noqa: BLE001 - whatever it is, the next beat tries again
+            if self._silence() > GIVE_UP_SECONDS:
+                self._lose(_not_renewed(self.storage, str(failure) or type(failure).__name__))
             return
+        self._lose(StateError("STORAGE_LOCK_LOST", storage=self.storage.uri))
+
+    def _lose(self, why: PenstockError) -> None:
+        if self.lost is not None:
+            return
+        self.lost = why
+        if self._on_lost is not None:
+            self._on_lost()
+        _logger.error("%s", why)
+
+    def _silence(self) -> float:
+        """How many seconds ago the heartbeat was renewed; the clock of the wall goes on while a machine sleeps."""
+        return max(time.monotonic() - self._renewed, (datetime.now(UTC) - self._written).total_seconds())
 
     def _was_silent(self) -> bool:
         return (datetime.now(UTC) - self._written).total_seconds() > STALE_SECONDS
 
     def _write(self, stored: Record, token: str) -> None:
+        began, moment = time.monotonic(), datetime.now(UTC)  # others count from what is written
         stored.write(json.dumps(self._holder(token).to_json(), indent=1) + "\n")
-        self._written = datetime.now(UTC)
+        self._renewed, self._written = began, moment
 
     def _holder(self, token: str) -> LockHolder:
         return LockHolder(self.owner, datetime.now(UTC), token, machine(), birth_mark(self.owner.pid))
@@ -270,6 +325,10 @@ def _parsed(text: str | None) -> LockHolder | None:
         return None if text is None else LockHolder.from_json(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _not_renewed(storage: Storage, reason: str) -> ExternalError:
+    return ExternalError("STORAGE_LOCK_NOT_RENEWED", storage=storage.uri, reason=reason)
 
 
 def _locked(storage: Storage, holder: LockHolder | None) -> StateError:

@@ -9,7 +9,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
-from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -189,9 +188,7 @@ class SteppedFlows:
     def _flow(stage: FlowStage, services: FlowServices, streamed: set[Identifier]) -> _Stream | _Batch:
         match stage:
             case RunStreamingFlow() | RunSinkFlow():
-                flow = FlowThread(stage, services, None)
-                thread = InheritableThread(target=flow.run, name=flow.name, session=services.spark)
-                thread.daemon = True
+                thread = FlowThread(stage, services, None)
                 return _Stream(stage, f"{services.pipeline}/{stage.dataset}/{stage.flow.flow.name}", thread)
             case RefreshMaterializedView():
                 return _Batch(stage, BatchFlow(stage, services).run, when_asked=stage.dataset not in streamed)

@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from unittest.mock import Mock
 
 import pytest
 
-from penstock.errors import ConfigError, StateError
+from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock, is_locked, read_holder, refuse_if_locked
+from penstock.storage.lock import GIVE_UP_SECONDS, HEARTBEAT_SECONDS, STALE_SECONDS
 
 HOLD = """
 import sys
@@ -152,6 +154,83 @@ def test_after_a_long_silence_a_lock_that_is_gone_was_taken_over_and_given_back(
         assert lost.wait(5)
         assert not lock.held
     assert not (tmp_path / "lock.json").exists()
+
+
+@pytest.mark.parametrize(
+    "failure", [OSError(24, "Too many open files"), RuntimeError("can't start new thread"), MemoryError(), SystemExit()]
+)
+def test_no_exception_ends_the_heartbeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    failed: list[BaseException] = []
+
+    def fail(_self: Storage) -> NoReturn:
+        failed.append(failure)
+        raise failure
+
+    with StorageLock(str(tmp_path), LockOwner.current(), heartbeat_seconds=0.02) as lock:
+        with monkeypatch.context() as failing:
+            failing.setattr(Storage, "exclusive", fail)
+            until(lambda: len(failed) > 2)
+        after = content(tmp_path)["heartbeat"]
+        until(lambda: content(tmp_path)["heartbeat"] > after)
+        lock.check()
+
+
+def test_a_heartbeat_that_fails_for_too_long_loses_the_lock_before_another_host_takes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert GIVE_UP_SECONDS + HEARTBEAT_SECONDS < STALE_SECONDS
+    monkeypatch.setattr("penstock.storage.lock.GIVE_UP_SECONDS", 0.1)
+    lost = threading.Event()
+    lock = StorageLock(str(tmp_path), LockOwner.current(), heartbeat_seconds=0.02, on_lost=lost.set)
+    with lock, monkeypatch.context() as failing:
+        failing.setattr(Storage, "write_text_atomic", Mock(side_effect=OSError(24, "Too many open files")))
+        assert lost.wait(5)
+        assert not lock.held
+        with pytest.raises(ExternalError, match=r"for 40 seconds .*Too many open files"):
+            lock.check()
+    assert not is_locked(Storage(str(tmp_path))), "it was ours to the end"
+
+
+def test_a_clock_of_the_wall_that_goes_on_while_the_machine_sleeps_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with StorageLock(str(tmp_path), LockOwner.current(), heartbeat_seconds=0.02) as lock:
+        monkeypatch.setattr(lock, "_record", Mock(exclusive=Mock(side_effect=OSError("no network yet"))))
+        monkeypatch.setattr(lock, "_written", datetime.now(UTC) - timedelta(hours=1))
+        until(lambda: lock.lost is not None)
+        assert lock.lost is not None
+        assert lock.lost.condition == "STORAGE_LOCK_NOT_RENEWED"
+
+
+def test_who_holds_the_lock_renews_the_heartbeat_when_no_thread_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = StorageLock(str(tmp_path), LockOwner.current(), heartbeat_seconds=0.01)
+    with monkeypatch.context() as failing:
+        failing.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+        lock.acquire()
+    first = content(tmp_path)["heartbeat"]
+    time.sleep(0.05)
+    assert content(tmp_path)["heartbeat"] == first
+    lock.check()
+    assert content(tmp_path)["heartbeat"] > first
+    lock.release()
+    assert not is_locked(Storage(str(tmp_path)))
+
+
+def test_a_heartbeat_that_hangs_is_noticed_by_who_holds_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.storage.lock.GIVE_UP_SECONDS", 0.1)
+    answered = threading.Event()
+    with StorageLock(str(tmp_path), LockOwner.current(), heartbeat_seconds=0.02) as lock, monkeypatch.context() as hung:
+        hung.setattr(Storage, "exclusive", lambda _self: answered.wait())
+        time.sleep(0.3)
+        with pytest.raises(ExternalError, match="STORAGE_LOCK_NOT_RENEWED"):
+            lock.check()
+        answered.set()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])

@@ -146,7 +146,8 @@ class ScriptQueries:
         return tuple(each.error for each in last.values() if each.error is not None)
 
     def look(self) -> None:
-        """Takes note of the queries that have ended since the last look."""
+        """Takes note of the queries that have ended since the last look; raises what `ProgressListener.check` does."""
+        self._listener.check()
         for each in self.running:
             if self._listener.await_end(each.run_id, 0):
                 self._end(each)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.config import PipelineConfig
 from penstock.declare.user_frames import failure_location
-from penstock.errors import DefinitionError, PenstockError, SourceLocation, StateError
+from penstock.errors import DefinitionError, PenstockError, SourceLocation, conditions
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
 from penstock.runtime.event_table import event_table
 from penstock.runtime.followers import Follower, followed_by
@@ -59,10 +60,12 @@ def run_script(
         StateError: STORAGE_LOCKED.
         BaseException: what the script raised that is no Exception.
     """
+    conditions()  # read now: an error must be shown when no file can be opened any more
     run = _ScriptRun(config, file.absolute(), stop or threading.Event(), progress)
     code = UserCode.read(run.file)
+    lock = StorageLock(config.storage, LockOwner.current(), on_lost=run.abandon_storage)
     with (
-        StorageLock(config.storage, LockOwner.current(), on_lost=run.abandon_storage),
+        lock,
         EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log,
         event_table(config, log),
         followed_by(followers, log),
@@ -75,7 +78,7 @@ def run_script(
             *builders.create_update(pipeline=config.name, cause="USER_ACTION", version=version),
         )
         log.append(EventType.USER_ACTION, *builders.user_action("START", arguments={"script": file.name}))
-        return run.run(code, arguments, log, interrupt, spark)
+        return run.run(code, arguments, log, lock, interrupt=interrupt, spark=spark)
 
 
 class _ScriptRun:
@@ -96,27 +99,35 @@ class _ScriptRun:
         self._queries: ScriptQueries | None = None
 
     def abandon_storage(self) -> None:
-        """Another run has taken the storage over, because this process gave no sign of life."""
+        """The lock is lost: another run has taken the storage over, or soon may."""
         self._stopping.abandon.set()
         self._stopping.stop.set()
 
     def run(
-        self, code: UserCode, arguments: Sequence[str], log: EventLog, interrupt: Interrupt | None, spark: Any
+        self,
+        code: UserCode,
+        arguments: Sequence[str],
+        log: EventLog,
+        lock: StorageLock,
+        *,
+        interrupt: Interrupt | None,
+        spark: Any,
     ) -> UpdateOutcome:
         """Runs the script to its end, and its queries to theirs."""
         self._reports = reports = ScriptReports(log, self._config.name, self._config.redact)
         reports.update(UpdateState.INITIALIZING)
         install_read_hooks()
         try:
-            errors = self._run(code, arguments, interrupt, spark)
+            errors = self._run(code, arguments, lock, interrupt, spark)
         except BaseException as error:
-            reports.update(UpdateState.FAILED, reason=type(error).__name__)
+            with suppress(Exception):  # a log that cannot be written must not hide the error
+                reports.update(UpdateState.FAILED, reason=type(error).__name__)
             raise
         finally:
             if self._queries is not None:
                 self._queries.detach()
-        if self._stopping.abandon.is_set():
-            raise StateError("STORAGE_LOCK_LOST", storage=self._config.storage)
+        if lock.lost is not None:
+            raise lock.lost
         state = UpdateState.CANCELED if self._stopping.stop.is_set() else UpdateState.COMPLETED
         if errors:
             reports.update(UpdateState.FAILED, error=errors[0])
@@ -125,7 +136,7 @@ class _ScriptRun:
         return UpdateOutcome(state, log.update_id)
 
     def _run(
-        self, code: UserCode, arguments: Sequence[str], interrupt: Interrupt | None, spark: Any
+        self, code: UserCode, arguments: Sequence[str], lock: StorageLock, interrupt: Interrupt | None, spark: Any
     ) -> tuple[PenstockError, ...]:
         session = ScriptSession(
             self._config,
@@ -140,7 +151,7 @@ class _ScriptRun:
             session.hooked(self._stop_queries),
             handling_reads_everywhere(self._reads),
             hooked_writers(self._start, self._locate) as waiting,
-            Watcher(lambda: self._queries, self._stopping, interrupt) as watcher,
+            Watcher(lambda: self._queries, self._stopping, interrupt, lock.check) as watcher,
         ):
             try:
                 failure = self._execute(code, arguments, session)
@@ -156,7 +167,8 @@ class _ScriptRun:
             finally:
                 watcher.script_ended.set()
         failed = () if self._queries is None else self._queries.errors
-        return (*(() if failure is None else (failure,)), *failed)
+        own = [each for each in (failure, watcher.failure) if each is not None]
+        return (*own, *failed)
 
     def _execute(self, code: UserCode, arguments: Sequence[str], session: ScriptSession) -> PenstockError | None:
         try:
