@@ -13,9 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from penstock.config.authority import Authority
 from penstock.errors import ConfigError
 
-SHORTEST_TOKEN: Final = 16
+SHORTEST_TOKEN: Final = 22  # characters: 128 bits in Base64
+FEWEST_CHARACTERS: Final = 10  # that differ
 SESSION_SECONDS: Final = 12 * 3600
 TOKEN_VARIABLE: Final = "PENSTOCK_UI_TOKEN"  # noqa: S105 - a name, not a token
 
@@ -69,9 +71,9 @@ class Access:
         command = value["run_command"]
         return cls(**{**value, "hosts": frozenset(value["hosts"]), "run_command": command and tuple(command)})
 
-    def admits_host(self, host: str) -> bool:
-        """Whether a request may name the dashboard `host`, which has no port."""
-        return is_loopback(host) or host.rstrip(".").casefold() in self.hosts
+    def admits_host(self, asked: Authority) -> bool:
+        """Whether a request may name the dashboard so; the port is free, because of tunnels."""
+        return asked.is_loopback() or asked.host in self.hosts
 
     def is_token(self, given: str) -> bool:
         """Whether `given` is the token; takes as long for any text."""
@@ -124,8 +126,9 @@ def access_for(
         raise ConfigError(
             "DASHBOARD_NOT_LOOPBACK", host=host, missing=" and ".join(missing), user_at_machine="user@this-machine"
         )
-    named = {socket.gethostname(), *allowed_hosts, *([] if _is_any(host) else [host])}
-    hosts = frozenset() if is_loopback(host) and not allowed_hosts else frozenset(_bare(name) for name in named)
+    named = {socket.gethostname(), *([] if _is_any(host) else [host])}
+    allowed = frozenset(_allowed(name) for name in allowed_hosts)
+    hosts = allowed if is_loopback(host) and not allowed else allowed | {_bare(name) for name in named}
     return Access(hosts, token, certificate, key, None if run_command is None else tuple(run_command))
 
 
@@ -150,8 +153,11 @@ def _token(file: str | None) -> str | None:
                 token = opened.readline().strip()
         except (OSError, ValueError) as error:
             raise _invalid(source, getattr(error, "strerror", None) or "it is no text") from error
-    if token is not None and len(token) < SHORTEST_TOKEN:
-        raise _invalid(source, f"a token has at least {SHORTEST_TOKEN} characters")
+    if token is not None and (len(token) < SHORTEST_TOKEN or len(set(token)) < FEWEST_CHARACTERS):
+        expected = f"{SHORTEST_TOKEN} characters, {FEWEST_CHARACTERS} of them different"
+        raise _invalid(
+            source, f"a token that cannot be guessed has at least {expected}; openssl rand -hex 32 makes one"
+        )
     return token
 
 
@@ -174,7 +180,15 @@ def _is_any(host: str) -> bool:
 
 
 def _bare(name: str) -> str:
-    return name.strip("[]").rstrip(".").casefold()
+    asked = Authority.parse(f"[{name.strip('[]')}]" if ":" in name else name)
+    return "" if asked is None else asked.host
+
+
+def _allowed(name: str) -> str:
+    asked = Authority.parse(f"[{name}]" if ":" in name and not name.startswith("[") else name)
+    if asked is None or asked.port is not None:
+        raise _invalid("--allow-host", f"'{name}' is no host name or address without a port")
+    return asked.host
 
 
 def _digest(text: str) -> bytes:

@@ -7,13 +7,14 @@ from collections import deque
 from html import escape
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from penstock.config.authority import Authority
 from penstock.dashboard.access import SESSION_SECONDS, Access
 
 CONTENT_SECURITY_POLICY: Final = (
@@ -36,15 +37,8 @@ _STATIC: Final = "/static/"
 LONGEST_BODY: Final = 4096
 _WRONG_TOKENS: Final = 10  # a minute, from one address
 _WRONG_OF_ALL: Final = 1000  # a minute, of everybody together: an attacker can have many addresses
-_WRONG_PAUSE: Final = 1.0
+_WRONG_PAUSE: Final = 1.0  # seconds, before the login form says so
 _TOO_MANY: Final = "Too many wrong tokens; wait a minute."
-
-
-def host_of(header: str) -> str:
-    """Returns the host part of a Host header, without the port, brackets kept off."""
-    if header.startswith("["):
-        return header[1:].partition("]")[0]
-    return header.partition(":")[0]
 
 
 class Guard:
@@ -54,14 +48,16 @@ class Guard:
     reach the dashboard through a name that it rebinds to 127.0.0.1. The port is free, because of tunnels. Only GET and
     HEAD exist (405), which change nothing; POST is for logging in and, if they are allowed, for actions, and only from
     the dashboard's own pages (403, by the Origin header). With a token, everything but the style sheets asks for it
-    (401). An address that gave ten wrong tokens within a minute gives none for a while (429), so that it cannot guess;
-    sessions go on. Every answer carries the headers above; pages are never cached.
+    (401). A session or the right token is always accepted: a token that can be guessed is refused at the start, and a
+    limit that held for the right one would let anybody lock its owner out. Wrong tokens are counted as they are judged;
+    after ten of them within a minute an address is only answered 429. Every answer carries the headers above; pages are
+    never cached.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
         self._access = access
-        self._wrong: deque[tuple[float, str]] = deque(maxlen=_WRONG_OF_ALL)
+        self._wrong: deque[tuple[float, str]] = deque()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Checks one request and decorates its answer."""
@@ -91,32 +87,34 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self._access.admits_host(host_of(hosts[0])):
+        host = Authority.parse(hosts[0]) if len(hosts) == 1 else None
+        if host is None or not self._access.admits_host(host):
             return PlainTextResponse("This dashboard does not answer to that name; see --allow-host.\n", 421)
+        path = scope["path"]
+        if not path.startswith("/"):  # `GET http://another.host/`: what a proxy is asked, and this is none
+            return PlainTextResponse("This is no proxy; ask for a path.\n", 400)
         if scope["method"] in {"GET", "HEAD"}:
             return None
-        path = scope["path"]
         takes_post = (path == _LOGIN and self._access.token is not None) or (
             path.startswith(_ACTIONS) and self._access.actions
         )
         if scope["method"] != "POST" or not takes_post:
             return PlainTextResponse("The dashboard only shows; use GET.\n", 405, headers={"Allow": "GET, HEAD"})
-        if not _is_own_origin(headers.getlist("origin"), hosts[0], self._access.scheme):
+        if not _is_own_origin(headers.getlist("origin"), host, self._access.scheme):
             return PlainTextResponse("Only the dashboard's own pages may ask for this.\n", 403)
         return None
 
     def _asks_who(self, scope: Scope) -> Response | None:
         """Returns what to say to somebody who is not known; None to one who is."""
         headers = Headers(scope=scope)
+        if self._access.is_session(_cookie(headers.get("cookie", ""))):
+            return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.casefold() == "bearer":
-            if self._tries_too_often(scope):
-                return PlainTextResponse(f"{_TOO_MANY}\n", 429, headers={"Retry-After": "60"})
             if self._access.is_token(given.strip()):
                 return None
-            self._note_wrong(scope)
-        elif self._access.is_session(_cookie(headers.get("cookie", ""))):
-            return None
+            if self._is_one_too_many(scope):
+                return PlainTextResponse(f"{_TOO_MANY}\n", 429, headers={"Retry-After": "60"})
         if scope["path"] == "/" or "text/html" in headers.get("accept", ""):
             return RedirectResponse(_LOGIN, 303)
         return PlainTextResponse(
@@ -126,11 +124,10 @@ class Guard:
     async def _login(self, scope: Scope, receive: Receive) -> Response:
         if scope["method"] != "POST":
             return _login_page("")
-        if self._tries_too_often(scope):
-            return _login_page(_TOO_MANY, 429)
         given = parse_qs((await _body(receive)).decode("utf-8", "replace")).get("token", [""])[0]
         if not self._access.is_token(given.strip()):
-            self._note_wrong(scope)
+            if self._is_one_too_many(scope):
+                return _login_page(_TOO_MANY, 429)
             await anyio.sleep(_WRONG_PAUSE)
             return _login_page("That is not the token.", 401)
         answer = RedirectResponse("/", 303)
@@ -144,13 +141,16 @@ class Guard:
         )
         return answer
 
-    def _note_wrong(self, scope: Scope) -> None:
-        self._wrong.append((time.monotonic(), _address(scope)))
-
-    def _tries_too_often(self, scope: Scope) -> bool:
-        since = time.monotonic() - 60
-        of_whom = [address for at, address in self._wrong if at > since]
-        return of_whom.count(_address(scope)) >= _WRONG_TOKENS or len(of_whom) == _WRONG_OF_ALL
+    def _is_one_too_many(self, scope: Scope) -> bool:
+        """Counts a wrong token and returns whether the limit was reached before it; awaits nothing in between."""
+        now, address = time.monotonic(), _address(scope)
+        while self._wrong and self._wrong[0][0] <= now - 60:
+            self._wrong.popleft()
+        of_address = sum(1 for _, other in self._wrong if other == address)
+        if of_address >= _WRONG_TOKENS or len(self._wrong) >= _WRONG_OF_ALL:
+            return True
+        self._wrong.append((now, address))
+        return False
 
 
 def _address(scope: Scope) -> str:
@@ -158,12 +158,12 @@ def _address(scope: Scope) -> str:
     return str((scope.get("client") or [""])[0])
 
 
-def _is_own_origin(origins: list[str], host: str, scheme: str) -> bool:
+def _is_own_origin(origins: list[str], host: Authority, scheme: str) -> bool:
     """A browser names the page's origin with each POST; `null`, none and another one are refused."""
-    if len(origins) != 1:
+    if len(origins) != 1 or not origins[0].startswith(f"{scheme}://"):
         return False
-    origin = urlsplit(origins[0])
-    return origin.scheme == scheme and origin.netloc.casefold() == host.casefold()
+    origin, usual = Authority.parse(origins[0].removeprefix(f"{scheme}://")), 443 if scheme == "https" else 80
+    return origin is not None and (origin.host, origin.port or usual) == (host.host, host.port or usual)
 
 
 def _cookie(header: str) -> str:

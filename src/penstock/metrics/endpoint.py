@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from penstock.config import MetricsSettings
+from penstock.config.authority import Authority
 from penstock.errors import ConfigError
 
 _TIMEOUT_SECONDS: Final = 10.0
@@ -131,7 +132,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        if self.loopback and not _is_loopback(_host_of(self.headers.get("Host", ""))):
+        if self.loopback and not _names_this_machine(self.headers.get_all("Host", [])):
             self._answer(421, "text/plain", b"Metrics are for this machine only.\n")
         elif not self._may_read():
             self._answer(401, "text/plain", b"A bearer token is needed.\n")
@@ -171,8 +172,9 @@ def _context(settings: MetricsSettings) -> ssl.SSLContext | None:
     return context
 
 
-def _host_of(header: str) -> str:
-    return header[1:].partition("]")[0] if header.startswith("[") else header.partition(":")[0]
+def _names_this_machine(hosts: list[str]) -> bool:
+    asked = Authority.parse(hosts[0]) if len(hosts) == 1 else None
+    return asked is not None and asked.is_loopback()
 
 
 def _is_loopback(host: str) -> bool:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import ssl
 import subprocess
 import time
+from collections import Counter
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
+import anyio.from_thread
 import httpx
 import pytest
 from starlette.testclient import TestClient
 from tests.recorded.build import RECORDED
 from tests.unit.dashboard.conftest import client_of
 
+from penstock.config.authority import Authority
 from penstock.dashboard import security
 from penstock.dashboard.access import SESSION_SECONDS, Access, access_for
 from penstock.dashboard.application import create_application
@@ -24,6 +33,7 @@ from penstock.errors import ConfigError
 TOKEN = "a-token-of-enough-characters"
 HOST = "penstock.example"
 URL = f"https://{HOST}:8420"
+PAUSE = security._WRONG_PAUSE
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +85,8 @@ def test_another_address_than_loopback_needs_a_token_and_tls(
     monkeypatch.setenv("PENSTOCK_UI_TOKEN", TOKEN)
     allowed = access_for(host, certificate=certificate[0], key=certificate[1], allowed_hosts=["Penstock.Example"])
     assert allowed.is_token(TOKEN)
-    assert allowed.admits_host("penstock.example")
-    assert not allowed.admits_host("0.0.0.0")
+    assert allowed.admits_host(Authority("penstock.example", None))
+    assert not allowed.admits_host(Authority("0.0.0.0", None))
 
 
 def test_start_in_background_refuses_as_well(tmp_path: Path) -> None:
@@ -93,11 +103,28 @@ def test_options_that_cannot_be_used_are_refused(options: dict[str, str]) -> Non
     assert caught.value.condition == "DASHBOARD_OPTION_INVALID"
 
 
-def test_a_short_token_is_refused_and_not_told(tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("hunter2\n")
+@pytest.mark.parametrize("token", ["hunter2", "hunter2" * 9, TOKEN[:21], ""])
+def test_a_token_that_can_be_guessed_is_refused_and_not_shown(token: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(f"{token}\n")
     with pytest.raises(ConfigError) as caught:
         access_for("127.0.0.1", token_file=str(tmp_path / "token"))
-    assert "hunter2" not in str(caught.value.to_json())
+    assert not token or token not in str(caught.value.to_json())
+    assert "openssl rand -hex 32" in caught.value.facts["reason"]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "example.org:80", "a b", "user@example.org", "https://example.org", "[::1]x", "::g"]
+)
+def test_an_allowed_name_that_no_request_can_have_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        access_for("127.0.0.1", allowed_hosts=[name])
+    assert caught.value.facts["option"] == "--allow-host"
+
+
+def test_an_allowed_name_is_one_in_all_its_spellings() -> None:
+    for name in ("fd00::1", "[FD00:0::1]"):
+        assert access_for("127.0.0.1", allowed_hosts=[name]).hosts >= {"fd00::1"}
+    assert access_for("127.0.0.1", allowed_hosts=["Penstock.Example."]).hosts >= {"penstock.example"}
 
 
 @pytest.mark.parametrize(
@@ -162,7 +189,8 @@ def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("origin", [None, "null", "https://evil.example", f"http://{HOST}:8420", f"https://{HOST}",
-                                    f"https://{HOST}.evil.example:8420"])  # fmt: skip
+                                    f"https://{HOST}.evil.example:8420", f"{URL}/", f"{URL}.evil.example",
+                                    "https://[::1]evil.example", f"https://user@{HOST}:8420"])  # fmt: skip
 def test_only_the_own_pages_may_post(guarded: TestClient, origin: str | None) -> None:
     headers = {} if origin is None else {"Origin": origin}
     answer = guarded.post("/login", data={"token": TOKEN}, headers=headers)
@@ -170,23 +198,74 @@ def test_only_the_own_pages_may_post(guarded: TestClient, origin: str | None) ->
     assert "set-cookie" not in answer.headers
 
 
-def test_wrong_tokens_are_slowed_down(guarded: TestClient) -> None:
-    for _ in range(10):
-        assert guarded.post("/login", data={"token": "wrong"}, headers={"Origin": URL}).status_code == 401
-    assert guarded.post("/login", data={"token": TOKEN}, headers={"Origin": URL}).status_code == 429
+def test_wrong_tokens_are_slowed_down(guarded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert PAUSE >= 1
+    monkeypatch.setattr(security, "_WRONG_PAUSE", 0.3)
+    for token, slow in (("wrong", True), (TOKEN, False)):
+        started = time.monotonic()
+        guarded.post("/login", data={"token": token}, headers={"Origin": URL}, follow_redirects=False)
+        assert (time.monotonic() - started >= 0.3) is slow
 
 
-def test_wrong_tokens_of_programs_are_slowed_down_as_well(storage: str) -> None:
+def test_an_address_that_guesses_is_told_no_more_and_locks_nobody_out(storage: str) -> None:
     app = create_application(LiveLog(storage), Access(frozenset({HOST}), TOKEN, "cert", "key"))
-    guessing, other = (TestClient(app, base_url=URL, client=(address, 1)) for address in ("10.0.0.1", "10.0.0.2"))
+    guessing = TestClient(app, base_url=URL, client=("10.0.0.1", 1))
     right, wrong = {"Authorization": f"Bearer {TOKEN}"}, {"Authorization": "Bearer wrong"}
-    guessing.cookies.set(security.COOKIE, Access(token=TOKEN).session())
-    answers = [guessing.get("/events.csv", headers=wrong).status_code for _ in range(60)]
-    assert answers == [401] * 10 + [429] * 50
-    assert guessing.get("/events.csv", headers=right).status_code == 429  # else guessing would still tell
-    assert guessing.post("/login", data={"token": TOKEN}, headers={"Origin": URL}).status_code == 429
-    assert guessing.get("/events.csv").status_code == 200  # its session
-    assert other.get("/events.csv", headers=right).status_code == 200
+    assert [guessing.get("/events.csv", headers=wrong).status_code for _ in range(60)] == [401] * 10 + [429] * 50
+    assert guessing.post("/login", data={"token": "wrong"}, headers={"Origin": URL}).status_code == 429
+    # One address can be many people: all of a machine, all behind a proxy.
+    assert guessing.get("/events.csv", headers=right).status_code == 200
+    answer = guessing.post("/login", data={"token": TOKEN}, headers={"Origin": URL}, follow_redirects=False)
+    assert answer.status_code == 303
+    assert guessing.get("/events.csv").status_code == 200
+    assert guessing.get("/events.csv", headers=wrong).status_code == 200  # a session is enough
+
+
+def test_the_limit_ends_after_a_minute(guarded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong, now = {"Authorization": "Bearer wrong"}, time.monotonic()
+    monkeypatch.setattr(security, "time", SimpleNamespace(monotonic=lambda: now))
+    assert [guarded.get("/events.csv", headers=wrong).status_code for _ in range(11)] == [401] * 10 + [429]
+    now += 61
+    assert [guarded.get("/events.csv", headers=wrong).status_code for _ in range(11)] == [401] * 10 + [429]
+
+
+def test_a_thousand_wrong_tokens_at_once_are_counted_as_they_are_judged(storage: str) -> None:
+    app = create_application(LiveLog(storage), Access(frozenset({HOST}), TOKEN, "cert", "key"))
+    transport = httpx.ASGITransport(app, client=("10.0.0.1", 1))
+    with anyio.from_thread.start_blocking_portal() as portal:
+        told = portal.call(_ask_at_once, httpx.AsyncClient(transport=transport, base_url=URL))
+    assert told == {401: 10, 429: 990}
+
+
+def test_a_thousand_wrong_tokens_over_a_real_server(storage: str) -> None:
+    running = start_in_background(storage, port=0, access=Access(token=TOKEN))
+    address = ("127.0.0.1", urlsplit(running.url).port or 0)
+    ask = "GET /events.csv HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer wrong\r\n{}\r\n"
+    fifty = (ask.format("") * 49 + ask.format("Connection: close\r\n")).encode()
+    try:
+        with ExitStack() as stack:
+            connections = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(20)]
+            for connection in connections:
+                connection.sendall(fifty)
+            answers = b"".join(b"".join(iter(partial(each.recv, 65536), b"")) for each in connections)
+        assert Counter(re.findall(rb"HTTP/1.1 (\d+)", answers)) == {b"401": 10, b"429": 990}
+        assert httpx.get(f"{running.url}x", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 404
+    finally:
+        running.stop()
+
+
+async def _ask_at_once(client: httpx.AsyncClient) -> Counter[int]:
+    """Asks a thousand times with a wrong token; returns how often each status was the answer."""
+    told: Counter[int] = Counter()
+
+    async def ask() -> None:
+        answer = await client.post("/login", data={"token": "wrong"}, headers={"Origin": URL})
+        told[answer.status_code] += 1
+
+    async with client, anyio.create_task_group() as group:
+        for _ in range(1000):
+            group.start_soon(ask)
+    return told
 
 
 def test_many_addresses_do_not_help_to_guess(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:

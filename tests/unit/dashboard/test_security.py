@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import hashlib
 import re
+import socket
+from collections.abc import Iterator
 from datetime import timedelta
 from importlib import resources
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
-from tests.recorded.build import FIRST_UPDATE, START, SteppedClock, recorded_orders
+from tests.recorded.build import FIRST_UPDATE, RECORDED, START, SteppedClock, recorded_orders
 from tests.unit.dashboard.conftest import client_of
 
-from penstock.dashboard import table_reader
+from penstock.dashboard import Dashboard, start_in_background, table_reader
 from penstock.dashboard.access import is_loopback
 from penstock.errors import DataError
 from penstock.events import EventLog, EventType, FlowStatus
@@ -26,6 +29,13 @@ PATHS = ("/", "/events", "/datasets/shop.silver_orders", "/datasets/nope", "/nop
 PAGES = ("/", "/events", "/datasets/shop.silver_orders", "/flows/shop.hourly_revenue", "/problems", "/updates",
          f"/updates/{FIRST_UPDATE}", "/compare", "/checks")  # fmt: skip
 HOSTILE = "shop.<script>alert('x')</script>\"&{{7*7}}</title>"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Dashboard]:
+    served = start_in_background(str(RECORDED), port=0)
+    yield served
+    served.stop()
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -44,8 +54,16 @@ def test_every_answer_carries_the_headers(recorded: TestClient, path: str) -> No
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8420", "127.0.0.1.evil.example", "0.0.0.0", "10.0.0.7", ""]
-)
+    "host",
+    ["evil.example", "evil.example:8420", "127.0.0.1.evil.example", "0.0.0.0", "10.0.0.7", "", " ", ".", ":8420",
+     "[::1]evil.example", "[::1].evil.example", "[::1]:8420.evil.example", "[::1", "::1", "[::1]]", "[::1%lo]",
+     "[::1%25lo]", "[127.0.0.1]", "[localhost]", "127.0.0.1:abc", "127.0.0.1:", "localhost:",
+     "localhost:0", "localhost:65536", "localhost:80:80", "localhost:-1", "localhost:+80", "user@localhost",
+     "localhost@evil.example",
+     "localhost/evil.example", "localhost#evil.example", "localhost..", "127.0.0.1, evil.example",
+     "http://localhost", "127.0.0.1\\evil.example",
+     "loc%61lhost", "127.0.0.01", "0x7f.0.0.1", "2130706433"],
+)  # fmt: skip
 def test_a_foreign_host_header_is_refused(recorded: TestClient, host: str) -> None:
     answer = recorded.get("/", headers={"Host": host})
     assert answer.status_code == 421
@@ -53,9 +71,36 @@ def test_a_foreign_host_header_is_refused(recorded: TestClient, host: str) -> No
     assert answer.headers["x-frame-options"] == "DENY"
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9000", "LOCALHOST", "[::1]:8420", "127.0.0.2"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9000", "LOCALHOST", "[::1]:8420", "127.0.0.2", "localhost.",
+                                  "localhost.:80", "[0:0:0:0:0:0:0:1]"])  # fmt: skip
 def test_names_of_this_machine_are_served(recorded: TestClient, host: str) -> None:
     assert recorded.get("/", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("request_line", "hosts", "status"),
+    [
+        ("GET /problems HTTP/1.1", ("127.0.0.1",), 200),
+        ("GET /problems HTTP/1.1", ("127.0.0.1", "127.0.0.1"), 4),
+        ("GET /problems HTTP/1.1", ("127.0.0.1", "evil.example"), 4),
+        ("GET /problems HTTP/1.1", (), 4),
+        ("GET /problems HTTP/1.0", (), 4),
+        ("GET /problems HTTP/1.1", ("[::1]evil.example",), 421),
+        ("GET http://evil.example/problems HTTP/1.1", ("127.0.0.1",), 4),
+        ("GET http://evil.example/problems HTTP/1.1", ("evil.example",), 421),
+        ("GET http://127.0.0.1/problems HTTP/1.1", ("127.0.0.1",), 4),
+    ],
+)
+def test_a_real_server_answers_only_to_one_good_name(
+    running: Dashboard, request_line: str, hosts: tuple[str, ...], status: int
+) -> None:
+    with socket.create_connection(("127.0.0.1", urlsplit(running.url).port or 0), timeout=10) as connection:
+        lines = [request_line, *(f"Host: {host}" for host in hosts), "Connection: close"]
+        connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b"")).decode("utf-8", "replace")
+    told = int(answer.split(" ", 2)[1])
+    assert told == status or told // 100 == status
+    assert ("shop" in answer) is (status == 200)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])

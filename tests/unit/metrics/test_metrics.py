@@ -177,8 +177,9 @@ def test_prometheus_reads_a_run(log: EventLog) -> None:
         assert status == 200
         assert list(values_of(text)[rows].values()) == [7]
         assert asking(urls[0].replace("/metrics", "/other"))[0] == 404
-        status, text = asking(urls[0], Host="attacker.example:80")
-        assert (status, "penstock_" in text) == (421, False)
+        for host in ("attacker.example:80", "[::1]attacker.example", "127.0.0.1:abc", "localhost:", ""):
+            status, text = asking(urls[0], Host=host)
+            assert (status, "penstock_" in text) == (421, False)
         assert "application/openmetrics-text" not in text
     with pytest.raises(OSError, match="refused"):
         asking(urls[0])
