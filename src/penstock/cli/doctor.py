@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,14 +27,15 @@ def doctor(
     """Look for what is wrong with the storage: checkpoints, tables, event log, lock, disk; say what to type.
 
     Finds what `checkpoint verify` finds, tables that cannot be opened or are no longer declared, lines of the log that
-    were skipped, the lock of a process that is gone, a disk that is nearly full, a later version of Penstock, and a run
-    that has few file descriptors left, too many threads or a large output.
+    were skipped, the lock of a process that is gone, a disk that is nearly full, a later version of Penstock, jars of
+    this user's cache that have changed, and a run that has few file descriptors left, too many threads or a large output.
     Changes nothing. Exits with 3 when anything is found.
     """
     from penstock.observe.doctor.examination import examine
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     found = examine(config.storage)
+    found = replace(found, findings=(*_altered_jars(), *found.findings))
     if as_json:
         print_json(found.to_json())
     else:
@@ -40,11 +43,20 @@ def doctor(
             say("\n".join(_lines(finding)))
         outcome = plural(len(found.findings), "finding") if found.findings else "nothing wrong"
         looked_at = f"{plural(len(found.checkpoints), 'checkpoint')} and {plural(len(found.tables), 'table')}"
-        note(f"{looked_at} looked at, event log, lock and disk: {outcome}.")
+        note(f"{looked_at} looked at, event log, lock, disk and jars: {outcome}.")
         if found.running:
             note("A run works on this storage; what it writes meanwhile can look damaged.")
     if found.findings:
         raise typer.Exit(3)
+
+
+def _altered_jars() -> Iterator[Finding]:
+    from penstock.observe.doctor.finding import Finding
+    from penstock.observe.problems import Severity
+    from penstock.spark.setup.jars import altered_jars
+
+    for error in altered_jars():
+        yield Finding(Severity.ERROR, error, where=error.facts["path"], commands=(error.facts["command"],))
 
 
 def _lines(finding: Finding) -> list[str]:

@@ -27,6 +27,7 @@ from penstock.observe.doctor.examination import examine, findings_of
 from penstock.observe.doctor.facts import StorageFacts, Writer, read_facts
 from penstock.observe.doctor.finding import Finding
 from penstock.observe.problems import Severity
+from penstock.spark.setup.jar_lock import jar_sets
 from penstock.storage import LockHolder, LockOwner, Storage, StorageLayout, StorageLock, read_holder
 from penstock.storage.disk_space import DiskSpace, disk_space
 from penstock.storage.process_resources import LogFile, ProcessResources, resources_of_run
@@ -169,7 +170,7 @@ def test_the_command_tells_findings_and_exits_with_three(layout: StorageLayout, 
     runner = CliRunner(env={**os.environ, "COLUMNS": "80"})
     sound = runner.invoke(app, ["doctor", str(tmp_path)])
     assert (sound.exit_code, sound.stdout) == (0, "")
-    assert "3 checkpoints and 3 tables looked at, event log, lock and disk: nothing wrong." in sound.stderr
+    assert "3 checkpoints and 3 tables looked at, event log, lock, disk and jars: nothing wrong." in sound.stderr
     shutil.rmtree(place(layout, HOURLY))
     told = runner.invoke(app, ["doctor", str(tmp_path)])
     assert told.exit_code == 3
@@ -251,3 +252,17 @@ def test_each_bound_of_a_run_is_judged_by_itself(facts: StorageFacts) -> None:
         (replace(sound, logs=(LogFile("out", 100_000_001),)), "RUN_LOG_LARGE"),
     ):
         assert only(replace(facts, processes=(wrong,))).error.condition == condition
+
+
+def test_the_command_finds_a_jar_of_the_cache_that_has_changed(layout: StorageLayout, tmp_path: Path) -> None:
+    core = jar_sets()["core"]
+    altered = tmp_path / "cache" / "jars" / core.folder_name / core.jars[0].file_name
+    altered.parent.mkdir(parents=True)
+    altered.write_bytes(b"other code")
+    (tmp_path / "penstock.yml").write_text(f"name: shop\nstorage: {layout.uri}\n")
+    runner = CliRunner(env={**os.environ, "PENSTOCK_CACHE": str(tmp_path / "cache")})
+    told = runner.invoke(app, ["doctor", str(tmp_path), "--json"])
+    assert told.exit_code == 3
+    [finding] = json.loads(told.stdout)["findings"]
+    assert (finding["condition"], finding["severity"]) == ("JARS_ALTERED", "error")
+    assert (finding["where"], finding["commands"]) == (str(altered), ["penstock setup"])

@@ -19,10 +19,15 @@ def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
     Raises:
         ConfigError: CACHE_NOT_WRITABLE when the folder cannot be created or written.
     """
+    return writable_folder(cache_path(environ))
+
+
+def cache_path(environ: Mapping[str, str] = os.environ) -> Path:
+    """Returns the folder of `cache_directory`, there or not."""
     chosen = environ.get("PENSTOCK_CACHE")
     shared = environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
     cache = Path(chosen).expanduser() if chosen else Path(shared) / "penstock"
-    return writable_folder(cache.absolute())
+    return cache.absolute()
 
 
 def writable_folder(folder: Path) -> Path:

@@ -1,19 +1,27 @@
-"""The jars of a set, on this machine: cached once per user, checked by sha256, offline afterwards."""
+"""The jars of a set, on this machine: cached once per user, checked by sha256, offline afterwards.
+
+Beside the folder of a set is a file with what each jar looked like when its sha256 was checked: size and times. A start
+compares these, and reads a jar again only if they differ.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.errors import ExternalError
 from penstock.spark.setup import ivy
-from penstock.spark.setup.cache import Progress, cache_directory, one_process_at_a_time, writable_folder
+from penstock.spark.setup.cache import Progress, cache_directory, cache_path, one_process_at_a_time, writable_folder
 from penstock.spark.setup.jar_lock import JarSet, LockedJar, jar_sets
 from penstock.spark.setup.java import Java, find_java
+
+_WITH_OPTION = frozenset({"s3", "azure", "gcs"})  # of `penstock setup`
 
 
 def ensure_jars(
@@ -22,57 +30,101 @@ def ensure_jars(
     java: Java | None = None,
     environ: Mapping[str, str] = os.environ,
     progress: Progress | None = None,
+    repair: bool = False,
 ) -> list[Path]:
     """Returns the paths of the jars of the set `name`, sorted, after fetching them if they are not cached.
 
     `progress` gets a line of text per step, and nothing when the set is cached. Two processes may call this at once:
-    one fetches, the other waits. A set is either complete and verified in the cache, or not there.
+    one fetches, the other waits. With `repair`, for `penstock setup`, every byte of a cached set is read, and the set
+    fetched again if one is wrong.
 
     Raises:
         KeyError: no such set.
         ConfigError: JAVA_*, CACHE_NOT_WRITABLE or MAVEN_MIRROR_INVALID.
-        ExternalError: JARS_DOWNLOAD_FAILED or JARS_CHECKSUM_MISMATCH.
+        ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH or JARS_ALTERED.
     """
     jars = jar_sets()[name]
     report = progress or _nobody
     parent = cache_directory(environ) / "jars"
     folder = parent / jars.folder_name
-    if not _complete(jars, folder):
+
+    def is_needed() -> bool:
+        return not _is_there(jars, folder) or (repair and bool(_damaged(jars, folder)))
+
+    if is_needed():
         writable_folder(parent)
         lock = parent / f".{jars.folder_name}.lock"
         with one_process_at_a_time(lock, waiting=lambda: report("Waiting for another process that fetches the jars")):
-            if not _complete(jars, folder):
+            if is_needed():
                 _fetch(jars, folder, java or find_java(environ), environ, report)
+    _check_unchanged(jars, folder)
     return sorted(folder / jar.file_name for jar in jars.jars)
 
 
 def jars_cached(name: str, *, environ: Mapping[str, str] = os.environ) -> bool:
-    """Tells whether `ensure_jars` has nothing to fetch for the set `name`.
-
-    Raises:
-        ConfigError: CACHE_NOT_WRITABLE.
-    """
+    """Tells whether `ensure_jars` has nothing to fetch for the set `name`."""
     jars = jar_sets()[name]
-    return _complete(jars, cache_directory(environ) / "jars" / jars.folder_name)
+    return _is_there(jars, _folder(jars, environ))
 
 
 def damaged_jars(name: str, *, environ: Mapping[str, str] = os.environ) -> list[LockedJar]:
     """Returns the jars of the cached set `name` that are missing or whose sha256 is wrong; reads every byte."""
     jars = jar_sets()[name]
-    folder = cache_directory(environ) / "jars" / jars.folder_name
+    return _damaged(jars, _folder(jars, environ))
+
+
+def altered_jars(*, environ: Mapping[str, str] = os.environ) -> list[ExternalError]:
+    """Returns JARS_ALTERED for each jar of all cached sets whose sha256 is wrong; reads every byte, changes nothing."""
     return [
-        jar
-        for jar in jars.jars
-        if not (folder / jar.file_name).is_file() or _sha256(folder / jar.file_name) != jar.sha256
+        _altered(jars, path, jar)
+        for jars in jar_sets().values()
+        for jar in _damaged(jars, _folder(jars, environ))
+        if (path := _folder(jars, environ) / jar.file_name).is_file()
     ]
 
 
-def _complete(jars: JarSet, folder: Path) -> bool:
-    # Sizes only: the digests were checked when the folder was made, and 23 MB of sha256 would be paid at every start.
+def _folder(jars: JarSet, environ: Mapping[str, str]) -> Path:
+    return cache_path(environ) / "jars" / jars.folder_name
+
+
+def _is_there(jars: JarSet, folder: Path) -> bool:
+    return all((folder / jar.file_name).is_file() for jar in jars.jars)
+
+
+def _damaged(jars: JarSet, folder: Path) -> list[LockedJar]:
+    files = [(jar, folder / jar.file_name) for jar in jars.jars]
+    return [jar for jar, file in files if not file.is_file() or _sha256(file) != jar.sha256]
+
+
+def _check_unchanged(jars: JarSet, folder: Path) -> None:
+    """Raises JARS_ALTERED for a jar that is not the locked one; 23 MB of sha256 at every start would be too much."""
+    checked = folder.with_name(f"{folder.name}.checked.json")
+    looks = {jar.file_name: _look(folder / jar.file_name) for jar in jars.jars}
     try:
-        return all((folder / jar.file_name).stat().st_size == jar.size for jar in jars.jars)
-    except OSError:
-        return False
+        known = json.loads(checked.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = None
+    if known == looks:
+        return
+    for jar in jars.jars:
+        path = folder / jar.file_name
+        if _sha256(path) != jar.sha256:
+            raise _altered(jars, path, jar)
+    with suppress(OSError):  # a cache that this user may only read
+        unfinished = checked.with_name(f".{checked.name}.{os.getpid()}")
+        unfinished.write_text(json.dumps(looks), encoding="utf-8")
+        unfinished.rename(checked)
+
+
+def _look(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]  # the last one cannot be set
+
+
+def _altered(jars: JarSet, path: Path, jar: LockedJar) -> ExternalError:
+    option = f" --{jars.name}" if jars.name in _WITH_OPTION else ""
+    command = f"penstock setup{option}"
+    return ExternalError("JARS_ALTERED", path=path, expected=jar.sha256, actual=_sha256(path), command=command)
 
 
 def _fetch(jars: JarSet, folder: Path, java: Java, environ: Mapping[str, str], report: Progress) -> None:

@@ -36,7 +36,7 @@ class Ready:
 def prefetch(
     progress: Progress | None = None, *, jar_sets: Sequence[str] = (), environ: Mapping[str, str] = os.environ
 ) -> Ready:
-    """Finds Java, fetches the jars and makes the class archive; quick when that has been done before.
+    """Finds Java, fetches the jars and makes the class archive; when that has been done before, checks every jar.
 
     Called by `penstock setup`; a session does the first two by itself and the third after its first run.
     `progress` gets one line of text per step; `jar_sets` names further locked sets to fetch.
@@ -48,9 +48,9 @@ def prefetch(
     report = progress or (lambda _line: None)
     cache = cache_directory(environ)
     java = find_java(environ)
-    jars = ensure_jars("core", java=java, environ=environ, progress=report)
+    jars = ensure_jars("core", java=java, environ=environ, progress=report, repair=True)
     archive = archive_path(java, spark_class_path(jars), environ)
     made = ensure_archive(archive, environ=environ, progress=report)
     for name in jar_sets:
-        jars += ensure_jars(name, java=java, environ=environ, progress=report)
+        jars += ensure_jars(name, java=java, environ=environ, progress=report, repair=True)
     return Ready(java, tuple(jars), cache, made)
