@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import statistics
+import struct
 import sys
 import time
 from datetime import UTC, datetime
@@ -28,6 +29,21 @@ def test_every_default_is_in_force(spark: SparkSession) -> None:
     in_force = dict(spark.sparkContext.getConf().getAll())
     for key, value in session_conf(Machine.of("local[2]"), CHOSEN).items():
         assert in_force[key].endswith(value)  # Spark puts options of its own before the driver's Java options
+
+
+def test_who_does_not_know_the_secret_is_not_deserialized(spark: SparkSession) -> None:
+    context = spark.sparkContext
+    blocks = _jvm.jvm(spark).org.apache.spark.SparkEnv.get().blockManager().blockManagerId().port()
+    body = b"\0\0\0\0\xac\xed\0\5: a Java object"
+    request = struct.pack(">BQI", 3, 7, len(body)) + body  # Spark's RpcRequest
+    for port in (int(context.getConf().get("spark.driver.port", "")), blocks):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(struct.pack(">Q", len(request) + 8) + request)
+            answer = connection.recv(65536)
+        assert b"SaslMessage" in answer
+        assert b"ObjectInputStream" not in answer
+    secrets = [key for key, _ in context.getConf().getAll() if "authenticate" in key]
+    assert secrets == ["spark.authenticate"]  # the secret is in no setting
 
 
 @pytest.mark.timeout(120)

@@ -14,6 +14,7 @@ from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Stora
 from penstock.cli.project import open_project
 
 if TYPE_CHECKING:
+    from penstock.config import PipelineConfig
     from penstock.observe.doctor.finding import Finding
 
 
@@ -28,14 +29,14 @@ def doctor(
 
     Finds what `checkpoint verify` finds, tables that cannot be opened or are no longer declared, lines of the log that
     were skipped, the lock of a process that is gone, a disk that is nearly full, a later version of Penstock, jars of
-    this user's cache that have changed, and a run that has few file descriptors left, too many threads or a large output.
-    Changes nothing. Exits with 3 when anything is found.
+    this user's cache that have changed, a master without `spark.authenticate`, and a run that has few file descriptors
+    left, too many threads or a large output. Changes nothing. Exits with 3 when anything is found.
     """
     from penstock.observe.doctor.examination import examine
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     found = examine(config.storage)
-    found = replace(found, findings=(*_altered_jars(), *found.findings))
+    found = replace(found, findings=(*_altered_jars(), *found.findings, *_open_driver(config)))
     if as_json:
         print_json(found.to_json())
     else:
@@ -57,6 +58,16 @@ def _altered_jars() -> Iterator[Finding]:
 
     for error in altered_jars():
         yield Finding(Severity.ERROR, error, where=error.facts["path"], commands=(error.facts["command"],))
+
+
+def _open_driver(config: PipelineConfig) -> Iterator[Finding]:
+    from penstock.observe.doctor.finding import Finding
+    from penstock.observe.problems import Severity
+    from penstock.spark.authentication import unauthenticated
+
+    error = unauthenticated(config)
+    if error is not None:
+        yield Finding(Severity.WARNING, error)
 
 
 def _lines(finding: Finding) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,15 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from penstock.config.regular_file import read_regular_file
 from penstock.errors import ConfigError, SourceLocation
 
+_LARGEST = 1_000_000  # bytes
+_MOST_ENTRIES = 30_000  # ten seconds of parsing
+_DEEPEST = 200
+_MOST_VALUES = 100_000
 _QUOTED = re.compile(r"['\"].{4,}['\"]")
+_BRACKETS = re.compile(r"[\[\]{}]")
 
 
 def read_document(path: Path, shown: str) -> Node | None:
@@ -23,21 +30,27 @@ def read_document(path: Path, shown: str) -> Node | None:
         shown: the path as the user would type it, for errors.
 
     Raises:
-        ConfigError: CONFIG_UNREADABLE, CONFIG_SYNTAX.
+        ConfigError: CONFIG_UNREADABLE, CONFIG_TOO_LARGE, CONFIG_SYNTAX; within a second for a pipe, a device, and any
+            number of bytes, keys, levels and aliases.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular_file(path, _LARGEST).decode("utf-8-sig")
         if path.suffix == ".json":
             text = text.replace("\t", " ")  # JSON is YAML but for the tabs between its words; its texts hold none
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise _too_large(shown, error.strerror) from None
         raise ConfigError("CONFIG_UNREADABLE", path=shown, reason=error.strerror or type(error).__name__) from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ConfigError(
             "CONFIG_UNREADABLE", location=SourceLocation(shown, line), path=shown, reason="it is not UTF-8 text"
         ) from None
+    _check_size(text, shown)
     try:
         node: Node | None = YAML(typ="safe", pure=True).compose(text)
+        if node is not None:
+            _name_marks(node, shown, {})
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise _syntax(shown, mark.line + 1 if mark else None, str(error.problem or error.context)) from None
@@ -48,20 +61,42 @@ def read_document(path: Path, shown: str) -> Node | None:
         raise _syntax(
             shown, text.count("\n", 0, position) + 1, "it holds a character that YAML does not allow"
         ) from None
-    if node is not None:
-        _name_marks(node, shown, set())
     return node
 
 
-def _name_marks(node: Node, shown: str, seen: set[int]) -> None:
-    """Lets each node remember its file: nodes of several files can be put together."""
-    if id(node) in seen:
-        return
-    seen.add(id(node))
+def _check_size(text: str, shown: str) -> None:
+    """Refuses what would take the parser minutes, by counting signs."""
+    entries = text.count(":") + text.count(",") + text.count("\n-") + text.count(" -")
+    if entries > _MOST_ENTRIES:
+        raise _too_large(shown, f"it has more than {_MOST_ENTRIES:,} entries")
+    depth = 0
+    for bracket in _BRACKETS.findall(text):
+        depth += 1 if bracket in "[{" else -1
+        if depth > _DEEPEST:
+            raise _syntax(shown, None, "it is nested too deeply")
+
+
+def _name_marks(node: Node, shown: str, sizes: dict[int, int | None]) -> int:
+    """Lets each node remember its file: nodes of several files can be put together. Returns how many it stands for.
+
+    A node that many aliases name is one, but whoever follows them meets it as often as they name it.
+    """
+    key = id(node)
+    if key in sizes:
+        size = sizes[key]
+        if size is None:
+            raise _syntax(shown, line_of(node), "an alias leads back to itself")
+        return size
+    sizes[key] = None
     node.start_mark.name = shown
+    size = 1
     for inner in node.value if isinstance(node, (MappingNode, SequenceNode)) else ():
         for each in inner if isinstance(inner, tuple) else (inner,):
-            _name_marks(each, shown, seen)
+            size += _name_marks(each, shown, sizes)
+    if size > _MOST_VALUES:
+        raise _too_large(shown, f"its aliases stand for more than {_MOST_VALUES:,} values")
+    sizes[key] = size
+    return size
 
 
 def line_of(node: Node) -> int:
@@ -144,6 +179,10 @@ def _pairs(node: MappingNode, outer: tuple[int, ...]) -> list[tuple[str, Node, N
 
 def _syntax_at(node: Node, problem: str) -> ConfigError:
     return ConfigError("CONFIG_SYNTAX", location=place_of(node), problem=problem)
+
+
+def _too_large(shown: str, reason: str) -> ConfigError:
+    return ConfigError("CONFIG_TOO_LARGE", location=SourceLocation(shown), path=shown, reason=reason)
 
 
 def _syntax(shown: str, line: int | None, problem: Any) -> ConfigError:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from penstock.config.regular_file import read_regular_file
 from penstock.errors import ConfigError, SourceLocation
 
 REFERENCE = re.compile(r"\$\{(env|file|secret):([^}]*)\}")
@@ -18,6 +19,9 @@ REFERENCE = re.compile(r"\$\{(env|file|secret):([^}]*)\}")
 WHOLE_REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 """What an entry of `secrets` must be, from its first to its last character."""
 
+
+_LARGEST = 1_000_000
+"""Bytes of a file with a secret."""
 
 _made: WeakValueDictionary[int, SecretReference] = WeakValueDictionary()
 
@@ -96,4 +100,4 @@ def refer(
 
 
 def _read_file(path: Path) -> str:
-    return path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+    return read_regular_file(path, _LARGEST).decode("utf-8").removesuffix("\n").removesuffix("\r")

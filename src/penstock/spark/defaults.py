@@ -25,17 +25,19 @@ class Machine:
     cores: int
     loopback: bool
     """Whether the master is on this machine: local, or an address of the loopback interface."""
+    generates_secret: bool = False
+    """Whether Spark makes the secret of `spark.authenticate` itself, and nothing else has to know it."""
 
     @staticmethod
     def of(master: str) -> Machine:
         """Returns the machine that a Spark master such as `local[*]` or `spark://host:7077` stands for."""
         if found := re.fullmatch(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?", master):
             count = found.group(1) or "1"
-            return Machine(True, _available_cores() if count == "*" else int(count), True)
+            return Machine(True, _available_cores() if count == "*" else int(count), True, generates_secret=True)
         near = master.startswith("local-cluster") or bool(
             re.match(r"spark://(127\.[\d.]+|localhost|\[::1\])(:|,|$)", master)
         )
-        return Machine(False, _available_cores(), near)
+        return Machine(False, _available_cores(), near, generates_secret=master.startswith("k8s://"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +241,12 @@ DEFAULTS: tuple[Default, ...] = (
     Default("spark.driver.host", _if_loopback("127.0.0.1"), "nobody else on the network needs to reach the driver"),
     Default("spark.driver.bindAddress", _if_loopback("127.0.0.1"), "as spark.driver.host"),
     # -- Secrets
+    Default(
+        "spark.authenticate",
+        lambda machine: "true" if machine.generates_secret else None,
+        "else the driver deserializes what any user of this machine sends to its port; Spark generates a secret for "
+        "each session. YARN may need it for its shuffle service too, and standalone masters need one secret everywhere",
+    ),
     Default(
         "spark.redaction.regex",
         _REDACTED_KEYS,

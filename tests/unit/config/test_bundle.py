@@ -132,7 +132,7 @@ _NAMED_X = "resources: {pipelines: {a: {name: '${var.x}'}}}\n"
         ),
         ("resources:\n  pipelines: {a: {name: 'x${resources.pipelines}'}}\n", "CONFIG_REFERENCE_UNRESOLVED", "2"),
         ("resources:\n  pipelines: {a: {name: '${workspace.host}'}}\n", "CONFIG_REFERENCE_UNRESOLVED", "2"),
-        ("resources: {pipelines: {a: {libraries: &l [*l]}}}\n", "CONFIG_SYNTAX", None),
+        ("resources: {pipelines: {a: {libraries: &l [*l]}}}\n", "CONFIG_SYNTAX", "1"),
     ],
 )
 def test_mistakes(project: Project, text: str, condition: str, line: str | None) -> None:

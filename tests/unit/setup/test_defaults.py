@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from penstock.cli.main import app
+from penstock.config import load_project
+from penstock.spark.authentication import unauthenticated
 from penstock.spark.defaults import DEFAULTS, Machine, session_conf
 from penstock.spark.setup import own_classes
 
@@ -69,6 +74,34 @@ def test_deltas_own_setting_for_all_logs_stands_alone() -> None:
     chosen = {"spark.delta.logStore.class": "com.example.Mine"}  # Delta refuses it beside one for a scheme
     assert "spark.delta.logStore.file.impl" not in session_conf(LOCAL, chosen)
     assert "spark.hadoop.fs.file.impl" in session_conf(LOCAL, chosen)
+
+
+@pytest.mark.parametrize(
+    ("master", "settings", "installed", "authenticated"),
+    [
+        ("local[*]", "", "", True),
+        ("local[4, 2]", "", "", True),
+        ("k8s://https://k8s.test", "", "", True),
+        ("local[*]", "spark.authenticate: false", "spark.authenticate true", False),
+        ("spark://127.0.0.1:7077", "", "", False),
+        ("spark://spark.test:7077", "spark.authenticate: true", "", True),
+        ("spark://spark.test:7077", "", "# none\nspark.authenticate   true\n", True),
+        ("spark://spark.test:7077", "", "spark.authenticate.secret true\n#spark.authenticate true\n", False),
+        ("yarn", "", "spark.authenticate=false\n", False),
+    ],
+)
+def test_who_talks_to_the_driver_has_to_know_a_secret(
+    master: str, settings: str, installed: str, authenticated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "penstock.yml").write_text(f"name: a\nmaster: '{master}'\nspark_conf: {{{settings}}}\n")
+    (tmp_path / "spark-defaults.conf").write_text(installed)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    found = unauthenticated(load_project(tmp_path))
+    assert (found is None) is authenticated
+    if found is not None:
+        assert (found.condition, found.facts["master"]) == ("SPARK_NOT_AUTHENTICATED", master)
+        runner = CliRunner().invoke(app, ["doctor", str(tmp_path), "--json"])
+        assert [each["condition"] for each in json.loads(runner.stdout)["findings"]] == ["SPARK_NOT_AUTHENTICATED"]
 
 
 def test_lists_add_up() -> None:
