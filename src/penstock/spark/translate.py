@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -205,13 +205,8 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
         return exhausted
     causes = tuple(causes_of(error))
     # First, because Spark wraps it into what it could not do for it, such as to load a state.
-    if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
-        store.dataset = dataset
-        return store
-    if failed := next((cause for cause in causes if cause.is_storage), None):
-        full = _DISK_FULL.search(failed.message)
-        condition = "STORAGE_FULL" if full else "STORAGE_FAILED"
-        return ExternalError(condition, dataset=dataset, detail=_first_line(failed.message))
+    if (storage := _storage_failure(causes, dataset)) is not None:
+        return storage
     if (told := told_failure(cause.message for cause in causes)) is not None:
         return told.error(dataset=dataset, flow=flow)
     if (missing := missing_files(causes, dataset)) is not None:
@@ -232,6 +227,17 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     said = [cause for cause in causes if cause.condition not in {None, "STREAM_FAILED"}]
     detail = (said[-1] if said else root).message
     return ExternalError("FLOW_FAILED", dataset=dataset, flow=flow, detail=_first_line(detail))
+
+
+def _storage_failure(causes: Sequence[Cause], dataset: str) -> PenstockError | None:
+    if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
+        store.dataset = dataset
+        return store
+    if failed := next((cause for cause in causes if cause.is_storage), None):
+        full = _DISK_FULL.search(failed.message)
+        condition = "STORAGE_FULL" if full else "STORAGE_FAILED"
+        return ExternalError(condition, dataset=dataset, detail=_first_line(failed.message))
+    return None
 
 
 def translate_set_up(error: BaseException, table: Table, path: str) -> PenstockError:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import ExternalError
+from penstock.spark.setup import ivy
 from penstock.spark.setup import jars as jars_module
 from penstock.spark.setup.jar_lock import JarSet, LockedJar
 from penstock.spark.setup.jars import altered_jars, ensure_jars
@@ -35,10 +36,15 @@ def hashed(monkeypatch: pytest.MonkeyPatch, served: dict[str, bytes]) -> list[st
         for name, content in served.items():
             (target / f"{name}-1.jar").write_bytes(content)
 
-    monkeypatch.setattr(jars_module.ivy, "retrieve", retrieve)
+    monkeypatch.setattr(ivy, "retrieve", retrieve)
     read: list[str] = []
     sha256 = jars_module._sha256
-    monkeypatch.setattr(jars_module, "_sha256", lambda path: (read.append(path.name), sha256(path))[1])
+
+    def watched(path: Path) -> str:
+        read.append(path.name)
+        return str(sha256(path))
+
+    monkeypatch.setattr(jars_module, "_sha256", watched)
     return read
 
 
