@@ -61,6 +61,7 @@ def test_from_init_to_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert not list(project.storage.glob("tables/**/*.parquet"))
 
     status = penstock("run", where, "--json").expect(0).document
+    assert not [path for path in (project.storage, *project.storage.rglob("*")) if path.stat().st_mode & 0o077]
     expected = project.assert_tables()
     assert status["update"]["state"] == "COMPLETED"
     run = _by_name(status)

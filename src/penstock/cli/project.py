@@ -24,12 +24,13 @@ def open_project(
 ) -> PipelineConfig:
     """Reads the pipeline file of `directory`; with `scripts` that may be a script's file as well.
 
-    From then on this process reaches object stores with its settings.
+    From then on this process reaches object stores with its settings, and creates files for whom it says.
 
     Raises:
         ConfigError: the folder, the file or one of its entries is wrong.
     """
     from penstock.config import load_project, load_script
+    from penstock.storage.new_files import restrict_new_files
     from penstock.storage.s3 import use_s3_settings
 
     if scripts and directory.suffix == ".py":
@@ -39,6 +40,7 @@ def open_project(
             directory, environment=environment, pipeline=pipeline, storage=storage, overrides=settings(set_)
         )
     use_s3_settings(config.resolve_spark_conf)
+    restrict_new_files(config.shared_storage, config.storage_access)
     return config
 
 

@@ -45,8 +45,10 @@ def script(
     """
     from penstock.config import load_script
     from penstock.storage import refuse_if_locked
+    from penstock.storage.new_files import restrict_new_files
 
     config = load_script(file, environment=environment, pipeline=pipeline, storage=storage)
+    restrict_new_files(config.storage, config.storage_access)
     refuse_if_locked(config.storage)
     compact_when_due(config)
     if ui:

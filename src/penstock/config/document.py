@@ -39,7 +39,7 @@ def read_document(path: Path, shown: str) -> Node | None:
             text = text.replace("\t", " ")  # JSON is YAML but for the tabs between its words; its texts hold none
     except OSError as error:
         if error.errno == errno.EFBIG:
-            raise _too_large(shown, error.strerror) from None
+            raise _too_large(shown, str(error.strerror)) from None
         raise ConfigError("CONFIG_UNREADABLE", path=shown, reason=error.strerror or type(error).__name__) from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1

@@ -13,6 +13,7 @@ from penstock.config.metrics_keys import METRICS
 from penstock.config.secret import REFERENCE, WHOLE_REFERENCE
 from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText
 from penstock.errors import ConfigError
+from penstock.storage.new_files import ACCESS
 
 _MASTER = r"local(\[(\*|\d+)(, ?\d+)?\])?|local-cluster\[\d+, ?\d+, ?\d+\]|spark://.+|k8s://.+|yarn"
 KEEP = "keep"
@@ -53,6 +54,13 @@ def _master(key: str, text: str) -> str:
     if not re.fullmatch(_MASTER, text):
         expected = "local[*], local[N], spark://HOST:PORT, yarn or k8s://URL"
         raise ConfigError("CONFIG_INVALID_VALUE", key=key, value=text, expected=expected, example="local[*]")
+    return text
+
+
+def _access(key: str, text: str) -> str:
+    if text not in ACCESS:
+        expected = "owner, group or all"
+        raise ConfigError("CONFIG_INVALID_VALUE", key=key, value=text, expected=expected, example="group")
     return text
 
 
@@ -163,6 +171,12 @@ _STORAGE = Key(
     "/srv/orders",
     ".penstock",
 )
+_STORAGE_ACCESS = Key(
+    "storage_access",
+    Text(_access, "owner|group|all"),
+    "Who may read what a run writes on local disks: its owner only, his group too (and write), or as the umask says.",
+    "group",
+)
 _CONFIGURATION = Key(
     "configuration",
     TextMap(_setting),
@@ -184,6 +198,7 @@ _SETTINGS = (
     _CATALOG,
     _SCHEMA,
     _STORAGE,
+    _STORAGE_ACCESS,
     Key("continuous", Flag(), "Whether a run goes on until it is stopped.", "true", "false"),
     Key(
         "trigger",

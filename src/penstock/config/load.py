@@ -117,6 +117,7 @@ def _build(
         catalog=values.get("catalog"),
         schema=values.get("schema", "default"),
         storage=own_storage if storage is None else absolute_location(storage, Path.cwd()),
+        storage_access=values.get("storage_access"),
         continuous=values.get("continuous", False),
         trigger=effective_trigger(values.get("trigger"), continuous=values.get("continuous", False)),
         configuration=configuration,

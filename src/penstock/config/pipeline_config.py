@@ -61,6 +61,8 @@ class PipelineConfig:
     catalog: str | None = None
     schema: str = "default"
     storage: str
+    storage_access: str | None = None
+    """Who may read what runs write: `owner`, `group` or `all`; None: as the storage's folder, a new one its owner."""
     continuous: bool = False
     trigger: Trigger
     configuration: Mapping[str, str] = field(default_factory=dict)

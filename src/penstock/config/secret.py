@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from penstock.config.regular_file import read_regular_file
+from penstock.config.secret_forms import pattern_of
 from penstock.errors import ConfigError, SourceLocation
 
 REFERENCE = re.compile(r"\$\{(env|file|secret):([^}]*)\}")
@@ -19,6 +21,9 @@ REFERENCE = re.compile(r"\$\{(env|file|secret):([^}]*)\}")
 WHOLE_REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 """What an entry of `secrets` must be, from its first to its last character."""
 
+
+REDACTED = "***"
+"""What takes the place of a secret."""
 
 _LARGEST = 1_000_000
 """Bytes of a file with a secret."""
@@ -73,14 +78,19 @@ class SecretReference:
 def redacted(text: str, references: Iterable[SecretReference] | None = None) -> str:
     """Returns `text` with the value of each secret replaced by `***`; of all that this process refers to by default.
 
-    A secret without a value is passed over.
+    Found as it is, escaped, encoded for a URL, and in Base64. A secret without a value is passed over.
     """
+    pattern = secrets_pattern(references)
+    return re.sub(pattern, REDACTED, text) if pattern else text
+
+
+def secrets_pattern(references: Iterable[SecretReference] | None = None) -> str:
+    """Returns the regular expression with which `redacted` looks for secrets; empty if none has a value."""
+    values = set()
     for reference in tuple(_made.values()) if references is None else references:
-        try:
-            text = text.replace(reference.resolve(), "***")
-        except ConfigError:
-            continue
-    return text
+        with suppress(ConfigError):
+            values.add(reference.resolve())
+    return pattern_of(values)
 
 
 def refer(

@@ -139,7 +139,7 @@ def start_driver(
     command += ["--properties-file", str(settings)]
     if not conf["spark.master"].startswith("local"):
         command.append("--load-spark-defaults")
-    with log.open("ab") as errors:
+    with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as errors:
         process = subprocess.Popen(
             [*command, "pyspark-shell"],
             stdin=subprocess.PIPE,

@@ -28,6 +28,7 @@ from penstock.spark.setup.class_path import spark_class_path
 from penstock.spark.setup.jars import ensure_jars, jars_cached
 from penstock.spark.setup.java import Java, find_java, java_home_for_spark
 from penstock.spark.setup.own_classes import own_jars
+from penstock.storage.new_files import process_umask
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,9 @@ def _structure(
     yield "spark.master", config.master
     yield "spark.submit.deployMode", "client"
     yield "spark.sql.warehouse.dir", config.warehouse or (folder / "warehouse").as_uri()
+    if machine.local:
+        # Hadoop gives each file the permissions that its own mask leaves, whatever that of the process is.
+        yield "spark.hadoop.fs.permissions.umask-mode", f"{process_umask():03o}"
     if config.short_lived:
         # Where each Column was made, told to the JVM in five calls, is for the errors of running jobs.
         yield "spark.python.sql.dataFrameDebugging.enabled", "false"

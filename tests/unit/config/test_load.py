@@ -22,6 +22,7 @@ def test_defaults(project: Project) -> None:
         "libraries": (),
         "catalog": None,
         "schema": "default",
+        "storage_access": None,
         "storage": str(absolute / ".penstock"),
         "continuous": False,
         "trigger": {"kind": TriggerKind.AVAILABLE_NOW, "interval": None},

@@ -40,11 +40,11 @@ def hashed(monkeypatch: pytest.MonkeyPatch, served: dict[str, bytes]) -> list[st
     read: list[str] = []
     sha256 = jars_module._sha256
 
-    def watched(path: Path) -> str:
+    def noted(path: Path) -> str:
         read.append(path.name)
-        return str(sha256(path))
+        return sha256(path)
 
-    monkeypatch.setattr(jars_module, "_sha256", watched)
+    monkeypatch.setattr(jars_module, "_sha256", noted)
     return read
 
 

@@ -33,7 +33,7 @@ def cache_path(environ: Mapping[str, str] = os.environ) -> Path:
 def writable_folder(folder: Path) -> Path:
     """Returns `folder` after creating it; raises ConfigError CACHE_NOT_WRITABLE when that fails."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # jars in it run with this user's rights
     except OSError as error:
         raise ConfigError("CACHE_NOT_WRITABLE", path=folder, reason=error.strerror or type(error).__name__) from None
     if not os.access(folder, os.W_OK | os.X_OK):
