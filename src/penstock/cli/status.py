@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -30,10 +29,9 @@ def status(
     """
     from penstock.cli.status_view import report
     from penstock.cli.watching import watch as keep_showing
+    from penstock.observe.current import with_resources
     from penstock.observe.followed_log import FollowedLog
-    from penstock.observe.run_resources import resource_warnings
     from penstock.observe.status import PipelineStatus, StatusProjection
-    from penstock.storage.process_resources import resources_of_run
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     log = FollowedLog(config.storage, StatusProjection)
@@ -41,8 +39,7 @@ def status(
     def look() -> PipelineStatus:
         holder = log.holder()  # before the log is read: a run that begins meanwhile is not taken for dead
         alive = holder is not None and holder.alive()
-        wrong = tuple(error.to_json() for error in resource_warnings(resources_of_run(holder)))
-        return replace(log.look().status(writer_alive=alive), resources=wrong)
+        return with_resources(log.look().status(writer_alive=alive), holder)
 
     if watch:
         keep_showing(look, report, document=PipelineStatus.to_json if as_json else None)

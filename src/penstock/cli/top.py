@@ -60,9 +60,10 @@ def top(
 ) -> None:
     """Show what each flow does now until Ctrl-C: how busy it is, its rates, what waits for it, its state.
 
-    `busy` is the share of the time that its newest ten batches worked. Reads the event log only.
+    `busy` is the share of the time that its newest ten batches worked. Reads the event log.
     """
     from penstock.cli.watching import watch
+    from penstock.observe.current import with_resources
     from penstock.observe.flow_loads import LoadedStatus
     from penstock.observe.followed_log import FollowedLog
 
@@ -70,10 +71,13 @@ def top(
     log = FollowedLog(config.storage, LoadedStatus)
 
     def look() -> _Picture:
-        alive = log.writer_alive()  # before the log is read: a run that begins meanwhile is not taken for dead
+        holder = log.holder()  # before the log is read: a run that begins meanwhile is not taken for dead
+        alive = holder is not None and holder.alive()
         status, loads = log.look().look(datetime.now(UTC), writer_alive=alive)
         named = sorted(loads, key=lambda load: (load.dataset, load.flow))
-        return _Picture(status, tuple(sorted(named, key=_ORDERS[sort], reverse=sort is not Order.NAME)))
+        return _Picture(
+            with_resources(status, holder), tuple(sorted(named, key=_ORDERS[sort], reverse=sort is not Order.NAME))
+        )
 
     if as_json:
         print_json(look().to_json())

@@ -5,23 +5,25 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from penstock.dashboard.outlook import Outlook, is_long
 from penstock.dashboard.projections import Projections
 from penstock.errors import PenstockError
 from penstock.events import EventReader
+from penstock.observe.current import resource_errors
 from penstock.observe.lineage import Lineage
 from penstock.observe.problems import Problem, find_problems
 from penstock.observe.status import PipelineStatus
-from penstock.storage import is_locked
+from penstock.storage import is_locked, read_holder
 
 _FRESH_SECONDS = 0.2
 _LOOK_SECONDS: Final = 0.1
 """How long one look may read: a page does not wait for the whole of a long log."""
 
 _EVENTS_AT_ONCE: Final = 1000
+_RESOURCES_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class LiveLog:
         self._changes = 0
         self._problem: Mapping[str, Any] | None = None
         self._writer_alive: bool | None = None
+        self._resources: tuple[Mapping[str, Any], ...] = ()
+        self._resources_at = -_RESOURCES_SECONDS
         self._behind = False
         self._reads_ahead = False
         self._looked = -1.0
@@ -111,6 +115,7 @@ class LiveLog:
         # of a log that is read half, nobody knows yet what became of the update
         half = self._behind and self._outlook is None
         status = self.projections.status.status(writer_alive=None if half else self._writer_alive)
+        status = replace(status, resources=self._resources)
         lineage = self.projections.lineage.lineage()
         return Snapshot(
             version=self._version,
@@ -127,6 +132,7 @@ class LiveLog:
     def _look(self) -> None:
         try:
             alive = is_locked(self._reader.storage)  # asked first: a run that ends in between wrote its end before
+            resources = self._look_at_resources() if alive else ()
             changed = self._read()
         except PenstockError as error:
             self._fail({"condition": error.condition, "message": error.message, "fix": error.fix})
@@ -135,9 +141,17 @@ class LiveLog:
             message = f"The storage cannot be read: {error.strerror or error}."
             self._fail({"condition": None, "message": message, "fix": "Check the folder and its permissions."})
             return
-        if changed or self._problem is not None or alive is not self._writer_alive:
+        now = None, alive, resources
+        if changed or now != (self._problem, self._writer_alive, self._resources):
             self._changes += 1
-        self._problem, self._writer_alive = None, alive
+        self._problem, self._writer_alive, self._resources = now
+
+    def _look_at_resources(self) -> tuple[Mapping[str, Any], ...]:
+        """Returns what is wrong with the run's processes, as of the last ten seconds: a look takes a while."""
+        if time.monotonic() - self._resources_at < _RESOURCES_SECONDS:
+            return self._resources
+        self._resources_at = time.monotonic()
+        return resource_errors(read_holder(self._reader.storage))
 
     def _read(self) -> bool:
         """Takes what is new, for at most a moment; returns whether there was anything."""

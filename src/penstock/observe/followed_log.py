@@ -49,11 +49,6 @@ class FollowedLog(Generic[P]):
                 self._projection.apply(event)
         return self._projection
 
-    def writer_alive(self) -> bool:
-        """Whether a run holds the storage."""
-        holder = self.holder()
-        return holder is not None and holder.alive()
-
     def holder(self) -> LockHolder | None:
         """Returns who holds the storage's lock, alive or not."""
         return read_holder(self._reader.storage)

@@ -72,6 +72,7 @@ def find_problems(
 ) -> tuple[Problem, ...]:
     """Returns what is wrong as of `status`; of a flow that falls behind, only while its update runs."""
     found = list(_of_update(status))
+    found += [_problem(error, severity=Severity.WARNING, commands=("penstock doctor",)) for error in status.resources]
     after = _Downstream(lineage)
     for dataset in status.datasets:
         found.extend(_of_dataset(dataset, after))

@@ -214,9 +214,9 @@ def test_a_log_that_is_begun_anew_is_shown_from_its_beginning(project: Path) -> 
 def test_a_killed_run_is_seen_although_its_log_says_nothing(project: Path) -> None:
     write(project, busy_story())
     log = FollowedLog(str(project / ".penstock"), StatusProjection)
-    assert not log.writer_alive()
+    assert log.holder() is None
     with running(project):
-        assert log.writer_alive()
+        assert log.holder() is not None
 
 
 # --- harness ------------------------------------------------------------------

@@ -20,6 +20,7 @@ from tests.recorded.checkpoints import HOURLY, RAW, copied_checkpoints, place
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
+from penstock.dashboard.live_log import LiveLog
 from penstock.errors import DefinitionError
 from penstock.events import EventLog, EventType, builders
 from penstock.graph.identifier import Identifier
@@ -226,6 +227,9 @@ def test_a_run_that_is_about_to_fail_is_found_by_doctor_and_shown_by_status(
     shown = CliRunner().invoke(app, ["status", str(tmp_path)])
     assert "[RUN_DESCRIPTORS_LOW]" in shown.stdout, shown.output
     assert "[RUN_LOG_LARGE]" in shown.stdout
+    assert "[RUN_LOG_LARGE]" in CliRunner().invoke(app, ["top", str(tmp_path), "--once"]).stdout
+    problems = LiveLog(layout.uri).snapshot().problems
+    assert {"RUN_DESCRIPTORS_LOW", "RUN_LOG_LARGE"} <= {each.condition for each in problems}
     document = json.loads(CliRunner().invoke(app, ["status", str(tmp_path), "--json"]).stdout)
     assert [each["condition"] for each in document["resources"]] == ["RUN_DESCRIPTORS_LOW", "RUN_LOG_LARGE"]
 
