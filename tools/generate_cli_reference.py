@@ -32,7 +32,7 @@ ends with an error, the document is `{"errors": [{condition, message, fix, datas
 | 1 | the pipeline failed: data, a broker, a disk, or a bug of Penstock |
 | 2 | the pipeline's files, its configuration or the command line is wrong |
 | 3 | the state refused: a lock, a checkpoint or a table |
-| 130, 143 | ended at once by a second Ctrl-C or SIGTERM |
+| 130, 143 | ended at once by a second Ctrl-C or SIGTERM, or `stop_timeout` after the first |
 
 `--debug`, before or behind a command, adds the stack trace to an error.
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.cli.console import note, print_json
-from penstock.errors import ExternalError, InternalError, PenstockError, SeveralErrors, render
+from penstock.errors import ExternalError, InternalError, PenstockError, SeveralErrors, exhaustion, render
 
 
 def errors_of(error: PenstockError) -> tuple[PenstockError, ...]:
@@ -35,7 +35,7 @@ def report_failure(error: BaseException, *, as_json: bool, debug: bool) -> int:
     Returns:
         The exit code.
     """
-    known = error if isinstance(error, PenstockError) else _of_a_dead_jvm() or _internal(error)
+    known = error if isinstance(error, PenstockError) else exhaustion(error) or _of_a_dead_jvm() or _internal(error)
     note(render(known))
     if debug:
         note(_trace(error))

@@ -49,6 +49,7 @@ from penstock.cli import (
 )
 from penstock.cli.ending import end_quickly
 from penstock.cli.repeated_messages import limit_repeated_messages
+from penstock.cli.stopping import interruptible
 
 DEBUG_VARIABLE = "PENSTOCK_DEBUG"
 
@@ -192,6 +193,7 @@ app.add_typer(checkpoints, rich_help_panel=LOOK)
 
 def main() -> None:
     """The entry point of the `penstock` script."""
+    interruptible()
     try:
         app(prog_name="penstock")
     except SystemExit as end:

@@ -69,7 +69,8 @@ def run(
 ) -> None:
     """Bring every table up to date, from where the last run stopped.
 
-    Ctrl-C or SIGTERM stops after the current batch; a second one stops at once. Nothing is lost either way.
+    Ctrl-C or SIGTERM stops after the current batch, or without it when that takes longer than `stop_timeout` of the
+    pipeline file; a second one stops at once. Nothing is lost either way.
     """
     chosen = selection(refresh, full_refresh, full_refresh_all)
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
@@ -127,7 +128,7 @@ def _run(
     from penstock.cli.followers import followers_of
     from penstock.cli.progress_view import progress_view
     from penstock.cli.quiet_stdout import only_results_on_stdout
-    from penstock.cli.stopping import StopNow, StopRequests
+    from penstock.cli.stopping import StopNow, StopRequests, end_now
 
     view = progress_view()
     ended: queue.SimpleQueue[UpdateOutcome | BaseException] = queue.SimpleQueue()
@@ -151,16 +152,16 @@ def _run(
             ended.put(error)
 
     try:
-        with only_results_on_stdout(), StopRequests(view.announce) as requests, view:
+        with only_results_on_stdout(), StopRequests(view.announce, timeout=config.stop_timeout) as requests, view:
             worker = threading.Thread(target=work, args=(requests,), name="update", daemon=True)
             worker.start()
             while worker.is_alive():
                 worker.join(REDRAW_SECONDS)
                 view.refresh()
     except StopNow as now:
-        note("Stopped at once. The next run continues after the last committed batch.")
         sys.stdout.flush()
-        os._exit(now.exit_code)  # Spark's threads would hold a normal exit up; the JVM ends with this process
+        # Spark's threads would hold a normal exit up.
+        end_now(now.signal_number, "Stopped at once. The next run continues after the last committed batch.")
     result = ended.get()
     if isinstance(result, BaseException):
         raise result

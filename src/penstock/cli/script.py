@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import signal
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,7 +68,7 @@ def _run(config: PipelineConfig, file: Path, arguments: list[str]) -> tuple[Upda
     """Runs the script in this thread, as Python would: libraries may rely on that."""
     from penstock.cli.followers import followers_of
     from penstock.cli.progress_view import PlainLines
-    from penstock.cli.stopping import StopNow, StopRequests
+    from penstock.cli.stopping import StopNow, StopRequests, end_now
     from penstock.errors import render_told
 
     view = PlainLines()
@@ -83,7 +80,7 @@ def _run(config: PipelineConfig, file: Path, arguments: list[str]) -> tuple[Upda
             view.on_event(event)
 
     try:
-        with StopRequests(view.announce) as requests, view:
+        with StopRequests(view.announce, timeout=config.stop_timeout) as requests, view:
             from penstock.runtime.script import run_script
 
             outcome = run_script(
@@ -93,11 +90,10 @@ def _run(config: PipelineConfig, file: Path, arguments: list[str]) -> tuple[Upda
                 on_event=show,
                 followers=[*followers_of(config), requests.noted_in],
                 stop=requests.stop,
-                interrupt=lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT),
+                interrupt=requests.interrupt,
                 progress=view.progress,
             )
             return outcome, view.status()
     except StopNow as now:
-        note("Stopped at once. The next run continues after the last committed batch.")
         sys.stdout.flush()
-        os._exit(now.exit_code)
+        end_now(now.signal_number, "Stopped at once. The next run continues after the last committed batch.")

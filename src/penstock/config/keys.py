@@ -235,6 +235,13 @@ _SETTINGS = (
     Key("master", Text(_master, _MASTER), "Where Spark runs.", "spark://host:7077", "local[*]"),
     Key("retries", _RETRIES, "How a flow is tried again.", "{max_flow_retries: 5}"),
     Key(
+        "stop_timeout",
+        Text(_interval),
+        "How long after Ctrl-C or SIGTERM a run may take to end; a batch that takes longer is left to the next run.",
+        "2 minutes",
+        "30 seconds",
+    ),
+    Key(
         "maintenance",
         _MAINTENANCE,
         "OPTIMIZE and VACUUM of tables, and what becomes of old checkpoints.",

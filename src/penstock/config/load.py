@@ -16,7 +16,13 @@ from penstock.config.lineage import lineage_settings
 from penstock.config.locate import PipelineFile, locate
 from penstock.config.metrics_keys import metrics_settings
 from penstock.config.overlay import overlay
-from penstock.config.pipeline_config import EVENT_LOG_RETENTION, MaintenanceSettings, PipelineConfig, RetrySettings
+from penstock.config.pipeline_config import (
+    EVENT_LOG_RETENTION,
+    STOP_TIMEOUT,
+    MaintenanceSettings,
+    PipelineConfig,
+    RetrySettings,
+)
 from penstock.config.reader import Placed, Settings
 from penstock.config.references import Reference, references_in, values_of
 from penstock.config.secret import REFERENCE, SecretReference, refer
@@ -127,6 +133,7 @@ def _build(
         spark_conf={**of_session, **_texts(spark_conf)},
         master=values.get("master") or of_session.get("spark.master", "local[*]"),
         retries=RetrySettings(**_values(values.get("retries", {}))),
+        stop_timeout=values.get("stop_timeout", STOP_TIMEOUT),
         maintenance=MaintenanceSettings(**_values(values.get("maintenance", {}))),
         alerts=alert_settings(sections.get("alerts", {}), folder),
         metrics=metrics_settings(sections.get("metrics", {}), folder),

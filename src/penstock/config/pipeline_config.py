@@ -21,6 +21,9 @@ _BATCH = "batch"
 EVENT_LOG_RETENTION: Final = 30 * 86_400.0
 """Thirty days, as long as Delta keeps the log of a table: what is dropped then is told by totals."""
 
+STOP_TIMEOUT: Final = 30.0
+"""As long as Kubernetes waits between SIGTERM and SIGKILL."""
+
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
@@ -72,6 +75,8 @@ class PipelineConfig:
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     master: str = "local[*]"
     retries: RetrySettings = field(default_factory=RetrySettings)
+    stop_timeout: float = STOP_TIMEOUT
+    """How many seconds after the first signal a run has ended, its current batches with it or not."""
     maintenance: MaintenanceSettings = field(default_factory=MaintenanceSettings)
     alerts: AlertSettings = field(default_factory=AlertSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)

@@ -27,7 +27,7 @@ from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowServices
 from penstock.runtime.snapshot_flow import SnapshotFlow
 from penstock.runtime.streaming_flow import StreamingFlow
-from penstock.spark.session import kill_driver
+from penstock.spark.setup.children import kill_children
 
 MAX_CONCURRENT_FLOWS = 16
 _DEFAULT_REFRESH_INTERVAL = "1 minute"
@@ -85,7 +85,7 @@ def _end_soon(flows: Sequence[FlowThread]) -> None:
     """Lets no flow of an abandoned update write for longer than a few seconds: the lock may be another's then."""
     deadline = time.monotonic() + _ABANDON_SECONDS
     if not all(flow.ended.wait(max(deadline - time.monotonic(), 0)) for flow in flows):
-        kill_driver()
+        kill_children()
 
 
 class FlowThread(InheritableThread):

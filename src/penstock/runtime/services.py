@@ -194,7 +194,8 @@ class FlowServices(FlowQueries):
 
     `stop` is set when the update shall end after the current batches, `abandon` when it shall not wait for
     them: another run has taken the storage over, or this one was interrupted. `trigger` is the pipeline's. `check`
-    is called several times a second while flows run, and raises what is to end the update.
+    is called several times a second while flows run, and raises what is to end the update. `stop_timeout` is how
+    many seconds the update may take to end once `stop` is set.
     """
 
     listener: ProgressListener
@@ -205,6 +206,7 @@ class FlowServices(FlowQueries):
     stop: threading.Event
     abandon: threading.Event
     check: Callable[[], None]
+    stop_timeout: float
 
     def with_retries(
         self, flow: ResolvedFlow, attempt: Callable[[], None], *, committed: Callable[[], int] = int

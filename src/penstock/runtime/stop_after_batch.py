@@ -8,16 +8,17 @@ import time
 from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_SECONDS = 0.1
-_LAST_BATCH_SECONDS = 120.0
+_SHARE_OF_BATCH = 0.8
+"""Of the time to stop; the rest is for the end itself."""
 
 
-def stop_after_batch(query: StreamingQuery, *, abandon: threading.Event) -> None:
-    """Lets the current batch commit, for two minutes at most; the next one, if it has just begun, is replayed later.
+def stop_after_batch(query: StreamingQuery, *, abandon: threading.Event, timeout: float) -> None:
+    """Lets the current batch commit, if it does well before `timeout` seconds; any other is replayed later.
 
     `abandon` set, from any thread, stops the query at once.
     """
     last = _batch_of(query)
-    deadline = time.monotonic() + _LAST_BATCH_SECONDS
+    deadline = time.monotonic() + timeout * _SHARE_OF_BATCH
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
         if _batch_of(query) != last or abandon.is_set():
             break

@@ -285,7 +285,7 @@ class StreamingFlow:
         if self._services.trigger_of(self._flow).kind is TriggerKind.REAL_TIME:
             query.stop()
             return
-        stop_after_batch(query, abandon=self._services.abandon)
+        stop_after_batch(query, abandon=self._services.abandon, timeout=self._services.stop_timeout)
 
     def _on_progress(
         self,

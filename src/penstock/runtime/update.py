@@ -207,6 +207,7 @@ def _run(
         stop=stopping.stop,
         abandon=stopping.abandon,
         check=check,
+        stop_timeout=config.stop_timeout,
         accepted=accepted,
     )
     listener.attach(workspace.spark)

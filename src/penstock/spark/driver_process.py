@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from penstock.errors import ConfigError, ExternalError
+from penstock.spark.setup.children import ends_with_us
 from penstock.spark.setup.class_path import SPARK_HOME
 from penstock.spark.setup.java import Java
 
@@ -91,10 +92,6 @@ class DriverProcess:
             (self.folder / used).unlink(missing_ok=True)
         return address
 
-    def kill(self) -> None:
-        """Kills the JVM, one that was stopped too, and does not wait for its end."""
-        self.process.kill()
-
     def wait(self, seconds: float) -> int | None:
         """Waits up to `seconds` for the JVM's end; returns its exit code, None when it still runs."""
         with suppress(subprocess.TimeoutExpired):
@@ -148,6 +145,7 @@ def start_driver(
             env={**environ, **_environment(conf), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / _CONNECTION)},
             start_new_session=True,  # Ctrl-C is for Python, which stops the flows first
         )
+    ends_with_us(process)
     return DriverProcess(process, java, log, folder)
 
 

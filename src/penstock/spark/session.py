@@ -98,12 +98,6 @@ def driver_log() -> Path | None:
     return _running.driver.log if _running else None
 
 
-def kill_driver() -> None:
-    """Kills the JVM of this process and all that it still does; every call that waits for it fails. Opens no file."""
-    if _running:
-        _running.driver.kill()
-
-
 def jvm_exit_code(*, within: float = 0.0) -> int | None:
     """Returns the exit code of a JVM that ended by itself, for instance -9 when it was killed; None while it runs.
 

@@ -131,7 +131,7 @@ def test_what_all_flows_need_ends_the_update(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_jvm_that_does_not_let_an_abandoned_flow_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     killed = threading.Event()
     monkeypatch.setattr(schedule, "_ABANDON_SECONDS", 0.1)
-    monkeypatch.setattr(schedule, "kill_driver", killed.set)
+    monkeypatch.setattr(schedule, "kill_children", killed.set)
     monkeypatch.setattr(FlowThread, "_run_stage", lambda _: killed.wait(10) and None)
     services = services_with(Log())
     services.abandon.set()

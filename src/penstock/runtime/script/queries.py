@@ -71,6 +71,7 @@ class ScriptQueries:
         reports: ScriptReports,
         notice: Callable[[PenstockError], None],
         stop: threading.Event,
+        stop_timeout: float,
     ) -> None:
         self.spark = spark
         self.layout = layout
@@ -82,6 +83,7 @@ class ScriptQueries:
         self._reads = reads
         self._reports = reports
         self._stop = stop
+        self._stop_timeout = stop_timeout
         self._listener = ProgressListener()
         self._lock = threading.RLock()
 
@@ -158,7 +160,7 @@ class ScriptQueries:
         for each in self.running:
             each.stopped = True
             with suppress(Py4JError, OSError):
-                stop_after_batch(each.query, abandon=abandon)
+                stop_after_batch(each.query, abandon=abandon, timeout=self._stop_timeout)
         self.await_reports()
 
     def await_reports(self) -> None:

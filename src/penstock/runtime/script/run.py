@@ -219,6 +219,7 @@ class _ScriptRun:
             reports=self._reports,
             notice=self._notice,
             stop=self._stopping.stop,
+            stop_timeout=self._config.stop_timeout,
         )
         self._queries.attach()
 

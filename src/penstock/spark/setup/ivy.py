@@ -13,6 +13,7 @@ from xml.sax.saxutils import quoteattr
 
 from penstock.errors import ConfigError, ExternalError
 from penstock.spark.setup.cache import Progress
+from penstock.spark.setup.children import ends_with_us
 from penstock.spark.setup.class_path import ivy_jar
 from penstock.spark.setup.jar_lock import LockedJar
 from penstock.spark.setup.java import Java, JavaOrigin
@@ -96,6 +97,7 @@ def _run_ivy(
         errors="replace",
         env={**environ, "JDK_JAVA_OPTIONS": quoted},
     ) as ivy:
+        ends_with_us(ivy)
         assert ivy.stdout is not None
         for line in ivy.stdout:
             lines.append(line)
