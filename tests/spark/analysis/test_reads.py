@@ -29,6 +29,7 @@ def _inputs(graph: ResolvedGraph, name: str) -> tuple[Input, ...]:
 
 
 def test_each_way_of_reading(project: PipelineProject) -> None:
+    project.settings["catalog"] = "any_catalog"
     project.write("\n".join(way.view for way in WAYS), "a_views.py")
     project.write(SOURCES, "z_sources.py")
     before = _tree(project.directory)
