@@ -6,6 +6,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -335,6 +336,7 @@ def pipeline(
         config = tested_config(Path(path), f"{folder}/storage", dict(configuration or {}), environment)
         with query_settings(spark, session_settings(config, spark)):
             known = Workspace.open(config, say_nothing, spark=spark).load(say_nothing).graph()
+            config = replace(config, catalog=known.catalog)
             sources = FedSources(Path(folder) / "fed", (*known.datasets, *known.sinks), config.schema, schemas or {})
             for name, rows in (tables or {}).items():
                 identifier = Identifier.parse(name, default_schema=config.schema)

@@ -23,6 +23,14 @@ def test_every_part_of_a_storage_has_its_place() -> None:
     assert LAYOUT.lock == "/data/.penstock/lock.json"
 
 
+def test_a_table_of_another_catalog_has_another_place() -> None:
+    layout = StorageLayout("/srv/s")
+    own, raw = Identifier("sales", "orders"), Identifier("Sales", "orders", "Raw")
+    dotted = Identifier("raw.sales", "orders")
+    assert layout.table(raw) == "/srv/s/catalogs/raw/sales/orders"
+    assert len({layout.table(each) for each in (own, raw, dotted)}) == 3
+
+
 def test_a_uri_keeps_its_scheme() -> None:
     assert StorageLayout("s3a://lake/orders").table(ORDERS) == "s3a://lake/orders/tables/shop/silver~20orders"
 
