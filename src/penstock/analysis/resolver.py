@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema, spark_schema
 from penstock.analysis.column_mapping import with_column_mapping
+from penstock.analysis.declared_types import check_types
 from penstock.analysis.partition_fields import with_partition_fields
 from penstock.analysis.protection import check_protection
 from penstock.analysis.query import AnalysedQuery, QueryAnalyser
@@ -162,6 +163,8 @@ class Resolver:
         try:
             own = None if table.schema is None else declared_schema(self.spark, table)
             schema = own or _merged(flow.schema for flow in resolved)
+            if own is not None:
+                check_types(self.spark, table, resolved, own)
             if resolved:
                 check_protection(self.spark, table, schema)
         except DefinitionError as error:

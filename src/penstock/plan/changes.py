@@ -10,8 +10,8 @@ from typing import Any
 from penstock.errors import PenstockError, StateError
 from penstock.graph.elements import TYPE_WIDENING, MaterializedView, StreamingTable
 from penstock.graph.schema import Column, Schema
+from penstock.graph.type_changes import fits, widens
 from penstock.plan.state import CLUSTER_BY, TableState
-from penstock.plan.type_changes import fits, widens
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,14 @@ from penstock.spark.progress import CountedRows, counted_rows, deduplicated_rows
 from penstock.spark.row_keeping import RowKeeping, row_keeping
 from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.writes import StreamWriter
+from penstock.storage.checkpoint import CheckpointFolder
 from penstock.storage.delta_commits import Commit, CommitOutOfReach, DeltaCommits
 from penstock.storage.delta_table import open_delta_table
 
 _BATCH_QUERY = "Spark does not tell how many rows a batch query reads"
 _NOTHING_TOLD = "Spark told no counts of the query"
 _NO_COUNTS = "its query told no counts: the target has had this batch before"
+_LOST_COUNTS = "the counters of the query were lost"
 _UNREADABLE = (PenstockError, DeltaError, CommitOutOfReach, OSError, ValueError)
 
 
@@ -64,15 +66,24 @@ class StreamAccounts:
     _real_time: bool
     _log: str | None
     _writer: StreamWriter
+    _repeated: int | None
+    """The batch that was planned when the query started: its target may hold it from before a crash."""
     _commits: dict[str, DeltaCommits] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, stage: RunStreamingFlow | RunSinkFlow, query: FlowQuery, writer: StreamWriter, services: FlowServices
+        cls,
+        stage: RunStreamingFlow | RunSinkFlow,
+        query: FlowQuery,
+        writer: StreamWriter,
+        services: FlowServices,
+        *,
+        checkpoint: str,
     ) -> StreamAccounts:
         """Prepares the accounts of a flow whose query is about to start with `writer`."""
         real_time = services.trigger_of(stage.flow).kind is TriggerKind.REAL_TIME
-        return cls(stage, query, row_keeping(query.frame), real_time, _change_log(stage, services), writer)
+        planned = CheckpointFolder.open_without_state(checkpoint).in_flight
+        return cls(stage, query, row_keeping(query.frame), real_time, _change_log(stage, services), writer, planned)
 
     def draw_up(self, progress: Mapping[str, Any]) -> BatchAccounts:
         """Returns the accounts of the batch that Spark's `progress` tells of, with all counters among its metrics."""
@@ -85,8 +96,12 @@ class StreamAccounts:
         accounts = replace(accounts, read=read, late=late, deduplicated=repeats or 0)
         if accounts.target_unchecked is None:
             accounts = self._with_commits(accounts, progress)
-        if accounts.evaluated == 0 and accounts.written:  # Delta's sink left out a batch that the table had already
-            return replace(accounts, query_unchecked=_NO_COUNTS, target_unchecked=_NO_COUNTS)
+        elif not self._real_time and self._writes_commits(progress):
+            accounts = replace(accounts, written=self._with_commits(accounts, progress).written)
+        if not accounts.evaluated and accounts.written:
+            if accounts.batch_id == self._repeated:  # Delta's sink left out a batch that the table had already
+                return replace(accounts, query_unchecked=_NO_COUNTS, target_unchecked=_NO_COUNTS)
+            return replace(accounts, evaluated=0, query_unchecked=_LOST_COUNTS, target_unchecked=None)
         if accounts.missing_in_query and (table := _with_deletion_vectors(progress)) is not None:
             reason = f"Spark counts rows that deletion vectors of {table} have deleted as read"
             accounts = replace(accounts, query_unchecked=reason)
@@ -106,6 +121,10 @@ class StreamAccounts:
         if read == 0 and rows.evaluated:
             return "Spark did not count what this query read"
         return None
+
+    def _writes_commits(self, progress: Mapping[str, Any]) -> bool:
+        sink = str((progress.get("sink") or {}).get("description"))
+        return isinstance(self._stage, RunStreamingFlow) or delta_path(sink, "DeltaSink") is not None
 
     def _with_commits(self, accounts: BatchAccounts, progress: Mapping[str, Any]) -> BatchAccounts:
         query_id, batch = str(progress["id"]), accounts.batch_id

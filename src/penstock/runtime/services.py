@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.config import RetrySettings, Trigger, TriggerKind, trigger_kind
 from penstock.errors import PenstockError
+from penstock.graph.declared_columns import undeclared_column, undeclared_columns
 from penstock.graph.elements import ChangeFlow, FlowFunction, OutputMode, SnapshotChangeFlow, Table, has_uniqueness
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
@@ -97,6 +98,7 @@ class FlowQueries:
         Called for each start of the flow, so a restart sees new columns of its sources. `checkpoint` is a stream's.
 
         Raises:
+            DefinitionError: COLUMN_NOT_IN_DECLARED_SCHEMA.
             PenstockError: what `check_access` says of a Kafka cluster, and `check_streams` of Kinesis.
             Exception: what the user's function or Spark raises.
         """
@@ -112,6 +114,9 @@ class FlowQueries:
             if table is not None and isinstance(flow.flow, (ChangeFlow, SnapshotChangeFlow)):
                 table = replace(table, expectations=judged_expectations(flow.flow, frame, table.expectations))
             declared = self._declared(flow, table)
+            if declared is not None:  # analysis has checked it, but a source can have new columns since
+                for column in undeclared_columns(Schema(frame.schema.json()), declared):
+                    raise undeclared_column(column, flow.flow, declared)
             if table is not None and (flow.keys is not None or self._needs_checking(flow, table)):
                 frame = with_judgements(with_source(frame), table.expectations)
                 checking = self._checking_writer(flow, table, declared)

@@ -29,7 +29,7 @@ from penstock.runtime.sink_failure import sink_failure
 from penstock.runtime.standing_watermark import StandingWatermark
 from penstock.runtime.stop_after_batch import stop_after_batch
 from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream
-from penstock.runtime.targets import stream_writer
+from penstock.runtime.targets import in_columns_of_target, stream_writer
 from penstock.runtime.unnamed_failure import damaged_checkpoint
 from penstock.runtime.watermark_recovery import WatermarkRecovery, batch_to_compute
 from penstock.spark.batch_again import BatchAgain
@@ -134,6 +134,7 @@ class StreamingFlow:
             self._check_sources(built, newest_events)
             follows = self._follows()
             writer = stream_writer(self._stage, services, built)
+            built = replace(built, frame=in_columns_of_target(built.frame, writer))
             measured, not_measured = with_measured_lateness(built.frame, self._flow, services, self._checkpoint)
             self._note_stream()
             if not is_started(self._checkpoint):
@@ -184,7 +185,7 @@ class StreamingFlow:
         self, built: FlowQuery, writer: StreamWriter, measured: MeasuredLateness | None, *, follows: bool
     ) -> StreamingQuery:
         services = self._services
-        accounts = StreamAccounts.of(self._stage, built, writer, services)
+        accounts = StreamAccounts.of(self._stage, built, writer, services, checkpoint=self._checkpoint)
         trigger = _AS_FAST_AS_POSSIBLE if follows else services.trigger_of(self._flow)
         if isinstance(writer, BatchAgain):
             trigger = _UNTIL_NOTHING_IS_LEFT

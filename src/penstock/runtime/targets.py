@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, assert_never
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph.elements import ChangeFlow, FormatSink, FunctionSink
 from penstock.graph.flow_type import FlowType
@@ -20,6 +20,7 @@ from penstock.runtime.update_target import merging_updates
 from penstock.spark.connectors import connector_writer, member_of_several
 from penstock.spark.evaluation import Evaluation, map_path
 from penstock.spark.sinks.batch_writer import BatchWriter
+from penstock.spark.sinks.format_writer import SinkWriter
 from penstock.spark.sinks.function_batches import FUNCTION, FunctionBatches, function_writer
 from penstock.spark.sinks.several import Member, SeveralSinks, WrittenSinks, columns_of
 from penstock.spark.sinks.sink import SinkTarget
@@ -46,6 +47,11 @@ def stream_writer(stage: RunStreamingFlow | RunSinkFlow, services: FlowQueries, 
             return _sink_writer(stage, services, query)
         case _:
             assert_never(stage)
+
+
+def in_columns_of_target(frame: DataFrame, writer: StreamWriter) -> DataFrame:
+    """Returns a query's rows as Delta's own sink writes them, which loses the counters of those that it has to cast."""
+    return writer.aligned(frame) if isinstance(writer, DeltaWriter | SinkWriter) else frame
 
 
 def _sink_writer(stage: RunSinkFlow, services: FlowQueries, query: FlowQuery) -> StreamWriter:

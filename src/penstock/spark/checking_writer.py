@@ -17,7 +17,7 @@ from penstock.graph.elements import OutputMode, Table, has_uniqueness
 from penstock.graph.schema import Schema
 from penstock.spark import _jvm
 from penstock.spark.changes.merge import MergedRows
-from penstock.spark.conform import conform
+from penstock.spark.conform import TableColumns, conform
 from penstock.spark.expectations import ObservedExpectations, broken_rules, count_broken
 from penstock.spark.log_checkpoints import checkpoint_if_due
 from penstock.spark.quarantine import append_few, data_columns, quarantined, with_source_of_few
@@ -66,6 +66,7 @@ class CheckingWriter:
     _counters: dict[int, Counters] = field(default_factory=dict)
     _merged: dict[int, MergedRows] = field(default_factory=dict)
     _failures: list[BatchFailure] = field(default_factory=list)
+    _columns: dict[str, TableColumns] = field(default_factory=dict)
 
     @property
     def observed(self) -> ObservedExpectations:
@@ -108,10 +109,11 @@ class CheckingWriter:
             counters = self._counted(rows)
             if self._has_quarantine:
                 flow = self.flow.replace("\\", "\\\\").replace("'", "\\'")
-                aside = self._aside(rows, transaction[1]).write.format("delta").mode("overwrite")
+                aside = self._aligned(self._aside(rows, transaction[1]), self._quarantine)
                 mine = f"{quarantine.FLOW} = '{flow}' AND {quarantine.BATCH} = {transaction[1]}"
                 with commit_lock(self._quarantine):
-                    aside.option("mergeSchema", "true").option("replaceWhere", mine).save(self._quarantine)
+                    writer = aside.write.format("delta").mode("overwrite")
+                    writer.option("mergeSchema", "true").option("replaceWhere", mine).save(self._quarantine)
             self._write(rows, transaction, counters)
         return {**await_counters(observations), self.observed.metric: counters}
 
@@ -154,7 +156,9 @@ class CheckingWriter:
         self, judged: DataFrame, transaction: tuple[str, int], counters: Mapping[str, int], *, mode: str = "append"
     ) -> None:
         if self.apply is None:
-            append_to_table(self._good(judged), self.path, transaction, mode=mode)
+            good = self._good(judged)
+            good = good if self.declared is not None else self._aligned(good, self.path)
+            append_to_table(good, self.path, transaction, mode=mode)
             if mode == "overwrite" and self.table.cluster_by:  # as `replace_table`
                 cluster_table(judged.sparkSession, self.path, self.table.cluster_by)
         else:
@@ -163,7 +167,8 @@ class CheckingWriter:
     def _put_aside(self, judged: DataFrame, transaction: tuple[str, int], count: int) -> None:
         with commit_lock(self._quarantine):
             if self._overwrites or not append_few(judged, self._quarantine, transaction, flow=self.flow, count=count):
-                append_to_table(self._aside(judged, transaction[1]), self._quarantine, transaction, mode=self._mode)
+                aside = self._aligned(self._aside(judged, transaction[1]), self._quarantine)
+                append_to_table(aside, self._quarantine, transaction, mode=self._mode)
 
     @property
     def _mode(self) -> str:
@@ -222,6 +227,9 @@ class CheckingWriter:
     def _good(self, rows: DataFrame) -> DataFrame:
         good = rows.where(sf.col(quarantine.RULES).isNull()).select(*data_columns(rows))
         return good if self.declared is None else conform(good, self.declared)
+
+    def _aligned(self, rows: DataFrame, path: str) -> DataFrame:
+        return self._columns.setdefault(path, TableColumns(path)).align(rows)
 
     def _aside(self, rows: DataFrame, batch_id: int | None) -> DataFrame:
         return quarantined(rows, flow=self.flow, batch_id=batch_id)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType
 
 from penstock.graph.protection import Protection
 from penstock.graph.sql_names import quoted
+from penstock.spark.conform import cast_by_name
 
 
 def protect(frame: DataFrame, protection: Protection) -> DataFrame:
@@ -22,9 +24,13 @@ def protect(frame: DataFrame, protection: Protection) -> DataFrame:
     masks = {column.casefold(): expression for column, expression in protection.masks.items()}
     return frame.select(
         *(
-            sf.expr(masks[field.name.casefold()]).cast(field.dataType).alias(field.name)
+            _masked(frame, masks[field.name.casefold()], field.dataType).alias(field.name)
             if field.name.casefold() in masks
             else sf.col(quoted(field.name))
             for field in frame.schema
         )
     )
+
+
+def _masked(frame: DataFrame, mask: str, kind: DataType) -> Column:
+    return cast_by_name(sf.expr(mask), frame.select(sf.expr(mask)).schema[0].dataType, kind)

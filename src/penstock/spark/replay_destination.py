@@ -14,7 +14,7 @@ from penstock.graph.elements import EMPTY, Expectation, OnViolation, Table, has_
 from penstock.graph.schema import Schema
 from penstock.graph.sql_names import quoted
 from penstock.spark.changes.merge import MergedRows
-from penstock.spark.conform import conform
+from penstock.spark.conform import TableColumns, conform
 from penstock.spark.expectations import broken_rules
 from penstock.spark.uniqueness import mark_repeats
 from penstock.spark.writes import append_to_table
@@ -91,7 +91,8 @@ class AppendedRows:
         """See `Destination`."""
         data = [sf.col(quoted(name)) for name in rows.columns if not name.startswith(quarantine.RESERVED_PREFIX)]
         good = rows.select(*data)
-        append_to_table(good if self.declared is None else conform(good, self.declared), self.path, transaction)
+        own = TableColumns(self.path).align(good) if self.declared is None else conform(good, self.declared)
+        append_to_table(own, self.path, transaction)
 
 
 def judgement(rows: DataFrame, rules: list[Expectation], table: Table) -> DataFrame:

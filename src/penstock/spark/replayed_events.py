@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
 
 from penstock.graph import quarantine
 from penstock.graph.elements import ChangeFlow, Table
 from penstock.graph.schema import Schema
 from penstock.spark.changes.merge import MergedRows
-from penstock.spark.changes.resolve import judged_expectations, named
+from penstock.spark.changes.resolve import judged_expectations
 from penstock.spark.changes.writer import ChangeWriter
+from penstock.spark.conform import conform
 from penstock.spark.replay_destination import as_quarantining, judgement
 
 
@@ -55,11 +54,4 @@ class ReplayedEvents:
 
     def _events(self, rows: DataFrame, *also: str) -> DataFrame:
         """Returns the columns of the flow's source; the quarantine has those of all flows, in types of the first."""
-        known = {name.casefold() for name in rows.columns}
-        source = [
-            (named(field.name) if field.name.casefold() in known else sf.lit(None))
-            .cast(field.dataType)
-            .alias(field.name)
-            for field in StructType.fromJson(json.loads(self.columns.json))
-        ]
-        return rows.select(*also, *source)
+        return conform(rows, self.columns, *also)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from penstock.errors import DataError
 from penstock.graph.resolved import UpdateKeys
 from penstock.graph.sql_names import quoted
 from penstock.spark.changes.merge import MergedRows, execute_merge
 from penstock.spark.changes.near import near_keys
+from penstock.spark.conform import align
 from penstock.spark.few_rows import FEW_ROWS, settings_of_few
 from penstock.spark.query_settings import query_settings
 from penstock.spark.tables import add_missing_columns
@@ -32,7 +34,7 @@ class UpdateWriter:
     dataset: str
     path: str
     keys: UpdateKeys
-    _has_columns: bool = False
+    _stored: StructType | None = None
 
     def apply(self, rows: DataFrame, transaction: tuple[str, int], count: int) -> MergedRows:
         """Merges `count` rows under a Delta transaction (app id, version); `rows` are a local checkpoint.
@@ -42,9 +44,10 @@ class UpdateWriter:
         Raises:
             DataError: UPDATE_KEY_REPEATED; nothing was written.
         """
-        if not self._has_columns:  # those of a query stay the same from its start to its end
+        if self._stored is None:  # the columns of a query stay the same from its start to its end
             add_missing_columns(rows.sparkSession, self.path, rows.schema)
-            self._has_columns = True
+            self._stored = rows.sparkSession.read.format("delta").load(self.path).schema
+        rows = align(rows, self._stored)
         if count == 0:
             return MergedRows()
         if not self.keys.distinct:

@@ -13,7 +13,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.config.trigger import Trigger, TriggerKind
+from penstock.graph.elements import EMPTY
 from penstock.spark import _jvm
+from penstock.spark.conform import TableColumns
 from penstock.spark.expectations import ObservedExpectations
 from penstock.spark.offset_log import repair_offset_log
 from penstock.spark.query_settings import query_settings
@@ -46,6 +48,10 @@ class DeltaWriter:
 
     path: str
     complete: bool
+
+    def aligned(self, frame: DataFrame) -> DataFrame:
+        """Returns the query's rows in names and types of the table: see `penstock.spark.conform`."""
+        return TableColumns(self.path).align(frame)
 
     def start(self, writer: DataStreamWriter) -> StreamingQuery:
         """Starts the query."""
@@ -181,7 +187,7 @@ def append_rows(
 
     Returns the observed counters by metric name.
     """
-    frame, observations = on_own_session(frame, observed, conf)
+    frame, observations = on_own_session(TableColumns(path).align(frame), observed, conf)
     append_to_table(frame, path, transaction)
     return await_counters(observations)
 
@@ -197,10 +203,20 @@ def replace_table(rows: DataFrame, path: str, replacement: Replacement) -> None:
         cluster_table(rows.sparkSession, path, replacement.cluster_by)
 
 
-def append_to_table(rows: DataFrame, path: str, transaction: tuple[str, int], *, mode: str = "append") -> None:
-    """Writes once per `transaction` (app id, version); new columns are added. `mode` can be `overwrite`."""
+def append_to_table(
+    rows: DataFrame,
+    path: str,
+    transaction: tuple[str, int],
+    *,
+    mode: str = "append",
+    properties: Mapping[str, str] = EMPTY,
+) -> None:
+    """Writes once per `transaction` (app id, version); new columns are added. `mode` can be `overwrite`.
+
+    `properties` are those of a table that this write creates.
+    """
     app_id, version = transaction
-    writer = rows.write.format("delta").mode(mode).option("mergeSchema", "true")
+    writer = rows.write.format("delta").mode(mode).option("mergeSchema", "true").options(**properties)
     writer.option("txnAppId", app_id).option("txnVersion", version).save(path)
 
 

@@ -14,11 +14,11 @@ from tests.unit.plan.conftest import Pipeline
 from penstock.errors import StateError
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
+from penstock.graph.type_changes import fits, widens
 from penstock.plan.changes import TableChanges
 from penstock.plan.explain import render_plan
 from penstock.plan.stages import AlterTable, RefreshMaterializedView, ResetTable
 from penstock.plan.state import CLUSTER_BY
-from penstock.plan.type_changes import fits, widens
 
 ORDERS = Identifier("shop", "orders")
 

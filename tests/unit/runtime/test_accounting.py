@@ -33,14 +33,17 @@ _STAGE: dict[str, Any] = {
 }
 
 
-def accounts(stage: RunStreamingFlow | RunSinkFlow, changed_by: str | None = None) -> StreamAccounts:
+def accounts(
+    stage: RunStreamingFlow | RunSinkFlow, changed_by: str | None = None, repeated: int | None = None
+) -> StreamAccounts:
     query = FlowQuery(cast("Any", None), (ObservedExpectations("counts", T, (), 0),), ())
     keeping = RowKeeping(changed_by, deduplicates=False)
-    return StreamAccounts(stage, query, keeping, _real_time=False, _log=None, _writer=DeltaWriter("", complete=False))
+    writer = DeltaWriter("", complete=False)
+    return StreamAccounts(stage, query, keeping, _real_time=False, _log=None, _writer=writer, _repeated=repeated)
 
 
-def into_table(path: Path) -> StreamAccounts:
-    return accounts(RunStreamingFlow(**_STAGE, path=str(path)))
+def into_table(path: Path, repeated: int | None = None) -> StreamAccounts:
+    return accounts(RunStreamingFlow(**_STAGE, path=str(path)), repeated=repeated)
 
 
 def progress(batch: int, rows: int, **told: Any) -> dict[str, Any]:
@@ -71,14 +74,26 @@ def test_rows_that_the_commit_lacks_or_has_twice_break_the_accounts(tmp_path: Pa
     assert table.draw_up(progress(5, 3, numInputRows=4)).missing_in_query == 1
 
 
+@pytest.mark.parametrize("metrics", [{}, {"counts": {"total": 0, "dropped": 0, "quarantined": 0}}])
+def test_rows_that_were_written_and_never_counted_break_the_accounts(tmp_path: Path, metrics: dict[str, Any]) -> None:
+    table = into_table(tmp_path, repeated=0)
+    write(tmp_path, 0, 3)
+    assert table.draw_up(progress(0, 0, observedMetrics=metrics)).verdict is Verdict.NOT_CHECKABLE, "of before a crash"
+    write(tmp_path, 1, 2)
+    found = table.draw_up(progress(1, 0, observedMetrics=metrics))
+    assert (found.verdict, found.missing_in_target) == (Verdict.BROKEN, -2)
+    assert found.broken_equation == "0 rows evaluated, but 2 written: 2 too many"
+    assert table.draw_up(progress(2, 0, observedMetrics={})).verdict is Verdict.NOT_CHECKABLE, "nothing was written"
+
+
 def test_a_batch_that_the_table_had_before_a_crash_is_no_break(tmp_path: Path) -> None:
     write(tmp_path, 0, 3)
-    found = into_table(tmp_path).draw_up(progress(0, 0))  # Delta's sink does not run the query again
+    found = into_table(tmp_path, repeated=0).draw_up(progress(0, 0))  # Delta's sink does not run the query again
     assert found.verdict is Verdict.NOT_CHECKABLE
     assert found.target_unchecked == "its query told no counts: the target has had this batch before"
     again = into_table(tmp_path).draw_up(progress(0, 3))  # a writer that looks at the rows before it writes
     assert again.verdict is Verdict.BALANCED
-    unknown = into_table(tmp_path).draw_up(progress(0, 0, observedMetrics={}))
+    unknown = into_table(tmp_path, repeated=0).draw_up(progress(0, 0, observedMetrics={}))
     assert unknown.verdict is Verdict.NOT_CHECKABLE
 
 

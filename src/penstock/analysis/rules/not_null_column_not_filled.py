@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError
+from penstock.graph.declared_columns import unfilled_columns
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedGraph
 
 
 def not_null_column_not_filled(graph: ResolvedGraph) -> Iterator[PenstockError]:
-    """Refuses a query without a column that is declared NOT NULL and that Delta does not generate."""
+    """Refuses a query without a column or field that is declared NOT NULL and that Delta does not generate."""
     for flow in graph.flows:
         table = graph.tables.get(flow.flow.target)
         if table is None or table.schema is None or flow.type not in ROWS_AS_QUERIED:
             continue
-        names = {name.casefold() for name in flow.schema.names}
-        for column in graph.stored_schemas[flow.flow.target].columns:
-            if not column.nullable and column.generated is None and column.name.casefold() not in names:
-                yield DefinitionError(
-                    "NOT_NULL_COLUMN_NOT_FILLED",
-                    location=flow.flow.location,
-                    dataset=str(flow.flow.target),
-                    flow=flow.flow.name,
-                    name=flow.flow.target,
-                    column=column.name,
-                )
+        for column in unfilled_columns(flow.schema, graph.stored_schemas[flow.flow.target]):
+            yield DefinitionError(
+                "NOT_NULL_COLUMN_NOT_FILLED",
+                location=flow.flow.location,
+                dataset=str(flow.flow.target),
+                flow=flow.flow.name,
+                name=flow.flow.target,
+                column=column,
+            )

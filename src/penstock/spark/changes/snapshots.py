@@ -29,6 +29,7 @@ from penstock.graph.resolved import AppliedChanges
 from penstock.spark.changes.merge import MergedRows, merge_rows
 from penstock.spark.changes.resolve import END_AT, START_AT, named, resolve_snapshot, target_schema
 from penstock.spark.comparable import as_comparable
+from penstock.spark.conform import align
 from penstock.spark.tables import add_missing_columns
 
 _TYPES: tuple[tuple[type, DataType], ...] = (
@@ -91,11 +92,12 @@ class SnapshotWriter:
         versions, flow = version_type(self.version), self.flow
         assert versions is not None, "the version was checked"
         keys, tracked = resolve_snapshot(flow, snapshot)
-        row = snapshot.schema
         _check_keys(snapshot, keys, flow)
         spark = snapshot.sparkSession
-        add_missing_columns(spark, self.path, target_schema(row, flow.scd_type, versions))
+        add_missing_columns(spark, self.path, target_schema(snapshot.schema, flow.scd_type, versions))
         stored = spark.read.format("delta").load(self.path)
+        snapshot = align(snapshot, stored.schema)  # values are compared with stored ones, and structs by position
+        row = snapshot.schema
         if flow.scd_type == 2:
             stored = stored.where(sf.col(END_AT).isNull())
         both = _side_by_side(stored, snapshot, keys, row)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from penstock.graph.elements import ChangeFlow
 from penstock.spark import _jvm
@@ -20,6 +21,7 @@ from penstock.spark.changes.near import near_keys
 from penstock.spark.changes.newest import newest_rows
 from penstock.spark.changes.order import Order
 from penstock.spark.changes.resolve import ResolvedChanges, resolve_changes
+from penstock.spark.conform import align
 from penstock.spark.few_rows import FEW_ROWS, settings_of_few
 from penstock.spark.query_settings import query_settings
 from penstock.spark.tables import add_missing_columns
@@ -43,6 +45,7 @@ class ChangeWriter:
     truncates: bool
     _batches: int = 0
     _changes: ResolvedChanges | None = None
+    _stored: StructType = field(default_factory=StructType)
 
     def apply(self, rows: DataFrame, transaction: tuple[str, int], count: int) -> MergedRows:
         """Applies `count` events, each with a key and a sequence, under a Delta transaction (app id, version).
@@ -56,6 +59,7 @@ class ChangeWriter:
 
     def _apply(self, rows: DataFrame, transaction: tuple[str, int], count: int, *, few: bool) -> MergedRows:
         changes = self._resolved(rows)
+        rows = align(rows, self._stored)  # values are compared with stored ones, and structs by position
         events = change_events(rows, changes)
         events = events.coalesce(1) if few else events
         logged = self.log.append(events, Order(changes.sequence_type), few=few, transaction=transaction)
@@ -82,8 +86,10 @@ class ChangeWriter:
     def _resolved(self, rows: DataFrame) -> ResolvedChanges:
         """A query's columns stay the same from start to end, so the first batch settles them."""
         if self._changes is None:
-            self._changes = resolve_changes(self.flow, rows)
-            add_missing_columns(rows.sparkSession, self.path, self._changes.target_schema)
+            spark = rows.sparkSession
+            add_missing_columns(spark, self.path, resolve_changes(self.flow, rows).target_schema)
+            self._stored = spark.read.format("delta").load(self.path).schema
+            self._changes = resolve_changes(self.flow, align(rows, self._stored))
         return self._changes
 
     def _takes_as_it_is(self, rows: DataFrame, changes: ResolvedChanges) -> bool:

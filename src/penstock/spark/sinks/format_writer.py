@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from penstock.spark.conform import TableColumns
 from penstock.spark.sources.kafka import plain_options
 from penstock.spark.sources.secret_options import Secret, secret_options
 
@@ -24,6 +26,13 @@ class SinkWriter:
     mode: str
     table: str | None = None
     partition_columns: tuple[str, ...] = ()
+
+    def aligned(self, frame: DataFrame) -> DataFrame:
+        """Returns the query's rows in names and types of the table, if the sink is a Delta table that is there."""
+        if self.format.casefold() != "delta":
+            return frame
+        path = next((value for key, value in self.options.items() if key.casefold() == "path"), None)
+        return TableColumns(path, self.table).align(frame)
 
     def start(self, writer: DataStreamWriter) -> StreamingQuery:
         """Starts the query."""
