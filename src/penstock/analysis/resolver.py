@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema, spark_schema
+from penstock.analysis.cluster_columns import with_cluster_columns
 from penstock.analysis.column_mapping import with_column_mapping
 from penstock.analysis.declared_types import check_types
 from penstock.analysis.partition_fields import with_partition_fields
@@ -173,7 +174,7 @@ class Resolver:
             self._failed[table.identifier] = failed
             return
         decided, schema = with_partition_fields(with_event_parts(_decide(table, resolved), resolved), schema)
-        decided = with_column_mapping(decided, resolved)
+        decided = with_cluster_columns(with_column_mapping(decided, resolved), schema)
         self._tables[table.identifier] = decided
         self._flows.extend(resolved)
         rewritten = isinstance(decided, MaterializedView) or any(flow.type.rewrites for flow in resolved)

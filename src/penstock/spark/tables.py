@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from penstock.errors import ConfigError
 from penstock.graph.elements import TYPE_WIDENING, Table
 from penstock.graph.schema import Schema
-from penstock.graph.sql_names import literal, quoted
+from penstock.graph.sql_names import literal, name_parts, quoted
 from penstock.spark._jvm import jvm
 from penstock.storage.delta_log import remove_unfinished_log
 
@@ -76,7 +76,7 @@ def comment_table(spark: SparkSession, path: str, comment: str) -> None:
 
 def cluster_table(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
     """Sets the columns by which new files are clustered; none ends the clustering."""
-    listed = ", ".join(".".join(quoted(part) for part in column.split(".")) for column in columns)
+    listed = ", ".join(map(_quoted_path, columns))
     _alter(spark, path, f"CLUSTER BY ({listed})" if columns else "CLUSTER BY NONE")
 
 
@@ -107,12 +107,16 @@ def _define(builder: DeltaTableBuilder, table: Table, path: str, schema: Schema,
     if table.partition_columns:
         builder = builder.partitionedBy(*table.partition_columns)
     if table.cluster_by:
-        builder = builder.clusterBy(*table.cluster_by)
+        builder = builder.clusterBy(*map(_quoted_path, table.cluster_by))
     if table.comment:
         builder = builder.comment(table.comment)
     for name, value in properties.items():
         builder = builder.property(name, str(value))
     builder.execute()
+
+
+def _quoted_path(column: str) -> str:
+    return ".".join(map(quoted, name_parts(column)))
 
 
 def table_at(path: str) -> str:

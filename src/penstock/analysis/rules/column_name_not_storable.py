@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.analysis.column_mapping import names_to_map
+from penstock.analysis.column_mapping import mapped_names
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.elements import COLUMN_MAPPING
 from penstock.graph.resolved import ResolvedGraph
@@ -16,7 +16,7 @@ def column_name_not_storable(graph: ResolvedGraph) -> Iterator[PenstockError]:
         table = graph.tables.get(flow.flow.target)
         if table is None or str(table.table_properties.get(COLUMN_MAPPING, "none")).casefold() != "none":
             continue
-        for name in names_to_map(flow):
+        for name in mapped_names(flow):
             yield DefinitionError(
                 "COLUMN_NAME_NOT_STORABLE",
                 location=flow.flow.location,

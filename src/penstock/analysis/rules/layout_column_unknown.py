@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.resolved import ResolvedGraph
+from penstock.graph.sql_names import name_parts
 
 
 def layout_column_unknown(graph: ResolvedGraph) -> Iterator[PenstockError]:
@@ -15,7 +16,7 @@ def layout_column_unknown(graph: ResolvedGraph) -> Iterator[PenstockError]:
         known = {name.casefold() for name in columns}
         # A field by which a table is partitioned has become a column by now; Delta clusters by a field itself.
         layout = [("partition_cols", name, name) for name in table.partition_columns]
-        layout += [("cluster_by", name, name.partition(".")[0]) for name in table.cluster_by]
+        layout += [("cluster_by", name, name_parts(name)[0]) for name in table.cluster_by]
         for parameter, name, column in layout:
             if known.isdisjoint({name.casefold(), column.casefold()}):
                 yield DefinitionError(

@@ -12,10 +12,13 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType, TimestampType
 
+from penstock.graph.column_names import names_to_map
+from penstock.graph.elements import COLUMN_MAPPING
 from penstock.graph.quarantine import TIME
 from penstock.spark.changes.events import TRUNCATE, UPSERT
 from penstock.spark.changes.order import Order
 from penstock.spark.quick_append import append, can_append
+from penstock.spark.tables import set_properties
 from penstock.spark.writes import append_to_table
 from penstock.storage.delta_table import is_delta_table, open_delta_table
 
@@ -61,6 +64,13 @@ class ChangeLog:
         kept = events if self.keeps_rows else events.drop("row")
         log = open_delta_table(self.path) if is_delta_table(self.path) else None
         before = None if log is None else log.version()
+        if (
+            log is not None
+            and names_to_map(kept.schema.jsonValue())
+            and COLUMN_MAPPING not in log.metadata().configuration
+        ):
+            set_properties(kept.sparkSession, self.path, {COLUMN_MAPPING: "name"})
+            log = open_delta_table(self.path)
         if log is not None and few and order.told_by_files and can_append(log, _logged(kept.schema)):
             rows = kept.toArrow()
             earliest, comparable = order.earliest_of(rows)
@@ -74,7 +84,12 @@ class ChangeLog:
             sf.coalesce(sf.bool_or(sf.col("kind") == TRUNCATE), sf.lit(False)).alias("truncates"),
             order.earliest(sf.col("sequence")).alias("earliest"),
         ).collect()[0]
-        append_to_table(kept.withColumn(_ARRIVED, sf.current_timestamp()), self.path, transaction)
+        append_to_table(
+            kept.withColumn(_ARRIVED, sf.current_timestamp()),
+            self.path,
+            transaction,
+            properties={COLUMN_MAPPING: "name"} if log is None and names_to_map(kept.schema.jsonValue()) else {},
+        )
         return LoggedBatch(before, batch["truncates"], batch["earliest"])
 
     def events(self, spark: SparkSession, version: int | None = None) -> DataFrame:
