@@ -13,6 +13,13 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.graph.sql_names import literal
+from penstock.spark.sources.auto_loader.csv_dialect import (
+    WRITTEN,
+    csv_dialect,
+    header_settings,
+    record_settings,
+    value_settings,
+)
 from penstock.spark.sources.auto_loader.csv_headers import Header, unambiguous_names
 from penstock.spark.sources.auto_loader.exact_decimals import exact, exact_fields, is_rounded, rounded
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
@@ -26,12 +33,13 @@ from penstock.spark.sources.auto_loader.sql_text import (
     with_file_path,
 )
 from penstock.spark.sources.auto_loader.type_widening import all_found, wider_type_sql
-from penstock.spark.sources.auto_loader.unknown_fields import raise_unknown_sql, raise_wider_sql
+from penstock.spark.sources.auto_loader.unknown_fields import raise_malformed_sql, raise_unknown_sql, raise_wider_sql
 
 _CORRUPT: Final = "__penstock_corrupt"
 _FILE: Final = "__penstock_file"
 _RAW: Final = "__penstock_raw"
 _TEXT: Final = "value"
+_TOO_LONG: Final = "exists(slice(tokens, size(header) + 1, size(tokens)), x -> x IS NOT NULL)"
 
 # How much wider than any header seen a later header may be before the flow restarts to make room.
 _SPARE_COLUMNS: Final = 32
@@ -90,26 +98,25 @@ def by_file_rows(files: DataFrame, version: SchemaVersion, options: AutoLoaderOp
     """Returns the rows of `files` (a text stream of whole files), each file read by its own header."""
     partitions = [column(field.name) for field in version.partitions.fields]
     width = max([len(header) for header in version.csv_headers] + [len(version.columns.fields)]) + _SPARE_COLUMNS
-    raw_schema = StructType([StructField(f"c{position}", StringType()) for position in range(width)])
-    settings = options_map(_parse_settings(options))
-    fields = ", ".join(f"{_RAW}.c{position}" for position in range(width))
-
-    lines = files.selectExpr(*partitions, f"split({_TEXT}, '\\\\r\\\\n|\\\\n|\\\\r') AS lines").selectExpr(
-        *partitions, "filter(lines, x -> trim(x) <> '') AS lines"
-    )
+    schema = literal(schema_ddl(StructType([StructField(f"c{position}", StringType()) for position in range(width)])))
+    dialect = csv_dialect(files.sparkSession, options)
+    values = f"array({', '.join(f'{_RAW}.c{position}' for position in range(width))})"
+    # One value more at the end tells how many names there are, although the last ones may be empty.
+    header = f"concat(get(records, 0), {literal(dialect.separator)}, 'end')"
     parsed = (
-        lines.selectExpr(
+        files.selectExpr(*partitions, f"{dialect.records(_TEXT)} AS records")
+        .selectExpr(
             *partitions,
-            f"from_csv(element_at(lines, 1), {literal(schema_ddl(raw_schema))}, {settings}) AS {_RAW}",
-            "slice(lines, 2, greatest(size(lines) - 1, 0)) AS lines",
+            f"from_csv({header}, {schema}, {options_map(header_settings(options))}) AS {_RAW}",
+            "slice(records, 2, greatest(size(records) - 1, 0)) AS lines",
         )
-        .selectExpr(*partitions, "lines", f"array({fields}) AS named")
+        .selectExpr(*partitions, "lines", f"{values} AS named")
         .selectExpr(
             *partitions,
             "lines",
             # An empty name becomes _c<position>, as `unambiguous_names` has it.
             "transform(named, (x, i) -> coalesce(x, concat('_c', i))) AS given",
-            "array_max(transform(named, (x, i) -> IF(x IS NULL, 0, i + 1))) AS width",
+            "array_max(transform(named, (x, i) -> IF(x IS NULL, 0, i))) AS width",
         )
         .selectExpr(*partitions, "lines", "slice(given, 1, width) AS given", "width")
         .selectExpr(
@@ -120,16 +127,9 @@ def by_file_rows(files: DataFrame, version: SchemaVersion, options: AutoLoaderOp
             "lines",
         )
         .select(*partitions, "width", "header", F.explode("lines").alias("line"))
-        .selectExpr("*", f"from_csv(line, {literal(schema_ddl(raw_schema))}, {settings}) AS {_RAW}")
-        .selectExpr(
-            *partitions,
-            "width",
-            "header",
-            "line",
-            f"array({fields}) AS tokens",
-            f"input_file_name() AS {_FILE}",
-        )
-        .where(_keep_by_file(version, options, source_name, width))
+        .selectExpr("*", f"from_csv(line, {schema}, {options_map(record_settings(options))}) AS {_RAW}")
+        .selectExpr(*partitions, "width", "header", "line", f"{values} AS tokens", f"input_file_name() AS {_FILE}")
+        .where(_keep_by_file(version, options, source_name, width - 1))
     )
     return _named_columns(parsed, version, options, partitions, source_name)
 
@@ -141,29 +141,28 @@ def _named_columns(
     with_map = parsed.selectExpr("*", f"{by_name} AS by_name")
     texts = [(field, f"by_name[{literal(field.name.lower())}]") for field in version.columns.fields]
     typed = StructType([field for field in version.columns.fields if not isinstance(field.dataType, StringType)])
-    settings = options_map(_parse_settings(options))
     if options.fails_on_wider:
         with_map = with_map.where(_stop_at_wider(texts, source_name, _FILE))
     exactly = typed if options.rescued_column is None else exact_fields(typed)
     if typed.fields:
         # The typed columns pass through one more CSV line, so that they are parsed exactly as Spark's source does.
-        typed_sql = (
-            f"from_csv(to_csv(named_struct({_struct_items(texts, typed)})), {literal(schema_ddl(exactly))}, {settings})"
-        )
+        written = f"to_csv(named_struct({_struct_items(texts, typed)}), {options_map(WRITTEN)})"
+        settings = options_map(value_settings(options))
+        typed_sql = f"from_csv({written}, {literal(schema_ddl(exactly))}, {settings})"
         with_map = with_map.selectExpr("*", f"{typed_sql} AS typed")
     columns, lost = [], []
     for field, text in texts:
         value = f"typed.{column(field.name)}" if field in typed.fields else text
         if field in typed.fields:
             loses = is_rounded(value, field.dataType) or "false"
-            lost.append(f"IF({value} IS NULL OR {loses}, {literal(field.name.lower())}, NULL)")
+            lost.append(f"IF({text} IS NOT NULL AND ({value} IS NULL OR {loses}), {literal(field.name.lower())}, NULL)")
         if options.rescued_column is not None:
             value = rounded(value, field.dataType)
         columns.append(f"{value} AS {column(field.name)}")
     columns.extend(partitions)
     if options.rescued_column is not None:
         columns.append(f"{_rescued_by_file(version, options, lost)} AS {column(options.rescued_column)}")
-    return with_map.selectExpr(*columns)
+    return with_map.where(_keep_malformed(options, lost, source_name)).selectExpr(*columns)
 
 
 def _struct_items(texts: list[tuple[StructField, str]], typed: StructType) -> str:
@@ -178,6 +177,18 @@ def _keep_by_file(version: SchemaVersion, options: AutoLoaderOptions, source_nam
     return f"CASE WHEN width >= {width} THEN {too_wide} WHEN size({new}) > 0 THEN {unknown} ELSE true END"
 
 
+def _keep_malformed(options: AutoLoaderOptions, lost: list[str], source_name: str) -> str:
+    """SQL for the filter that the mode asks for: lines that do not fit are dropped, or fail the batch."""
+    malformed = f"({_TOO_LONG} OR size(array_compact(array({', '.join(lost)}))) > 0)" if lost else _TOO_LONG
+    match options.reader_option("mode", "PERMISSIVE").upper():
+        case "DROPMALFORMED":
+            return f"NOT {malformed}"
+        case "FAILFAST":
+            return f"CASE WHEN {malformed} THEN {raise_malformed_sql(source_name, _FILE)} ELSE true END"
+        case _:
+            return "true"
+
+
 def _rescued_by_file(version: SchemaVersion, options: AutoLoaderOptions, lost: list[str]) -> str:
     known = string_array(field.name.lower() for field in (*version.columns.fields, *version.partitions.fields))
     candidates = [f"array_compact(array({', '.join(lost)}))"] if lost else []
@@ -189,9 +200,8 @@ def _rescued_by_file(version: SchemaVersion, options: AutoLoaderOptions, lost: l
         f"map_filter(map_from_arrays(header, slice(tokens, 1, size(header))), "
         f"(k, x) -> x IS NOT NULL AND array_contains({keys}, lower(k)))"
     )
-    extra = "exists(slice(tokens, size(header) + 1, size(tokens)), x -> x IS NOT NULL)"
     whole = whole_record("line", _FILE)
-    return f"CASE WHEN {extra} THEN {whole} ELSE {with_file_path(f'to_json({fields})', _FILE)} END"
+    return f"CASE WHEN {_TOO_LONG} THEN {whole} ELSE {with_file_path(f'to_json({fields})', _FILE)} END"
 
 
 def _keep_same_header(version: SchemaVersion, options: AutoLoaderOptions, source_name: str) -> str:
@@ -222,7 +232,7 @@ def _raw_line(version: SchemaVersion, options: AutoLoaderOptions) -> str:
     raw_schema = StructType(
         [StructField(f"c{position}", StringType()) for position in range(len(_layout(version)) + 1)]
     )
-    return f"from_csv({_CORRUPT}, {literal(schema_ddl(raw_schema))}, {options_map(_parse_settings(options))})"
+    return f"from_csv({_CORRUPT}, {literal(schema_ddl(raw_schema))}, {options_map(record_settings(options))})"
 
 
 def _rescued_same_header(version: SchemaVersion, options: AutoLoaderOptions) -> str:
@@ -259,18 +269,3 @@ def _layout(version: SchemaVersion) -> Header:
     if version.csv_headers:
         return unambiguous_names(version.csv_headers[-1])
     return tuple(version.columns.fieldNames())
-
-
-def _parse_settings(options: AutoLoaderOptions) -> dict[str, str]:
-    dropped = {
-        "header",
-        "mode",
-        "columnnameofcorruptrecord",
-        "enforceschema",
-        "multiline",
-        "encoding",
-        "charset",
-        "linesep",
-    }
-    chosen = {name: value for name, value in options.reader.items() if name.casefold() not in dropped}
-    return {**chosen, "mode": "PERMISSIVE"}

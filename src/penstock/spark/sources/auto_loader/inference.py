@@ -13,8 +13,15 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from penstock.errors import DefinitionError
 from penstock.spark._jvm import case_sensitive_clone
-from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, read_headers, unambiguous_names
+from penstock.spark.sources.auto_loader.csv_headers import (
+    FileHeader,
+    distinct_headers,
+    is_mixed,
+    read_headers,
+    unambiguous_names,
+)
 from penstock.spark.sources.auto_loader.discovery import Listing
+from penstock.spark.sources.auto_loader.encoded_text import is_wide
 from penstock.spark.sources.auto_loader.file_schemas import schema_of_each, unreadable
 from penstock.spark.sources.auto_loader.json_lines import (
     CORRUPT,
@@ -76,9 +83,9 @@ def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing
         _, others = sort_by_type(columns, schema_of_each(spark, options, files), options.format, None)
         return SchemaVersion(1, columns, partitions, reason, others=OtherTypes().with_misfits(others))
     if options.format == "csv" and options.reader_flag("header", default=True):
-        headers = distinct_headers(read_headers(spark, options, files))
-        mixed = len(headers) > 1 or any(unambiguous_names(header) != header for header in headers)
-        return SchemaVersion(1, columns, partitions, reason, csv_headers=headers, csv_by_file=mixed)
+        headers = read_headers(spark, options, files)
+        names, mixed = distinct_headers(headers), is_mixed(headers, options)
+        return SchemaVersion(1, columns, partitions, reason, csv_headers=names, csv_by_file=mixed)
     if options.format == "json":
         return SchemaVersion(1, columns, partitions, reason, json_arrays=arrays)
     return SchemaVersion(1, columns, partitions, reason)
@@ -211,17 +218,25 @@ def _infer_csv(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[
         return StructType([StructField(field.name, field.dataType) for field in schema.fields])
     headers = read_headers(spark, options, files)
     found = []
-    for header in distinct_headers(headers):
-        names = unambiguous_names(header)
+    # Spark leaves out the lines that are spelled as the first one, so files are inferred with those of one spelling.
+    for header in dict.fromkeys(headers.values()):
+        names = unambiguous_names(header.names)
         schema = StructType([StructField(name, StringType()) for name in names])
         if options.infer_types:
             group = [literal_path(path) for path in files if headers.get(path) == header]
-            inferred = spark.read.options(**{**settings, "header": "true"}).csv(group).schema
-            kinds = [field.dataType for field in inferred.fields]
+            own = {**settings, "header": "true", **_encoding_settings(options, header)}
+            kinds = [field.dataType for field in spark.read.options(**own).csv(group).schema.fields]
             if len(kinds) == len(names):
                 schema = StructType([StructField(name, kind) for name, kind in zip(names, kinds, strict=True)])
         found.append(schema)
     return merge_types(found)
+
+
+def _encoding_settings(options: AutoLoaderOptions, header: FileHeader) -> dict[str, str]:
+    """The options with which Spark reads UTF-16: it cuts a file into lines by its bytes unless that is multi-line."""
+    if not header.utf16:
+        return {"multiLine": "true"} if is_wide(options) else {}
+    return {"multiLine": "true", "encoding": "UTF-16"}
 
 
 def _infer_by_footers(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:

@@ -14,7 +14,7 @@ from penstock.spark.sources.auto_loader.csv_records import (
     same_header_schema,
 )
 from penstock.spark.sources.auto_loader.discovery import Listing
-from penstock.spark.sources.auto_loader.encoded_text import decoded
+from penstock.spark.sources.auto_loader.encoded_text import decoded, decoded_file
 from penstock.spark.sources.auto_loader.json_lines import line_options
 from penstock.spark.sources.auto_loader.json_records import json_rows
 from penstock.spark.sources.auto_loader.looked_at_files import stop_at_others
@@ -31,8 +31,8 @@ from penstock.spark.sources.auto_loader.variant_records import variant_options, 
 NativeRead = Callable[[str, Mapping[str, str], StructType], DataFrame]
 """Spark's own read of the source's files: in a format, with these options and this schema."""
 
-# The options that say which files are read, and how their bytes are text.
-_OF_FILES = ("encoding", "ignoreCorruptFiles", "ignoreMissingFiles", "pathGlobFilter", "recursiveFileLookup")
+# The options that say which files are read.
+_OF_FILES = ("basePath", "ignoreCorruptFiles", "ignoreMissingFiles", "pathGlobFilter", "recursiveFileLookup")
 
 
 def file_rows(
@@ -59,7 +59,8 @@ def file_rows(
         case "csv" if version.csv_by_file:
             settings = {name: options.reader_option(name) for name in _OF_FILES}
             settings = {name: value for name, value in settings.items() if value} | {"wholetext": "true"}
-            return by_file_rows(decoded(native("text", settings, text_schema), options), version, options, source_name)
+            text = decoded_file(native("text", settings, text_schema), options)
+            return by_file_rows(text, version, options, source_name)
         case "csv":
             settings = same_header_options(options, by_name=bool(version.csv_headers))
             rows = native("csv", settings, same_header_schema(version, options))

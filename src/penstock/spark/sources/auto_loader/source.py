@@ -10,7 +10,7 @@ from pyspark.sql.types import StringType, StructField, StructType, _parse_dataty
 
 from penstock.spark.sources.auto_loader.clean_source import base_folder
 from penstock.spark.sources.auto_loader.cleaning import Cleaned, clean_source
-from penstock.spark.sources.auto_loader.csv_headers import read_headers, unambiguous_names
+from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, is_mixed, read_headers
 from penstock.spark.sources.auto_loader.discovery import path_of_uri
 from penstock.spark.sources.auto_loader.failed_batch import failed_batch_files
 from penstock.spark.sources.auto_loader.file_schemas import damaged_file
@@ -131,8 +131,8 @@ class AutoLoaderSource:
             return None
         changes: dict[str, object] = {"columns": columns}
         if before.csv_by_file:
-            headers = read_headers(spark, self.options, files)
-            changes["csv_headers"] = tuple(dict.fromkeys((*before.csv_headers, *headers.values())))
+            headers = distinct_headers(read_headers(spark, self.options, files))
+            changes["csv_headers"] = tuple(dict.fromkeys((*before.csv_headers, *headers)))
         return self._write(before, changes)
 
     def _wide_enough(
@@ -162,16 +162,15 @@ class AutoLoaderSource:
     def _evolve_headers(self, spark: SparkSession, files: tuple[str, ...]) -> Evolution | None:
         before = self._latest()
         headers = read_headers(spark, self.options, files)
-        distinct = tuple(dict.fromkeys(headers.values()))
-        other = tuple(header for header in distinct if header != before.csv_headers[-1])
-        if not other:
+        other = tuple(header for header in distinct_headers(headers) if header != before.csv_headers[-1])
+        if not headers or before.csv_by_file:
             return None
-        # A folder whose files go back and forth between layouts is read file by file from now on.
-        mixed = len(distinct) > 1 or other[0] in before.csv_headers
-        mixed = mixed or any(unambiguous_names(header) != header for header in other)
+        # A folder whose files go back and forth between layouts is read file by file from now on; so is one with a
+        # file whose header Spark's reader does not read as it is (UTF-16).
+        mixed = not other or is_mixed(headers, self.options) or other[0] in before.csv_headers
         changes: dict[str, object] = {
             "csv_headers": tuple(dict.fromkeys((*before.csv_headers, *other))),
-            "csv_by_file": mixed or before.csv_by_file,
+            "csv_by_file": mixed,
         }
         if self.options.mode.adds_columns:
             changes["columns"] = self._grown(spark, before, files, ())
