@@ -53,6 +53,14 @@ def test_fields_become_columns_and_what_has_no_place_is_kept_with_its_origin(spa
     assert rescued(rows[4]) == {"_corrupt_record": texts[4], **place, "_offset": 14}
 
 
+def test_numbers_of_messages_keep_their_digits(spark: SparkSession) -> None:
+    text = '{"a": 12345678.90, "d": 0.1234567890123456789, "s": {"t": 1e400}, "new": [1.10, 1e400]}'
+    schema = "a STRING, d DECIMAL(38,9), s STRUCT<t: STRING>"
+    row = ps.sources.json_values(messages(spark, text), schema).collect()[0]
+    assert (row["a"], str(row["d"]), row["s"]["t"]) == ("12345678.90", "0.123456789", "1e400")
+    assert row["_rescued_data"].startswith('{"d":0.1234567890123456789,"new":[1.10,1e400],"_topic"')
+
+
 def test_a_message_without_a_value_is_a_row(spark: SparkSession) -> None:
     rows = ps.sources.json_values(messages(spark, None, " ", "{}"), _SCHEMA, keep=["key"]).collect()
     assert sorted(bytes(row["key"]) for row in rows) == [b"k0", b"k1", b"k2"]

@@ -10,44 +10,51 @@ import java.io.UncheckedIOException;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.expressions.json.JsonToStructsEvaluator;
 import org.apache.spark.sql.catalyst.json.JSONOptions;
-import org.apache.spark.sql.catalyst.json.JacksonParser;
 import org.apache.spark.sql.catalyst.util.BadRecordException;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
-import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map;
-import scala.collection.immutable.Nil$;
 
 /**
- * Parses lines as {@code from_json} does, and tells of each whether there may be more in it than in the row.
+ * Parses lines as {@code from_json} does, but keeps the characters of numbers, and tells of each line whether there may
+ * be more in it than in the row.
  *
- * <p>Nothing more is in a line whose parser left out no field and came to its end. A line that does not fit is given to
- * {@code from_json} itself. A task has its own copy.
+ * <p>Nothing more is in a line whose parser left out no field, rounded no number and came to its end. A task has its own
+ * copy.
  */
 public final class JsonRecords implements Serializable {
   private static final long serialVersionUID = 1;
 
   private final StructType columns;
-  private final StructType withCorrupt;
   private final StructType rowType;
   private final Map<String, String> options;
   private final String corrupt;
   private final String timeZone;
 
-  private transient JacksonParser parser;
-  private transient JsonToStructsEvaluator fromJson;
+  private transient JsonFactory factory;
+  private transient RecordParser parser;
   private transient Watched watched;
 
-  /** {@code corrupt} and {@code more} are names of columns that the rows have besides those of a schema in JSON. */
-  public JsonRecords(String schema, Map<String, String> options, String timeZone, String corrupt, String more) {
+  /**
+   * The rows have four columns besides those of {@code schema}, which is in JSON: {@code corrupt}, the line if it does
+   * not fit; {@code more}; and where that is true {@code rounded}, the columns that have less digits than the line, and
+   * {@code fields}, those of the line as {@link JsonText#fields} gives them.
+   */
+  public JsonRecords(
+      String schema, Map<String, String> options, String timeZone,
+      String corrupt, String more, String rounded, String fields) {
     this.columns = ((StructType) DataType.fromJson(schema)).asNullable();
-    this.withCorrupt = columns.add(corrupt, DataTypes.StringType);
-    this.rowType = withCorrupt.add(more, DataTypes.BooleanType);
+    this.rowType =
+        columns
+            .add(corrupt, DataTypes.StringType)
+            .add(more, DataTypes.BooleanType)
+            .add(rounded, DataTypes.createArrayType(DataTypes.StringType))
+            .add(fields, DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType));
     this.options = options;
     this.timeZone = timeZone;
     this.corrupt = corrupt;
@@ -58,19 +65,20 @@ public final class JsonRecords implements Serializable {
     return rowType;
   }
 
-  /** Returns the row of a line: the columns, what is corrupt, and whether there may be more; null for a blank line. */
+  /** Returns the row of a line; null for a blank line. */
   public InternalRow parse(UTF8String line) {
-    if (!LineBytes.areText(line)) {
-      return asFromJson(line);
-    }
     if (parser == null) {
-      parser = new JacksonParser(columns, new JSONOptions(options, timeZone, corrupt), false, noFilters());
+      JSONOptions parsed = new NumbersAsWritten(options, timeZone, corrupt);
+      factory = parsed.buildJsonFactory();
+      parser = new RecordParser(columns, parsed);
     }
+    parser.rounded().clear();
     try {
       Iterator<InternalRow> rows = rows(line);
-      return rows.hasNext() ? row(((GenericInternalRow) rows.next()).values(), watched.more) : null;
+      return rows.hasNext() ? row(rows.next(), line, null) : null;
     } catch (BadRecordException notAsAsked) {
-      return asFromJson(line);
+      InternalRow[] partial = notAsAsked.partialResults().apply();
+      return row(partial.length == 0 ? null : partial[0], line, line);
     }
   }
 
@@ -84,32 +92,31 @@ public final class JsonRecords implements Serializable {
     return "JsonRecords(" + columns.simpleString() + ")";
   }
 
-  private InternalRow asFromJson(UTF8String line) {
-    if (fromJson == null) {
-      fromJson = new JsonToStructsEvaluator(options, withCorrupt, corrupt, Option.apply(timeZone), false);
+  private InternalRow row(InternalRow found, UTF8String line, UTF8String notFitting) {
+    int width = columns.length();
+    Object[] all = found == null ? new Object[width] : ((GenericInternalRow) found).values();
+    all = Arrays.copyOf(all, rowType.length());
+    boolean more = notFitting != null || watched.more || !parser.rounded().isEmpty();
+    all[width] = notFitting;
+    all[width + 1] = more;
+    if (more) {
+      Object[] names = parser.rounded().stream().map(UTF8String::fromString).toArray();
+      all[width + 2] = new GenericArrayData(names);
+      all[width + 3] = JsonText.fields(factory, line);
     }
-    InternalRow found = (InternalRow) fromJson.evaluate(line);
-    return found == null ? null : row(((GenericInternalRow) found).values(), true);
-  }
-
-  private InternalRow row(Object[] values, boolean more) {
-    Object[] all = Arrays.copyOf(values, rowType.length());
-    all[all.length - 1] = more;
     return new GenericInternalRow(all);
   }
 
-  private JsonParser watch(JsonFactory factory, UTF8String line) {
+  private JsonParser watch(JsonFactory its, UTF8String line) {
     try {
-      watched = new Watched(LineBytes.parser(factory, line), line);
+      watched =
+          LineBytes.areText(line)
+              ? new Watched(LineBytes.parser(its, line), line, false)
+              : new Watched(LineBytes.anyParser(its, line), line, true);
       return watched;
     } catch (IOException failed) {
       throw new UncheckedIOException(failed);
     }
-  }
-
-  @SuppressWarnings("unchecked")
-  private static <T> scala.collection.immutable.Seq<T> noFilters() {
-    return (scala.collection.immutable.Seq<T>) Nil$.MODULE$;
   }
 
   /** Notices what is not taken from a line. */
@@ -117,9 +124,10 @@ public final class JsonRecords implements Serializable {
     private final UTF8String line;
     private boolean more;
 
-    private Watched(JsonParser parser, UTF8String line) {
+    private Watched(JsonParser parser, UTF8String line, boolean more) {
       super(parser);
       this.line = line;
+      this.more = more;
     }
 
     @Override
@@ -128,7 +136,7 @@ public final class JsonRecords implements Serializable {
       return super.skipChildren();
     }
 
-    /** Without a place a number for a column of texts is written as from_json writes it. */
+    /** Without a place Spark copies a nested value for a column of texts by the factory's generator. */
     @Override
     public JsonLocation currentTokenLocation() {
       return JsonLocation.NA;
@@ -138,7 +146,7 @@ public final class JsonRecords implements Serializable {
     public void close() throws IOException {
       for (int at = (int) delegate.currentLocation().getByteOffset(); at < line.numBytes() && !more; at++) {
         byte next = line.getByte(at);
-        more = next != ' ' && next != ',' && next != '\r' && next != '\t' && next != '\n';
+        more = next != ',' && !LineBytes.isSpace(next);
       }
       super.close();
     }

@@ -2,7 +2,10 @@ package penstock.json;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -41,5 +44,27 @@ final class LineBytes {
   static JsonParser parser(JsonFactory factory, UTF8String line) throws IOException {
     int start = (int) (line.getBaseOffset() - Platform.BYTE_ARRAY_OFFSET);
     return factory.createParser((byte[]) line.getBaseObject(), start, line.numBytes());
+  }
+
+  /** Returns a parser of any line; bytes that are no UTF-8 become the character for such. */
+  static JsonParser anyParser(JsonFactory factory, UTF8String line) throws IOException {
+    return areText(line)
+        ? parser(factory, line)
+        : factory.createParser(
+            new InputStreamReader(new ByteArrayInputStream(line.getBytes()), StandardCharsets.UTF_8));
+  }
+
+  /** Tells whether the first character of a line, but for white space, is that of an array. */
+  static boolean beginsAsArray(UTF8String line) {
+    int at = 0;
+    while (at < line.numBytes() && isSpace(line.getByte(at))) {
+      at++;
+    }
+    return at < line.numBytes() && line.getByte(at) == '[';
+  }
+
+  /** Tells whether JSON takes a byte for white space. */
+  static boolean isSpace(byte character) {
+    return character == ' ' || character == '\t' || character == '\r' || character == '\n';
   }
 }

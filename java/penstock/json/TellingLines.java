@@ -51,7 +51,7 @@ public final class TellingLines implements Serializable {
     if (seen == null) {
       prepare();
     }
-    if (beginsAsArray(line)) {
+    if (LineBytes.beginsAsArray(line)) {
       arrays.add(1);
     }
     if (!LineBytes.areText(line)) {
@@ -72,6 +72,16 @@ public final class TellingLines implements Serializable {
     }
   }
 
+  /** Returns a line in which no number has an exponent: with {@code prefersDecimal} Spark takes such for no type. */
+  public UTF8String withoutExponents(UTF8String line) {
+    JsonFactory plain = NumbersAsWritten.withoutExponents(options, timeZone);
+    try (JsonParser parser = LineBytes.anyParser(plain, line)) {
+      return parser.nextToken() == null ? line : JsonText.of(plain, parser);
+    } catch (IOException notJson) {
+      return line;
+    }
+  }
+
   /** Stands in plans, which are compared. */
   @Override
   public String toString() {
@@ -89,14 +99,6 @@ public final class TellingLines implements Serializable {
       severalTypes |= TEXT;
     }
     seen = new Seen();
-  }
-
-  private static boolean beginsAsArray(UTF8String line) {
-    int at = 0;
-    while (at < line.numBytes() && line.getByte(at) == ' ') {
-      at++;
-    }
-    return at < line.numBytes() && line.getByte(at) == '[';
   }
 
   /** Returns whether there is something new in the first value of a line; up to there, or with {@code all} all of it. */

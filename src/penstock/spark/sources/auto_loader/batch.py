@@ -60,7 +60,7 @@ def load_files(spark: SparkSession, read: StreamRead) -> DataFrame:
         rows = spark.read.format(kind).options(**settings).schema(schema).load(options.path)
         return within_times(rows, options)
 
-    if options.fixed_columns or (given and options.rescued_column is None):
+    if options.fixed_columns or options.reads_as_spark(given_schema=given):
         return native(options.reader_format, options.reader, StructType([*version.columns, *version.partitions]))
     return file_rows(options, version, native, source_name="files", checked=None)
 

@@ -9,7 +9,8 @@ from typing import Final
 
 from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructField, StructType
 
-from penstock.spark.sources.auto_loader.sql_text import type_ddl
+from penstock.graph.sql_names import literal
+from penstock.spark.sources.auto_loader.sql_text import column, type_ddl
 
 _MOST_DIGITS: Final = 38
 
@@ -49,3 +50,13 @@ def is_rounded(value: str, kind: DataType) -> str | None:
         return f"NOT ({value} <=> {rounded(value, kind)})"
     back = f"CAST({rounded(value, kind)} AS {type_ddl(exact(kind))})"
     return f"to_json(struct({value} AS v)) <> to_json(struct({back} AS v))"
+
+
+def rounded_columns(record: str, schema: StructType) -> str:
+    """Returns SQL for the names of the columns that lose digits, of the struct `record` with `exact_fields(schema)`."""
+    names = (
+        f"IF({loses}, {literal(field.name)}, NULL)"
+        for field in schema.fields
+        if (loses := is_rounded(f"{record}.{column(field.name)}", field.dataType)) is not None
+    )
+    return f"array_compact(CAST(array({', '.join(names)}) AS ARRAY<STRING>))"

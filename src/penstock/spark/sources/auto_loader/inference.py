@@ -47,6 +47,7 @@ from penstock.spark.sources.auto_loader.type_widening import wider
 from penstock.spark.sources.files import literal_path
 from penstock.spark.translate import failure_messages
 
+_LINE: Final = "value"
 _FIXED: Final = {
     "binaryFile": StructType(
         [
@@ -80,8 +81,9 @@ def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing
     columns = _without(apply_hints(_without(found, partitions), options.schema_hints), partitions)
     check_repeated(options, columns, found)
     if not agree or (options.format in READERS and misfits(columns, found, options.format)):
-        _, others = sort_by_type(columns, schema_of_each(spark, options, files), options.format, None)
-        return SchemaVersion(1, columns, partitions, reason, others=OtherTypes().with_misfits(others))
+        _, unfit = sort_by_type(columns, schema_of_each(spark, options, files), options.format, None)
+        others = OtherTypes().with_misfits(unfit)
+        return SchemaVersion(1, columns, partitions, reason, others=others)
     if options.format == "csv" and options.reader_flag("header", default=True):
         headers = read_headers(spark, options, files)
         names, mixed = distinct_headers(headers), is_mixed(headers, options)
@@ -181,17 +183,17 @@ def has_json_arrays(spark: SparkSession, options: AutoLoaderOptions, files: Sequ
 
 def _infer_json(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> tuple[StructType, bool]:
     """Returns the columns of JSON files, and whether records also come as arrays, as `has_json_arrays` tells."""
-    if options.reader_flag("multiLine", default=False):
-        found, arrays = _infer_records(spark, options, files, dict(options.reader)), True
-    else:
-        lines = json_lines(spark, options, files)
-        settings = {name: value for name, value in options.reader.items() if name.casefold() not in LINE_OPTIONS}
-        settings |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-        found, arrays = inferred(lines, "value", settings)
-        found = StructType([field for field in without_case_twins(found).fields if field.name != CORRUPT])
+    found, arrays = inferred(json_lines(spark, options, files), _LINE, _json_settings(options))
+    found = StructType([field for field in without_case_twins(found).fields if field.name != CORRUPT])
+    arrays = arrays or options.reader_flag("multiLine", default=False)
     if options.infer_types:
         return found, arrays
     return StructType([StructField(field.name, StringType()) for field in found.fields]), arrays
+
+
+def _json_settings(options: AutoLoaderOptions) -> dict[str, str]:
+    settings = {name: value for name, value in options.reader.items() if name.casefold() not in LINE_OPTIONS}
+    return settings | {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
 
 
 def _infer_records(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
@@ -56,9 +55,14 @@ def value_at(text: str, name: str) -> str:
     return f"get_json_object({text}, {literal(f'$[{chr(39)}{name}{chr(39)}]')})"
 
 
-def one_field_object(name: str, value: str) -> str:
-    """Returns SQL for the text of a JSON object with one field, whose value `value` is JSON text."""
-    return f"concat({literal('{' + json.dumps(name, ensure_ascii=False) + ':')}, {value}, '}}')"
+def variant_fields(text: str) -> str:
+    """Returns SQL for the fields of the JSON object `text` that have a value: `"name":value` under its name.
+
+    NULL where `text` is no object. VARIANT writes numbers in its own way: some lose digits.
+    """
+    fields = f"try_variant_get(try_parse_json({text}), '$', 'MAP<STRING, VARIANT>')"
+    fields = f"map_filter({fields}, (k, x) -> NOT is_variant_null(x))"
+    return f"transform_values({fields}, (k, x) -> regexp_extract(to_json(map(k, x)), '(?s)^.(.*).$', 1))"
 
 
 def _unknown(text: str, schema: StructType, also_known: tuple[str, ...], ids: Iterator[int]) -> str:

@@ -15,15 +15,19 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import StructType
 
 from penstock.graph.sql_names import literal
-from penstock.spark.sources.auto_loader.exact_decimals import exact_fields, is_rounded, rounded
+from penstock.spark.sources.auto_loader.exact_decimals import rounded
 from penstock.spark.sources.auto_loader.json_fields import (
     folded_paths,
     has_struct,
-    one_field_object,
     unknown_fields_sql,
-    value_at,
 )
-from penstock.spark.sources.auto_loader.json_lines import CORRUPT, LINE_OPTIONS, MORE, record_of
+from penstock.spark.sources.auto_loader.json_lines import (
+    CORRUPT,
+    LINE_OPTIONS,
+    ParsedLines,
+    array_elements,
+    parsed_lines,
+)
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.sql_text import (
@@ -34,7 +38,7 @@ from penstock.spark.sources.auto_loader.sql_text import (
     type_ddl,
     with_origin,
 )
-from penstock.spark.sources.auto_loader.type_widening import all_found, has_decimal, wider_type_sql
+from penstock.spark.sources.auto_loader.type_widening import all_found, wider_type_sql
 from penstock.spark.sources.auto_loader.unknown_fields import (
     PATH_SEPARATOR,
     raise_malformed_sql,
@@ -67,14 +71,11 @@ def json_rows(
     data = StructType([field for field in version.columns.fields if field.name != corrupt_column])
     partitions = [column(field.name) for field in version.partitions.fields]
     if version.json_arrays:
-        lines = _split_arrays(lines, partitions)
-
-    parse_options = {name: value for name, value in options.reader.items() if name.casefold() not in LINE_OPTIONS}
-    exactly = data if options.rescued_column is None else exact_fields(data)
-    record, tells_of_more = record_of(lines, _LINE, exactly, parse_options)
+        lines = _split_arrays(lines, partitions, options)
+    how = parsed_lines(lines, _LINE, _RECORD, data, _parse_options(options))
     # input_file_name() is not deterministic, which keeps the optimizer from parsing once more in the filter.
-    parsed = lines.select(*partitions, _LINE, record.alias(_RECORD), F.input_file_name().alias(_FILE))
-    look = _SecondLook(_look(data, version), f"{_RECORD}.{MORE}" if tells_of_more else "true")
+    parsed = lines.select(*partitions, _LINE, how.record.alias(_RECORD), F.input_file_name().alias(_FILE))
+    look = _SecondLook(_look(data, version, how), how.more)
     kept = parsed.where(_keep(data, options, source_name, look, keep_blank=keep_blank))
     columns = []
     for field in version.columns.fields:
@@ -82,7 +83,7 @@ def json_rows(
             value = look.at_need(f"IF({_MALFORMED}, {_LINE}, NULL)", otherwise="NULL")
         else:
             value = f"{_RECORD}.{column(field.name)}"
-            value = value if options.rescued_column is None else rounded(value, field.dataType)
+            value = value if how.exact else rounded(value, field.dataType)
         columns.append(f"{value} AS {column(field.name)}")
     columns.extend(partitions)
     if options.rescued_column is not None:
@@ -97,54 +98,56 @@ class _SecondLook:
     sql: str
     needed: str
 
-    def at_need(self, value: str, *, otherwise: str, also: str = "false") -> str:
-        """Returns SQL for `value`, in which the name _SECOND_LOOK has been looked at: NULL where that is not needed.
+    def at_need(self, value: str, *, otherwise: str) -> str:
+        """Returns SQL for `value`, in which _SECOND_LOOK is what `sql` gives; `otherwise` where that is not needed.
 
-        Where neither it is nor `also` holds, `otherwise` is the result. It is no column of its own, which Spark would
-        write for each line.
+        It is no column of its own, which Spark would write for each line.
         """
-        look = f"IF({self.needed}, {self.sql}, NULL)"
-        looked = f"element_at(transform(array({look}), {_SECOND_LOOK} -> {value}), 1)"
-        return f"CASE WHEN {self.needed} OR {also} THEN {looked} ELSE {otherwise} END"
+        looked = f"element_at(transform(array({self.sql}), {_SECOND_LOOK} -> {value}), 1)"
+        return f"CASE WHEN {self.needed} THEN {looked} ELSE {otherwise} END"
 
 
-_MALFORMED: Final = f"({_SECOND_LOOK} IS NOT NULL AND ({_SECOND_LOOK}.trailing OR {_SECOND_LOOK}.unknown IS NULL))"
+_MALFORMED: Final = f"({_SECOND_LOOK}.trailing OR {_SECOND_LOOK}.unknown IS NULL)"
+_FITS: Final = f"({_RECORD}.{CORRUPT} IS NULL AND size({_SECOND_LOOK}.rounded) = 0)"
 
 
-def _split_arrays(lines: DataFrame, partitions: list[str]) -> DataFrame:
-    elements = f"""CASE WHEN startswith(ltrim({_LINE}), '[')
-        THEN coalesce(from_json({_LINE}, 'ARRAY<STRING>'), array({_LINE})) ELSE array({_LINE}) END"""
-    return lines.select(*partitions, F.explode(F.expr(elements)).alias(_LINE))
+def _split_arrays(lines: DataFrame, partitions: list[str], options: AutoLoaderOptions) -> DataFrame:
+    elements = array_elements(lines, _LINE, _parse_options(options))
+    return lines.select(*partitions, F.explode(elements).alias(_LINE))
 
 
-def _look(data: StructType, version: SchemaVersion) -> str:
-    """SQL for what is special about a line: whether something follows the record, and its unknown fields."""
+def _parse_options(options: AutoLoaderOptions) -> dict[str, str]:
+    return {name: value for name, value in options.reader.items() if name.casefold() not in LINE_OPTIONS}
+
+
+def _look(data: StructType, version: SchemaVersion, how: ParsedLines) -> str:
+    """SQL for what is special about a line: whether something follows the record, and its fields, see `ParsedLines`."""
     unknown = unknown_fields_sql(_LINE, data, tuple(version.partitions.fieldNames()))
     # Two objects on one line: the parser would take the first and forget the other.
     trailing = (
         f"({_LINE} RLIKE '\\\\}}[\\\\s,]*\\\\{{' AND coalesce(size(from_json("
         f"concat('[', trim(TRAILING ', \\t\\r' FROM {_LINE}), ']'), 'ARRAY<STRING>')), 0) <> 1)"
     )
-    return f"named_struct('trailing', {trailing}, 'unknown', {unknown})"
+    told = f"'rounded', {how.rounded}, 'fields', {how.fields}"
+    return f"named_struct('trailing', {trailing}, 'unknown', {unknown}, {told})"
 
 
 def _keep(
     data: StructType, options: AutoLoaderOptions, source_name: str, look: _SecondLook, *, keep_blank: bool
 ) -> str:
     """SQL for the filter that drops blank lines, and that fails the batch where the mode asks for it."""
-    conditions, also = [], "false"
+    conditions = []
     if options.fails_on_unknown:
         known = string_array(folded_paths(data))
         new = f"filter({_SECOND_LOOK}.unknown, p -> NOT array_contains({known}, lower(p)))"
         shown = f"transform({new}, p -> replace(p, {literal(PATH_SEPARATOR)}, '.'))"
         conditions.append(
-            f"CASE WHEN {_SECOND_LOOK} IS NULL OR {_MALFORMED} OR size({_SECOND_LOOK}.unknown) = 0 THEN true "
+            f"CASE WHEN {_MALFORMED} OR size({_SECOND_LOOK}.unknown) = 0 THEN true "
             f"WHEN size({new}) = 0 THEN true ELSE {raise_unknown_sql(source_name, shown, _FILE)} END"
         )
     if options.fails_on_wider and (wider := _wider_types(data, options)) is not None:
-        also = "true" if has_decimal(data) else f"{_RECORD}.{CORRUPT} IS NOT NULL"
         conditions.append(
-            f"CASE WHEN NOT ({also}) OR {_MALFORMED} OR size({wider}) = 0 THEN true "
+            f"CASE WHEN {_FITS} OR {_MALFORMED} OR size({wider}) = 0 THEN true "
             f"ELSE {raise_wider_sql(source_name, wider, _FILE)} END"
         )
     match options.reader_option("mode", "PERMISSIVE").upper():
@@ -159,7 +162,7 @@ def _keep(
     if not conditions:
         return kept
     asked = " AND ".join(f"({condition})" for condition in conditions)
-    return f"{kept} AND {look.at_need(asked, otherwise='true', also=also)}"
+    return f"{kept} AND {look.at_need(asked, otherwise='true')}"
 
 
 def wider_types(lines: DataFrame, version: SchemaVersion, options: AutoLoaderOptions) -> list[Row]:
@@ -168,7 +171,7 @@ def wider_types(lines: DataFrame, version: SchemaVersion, options: AutoLoaderOpt
     if found is None:
         return []
     if version.json_arrays:
-        lines = _split_arrays(lines, [])
+        lines = _split_arrays(lines, [], options)
     return lines.selectExpr(f"explode({found}) AS found").selectExpr("found.*").distinct().collect()
 
 
@@ -188,29 +191,17 @@ def _wider_types(data: StructType, options: AutoLoaderOptions) -> str | None:
 
 def _rescued(data: StructType, options: AutoLoaderOptions, look: _SecondLook, origin: str | None) -> str:
     """SQL for the rescued data: the fields that found no place in the row, as a JSON object with their origin."""
-    losing = {
-        field.name: loses
-        for field in data.fields
-        if (loses := is_rounded(f"{_RECORD}.{column(field.name)}", field.dataType)) is not None
-    }
-    keys = [_mismatched(data, options)]
-    if losing:
-        names = (f"IF({loses}, {literal(name)}, NULL)" for name, loses in losing.items())
-        keys.append(f"array_compact(array({', '.join(names)}))")
+    keys = [_mismatched(data, options), f"{_SECOND_LOOK}.rounded"]
     if options.keeps_unknown:
-        tops = f"transform({_SECOND_LOOK}.unknown, p -> substring_index(p, {literal(PATH_SEPARATOR)}, 1))"
-        keys.append(f"coalesce({tops}, CAST(array() AS ARRAY<STRING>))")
-    exactly = "".join(f" AND NOT coalesce({loses}, false)" for loses in losing.values())
-    kept = f"concat({', '.join(keys)})"
-    fields = f"""map_filter(CAST(try_parse_json({_LINE}) AS MAP<STRING, VARIANT>),
-        (k, x) -> NOT is_variant_null(x) AND array_contains({kept}, k))"""
+        keys.append(f"transform({_SECOND_LOOK}.unknown, p -> substring_index(p, {literal(PATH_SEPARATOR)}, 1))")
+    kept = f"map_filter({_SECOND_LOOK}.fields, (k, x) -> array_contains(concat({', '.join(keys)}), k))"
+    fields = f"concat('{{', array_join(map_values({kept}), ','), '}}')"
     whole = with_origin(f"to_json(named_struct('_corrupt_record', {_LINE}))", origin)
-    rescued = f"""CASE WHEN {_SECOND_LOOK} IS NULL{exactly} THEN NULL
-        WHEN {_MALFORMED} THEN {whole}
-        WHEN {_RECORD}.{CORRUPT} IS NULL AND size({_SECOND_LOOK}.unknown) = 0{exactly} THEN NULL
-        WHEN try_parse_json({_LINE}) IS NULL THEN {whole}
-        ELSE {with_origin(f"to_json({fields})", origin)} END"""
-    return look.at_need(rescued, otherwise="NULL", also=" OR ".join(losing.values()) or "false")
+    rescued = f"""CASE WHEN {_MALFORMED} THEN {whole}
+        WHEN {_FITS} AND size({_SECOND_LOOK}.unknown) = 0 THEN NULL
+        WHEN {_SECOND_LOOK}.fields IS NULL THEN {whole}
+        ELSE {with_origin(fields, origin)} END"""
+    return look.at_need(rescued, otherwise="NULL")
 
 
 def _mismatched(data: StructType, options: AutoLoaderOptions) -> str:
@@ -219,7 +210,7 @@ def _mismatched(data: StructType, options: AutoLoaderOptions) -> str:
     for field in data.fields:
         lost = f"{_RECORD}.{column(field.name)} IS NULL"
         if has_struct(field.dataType) or field.dataType.typeName() in {"array", "map"}:
-            alone = one_field_object(field.name, value_at(_LINE, field.name))
+            alone = f"concat('{{', element_at({_SECOND_LOOK}.fields, {literal(field.name)}), '}}')"
             ddl = f"{column(field.name)} {type_ddl(field.dataType)}, {CORRUPT} STRING"
             settings = options_map({**_parse_settings(options), "columnNameOfCorruptRecord": CORRUPT})
             lost += f" OR from_json({alone}, {literal(ddl)}, {settings}).{CORRUPT} IS NOT NULL"

@@ -92,8 +92,7 @@ def load_auto_loader(
         rows = native_load(spark, source_format, settings, schema, options.path, source_name=source_name)
         return within_times(rows, options)
 
-    plain = read.schema is not None and options.rescued_column is None and not options.fails_on_unknown
-    if plain or options.fixed_columns:
+    if options.fixed_columns or options.reads_as_spark(given_schema=read.schema is not None):
         schema = StructType([*version.columns.fields, *version.partitions.fields])
         frame = native(options.reader_format, options.reader, schema)
     else:
@@ -122,7 +121,7 @@ def unstored_version(
     assert isinstance(given, StructType)
     found = {field.name.casefold() for field in listing.partitions.fields}
     rescued = (options.rescued_column or "").casefold()
-    parsed_here = options.rescued_column is not None or options.fails_on_unknown
+    parsed_here = not options.reads_as_spark(given_schema=True)
     first = [file.path for file in sample(spark, options, listing.files)[:1]]
     return SchemaVersion(
         number=0,

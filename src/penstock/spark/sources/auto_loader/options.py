@@ -102,6 +102,15 @@ class AutoLoaderOptions:
         """Whether a number that a wider type could hold stops the batch."""
         return self.widens_types and self.fails_on_unknown
 
+    def reads_as_spark(self, *, given_schema: bool) -> bool:
+        """Whether the rows are those of Spark's own reader: for a schema that was given, without rescued data.
+
+        Not of JSON in an `encoding`: Spark takes a byte-order mark there for a part of the first record.
+        """
+        if not given_schema or self.rescued_column is not None or self.fails_on_unknown:
+            return False
+        return self.format != "json" or not (self.reader_option("encoding") or self.reader_option("charset"))
+
     @property
     def skips_corrupt(self) -> bool:
         """Whether files that cannot be read are left out."""

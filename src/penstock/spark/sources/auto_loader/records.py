@@ -14,8 +14,8 @@ from penstock.spark.sources.auto_loader.csv_records import (
     same_header_schema,
 )
 from penstock.spark.sources.auto_loader.discovery import Listing
-from penstock.spark.sources.auto_loader.encoded_text import decoded, decoded_file
-from penstock.spark.sources.auto_loader.json_lines import line_options
+from penstock.spark.sources.auto_loader.encoded_text import decoded_file
+from penstock.spark.sources.auto_loader.json_lines import line_options, text_lines
 from penstock.spark.sources.auto_loader.json_records import json_rows
 from penstock.spark.sources.auto_loader.looked_at_files import stop_at_others
 from penstock.spark.sources.auto_loader.native_records import (
@@ -54,7 +54,7 @@ def file_rows(
     text_schema = StructType([StructField("value", StringType()), *version.partitions.fields])
     match options.format:
         case "json":
-            lines = decoded(native("text", line_options(options), text_schema), options)
+            lines = text_lines(native("text", line_options(options), text_schema), options)
             return json_rows(lines, version, options, source_name)
         case "csv" if version.csv_by_file:
             settings = {name: options.reader_option(name) for name in _OF_FILES}

@@ -102,19 +102,6 @@ def wider_type_sql(value: str, kind: DataType, column: str, *, prefers_decimal: 
     return _found(value, kind, (column,), itertools.count(), prefers_decimal=prefers_decimal)
 
 
-def has_decimal(kind: DataType) -> bool:
-    """Whether there is a DECIMAL in `kind`: Spark rounds numbers to it, and does not tell."""
-    match kind:
-        case StructType():
-            return any(has_decimal(field.dataType) for field in kind.fields)
-        case ArrayType():
-            return has_decimal(kind.elementType)
-        case MapType():
-            return has_decimal(kind.valueType)
-        case _:
-            return isinstance(kind, DecimalType)
-
-
 def all_found(found: Sequence[str]) -> str:
     """Returns SQL for the concatenation of what `wider_type_sql` gives for several values."""
     return f"concat({', '.join(f'coalesce({each}, CAST(array() AS {_FOUND}))' for each in found)})"

@@ -1,0 +1,80 @@
+package penstock.json;
+
+import com.fasterxml.jackson.core.JsonEncoding;
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.util.JsonGeneratorDelegate;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.math.BigDecimal;
+import org.apache.spark.sql.catalyst.json.JSONOptions;
+import scala.collection.immutable.Map;
+
+/**
+ * Options of Spark's JSON reader under which the text of a nested value has its numbers as the file spells them.
+ *
+ * <p>Spark copies such a value with a generator of Jackson, which writes each number again from a double.
+ */
+final class NumbersAsWritten extends JSONOptions {
+  private static final long serialVersionUID = 1;
+  private static final int MOST_DIGITS = 37;
+  private static final String TOO_LONG = "1" + "0".repeat(2 * MOST_DIGITS); // for a decimal
+
+  NumbersAsWritten(Map<String, String> options, String timeZone, String corrupt) {
+    super(options, timeZone, corrupt);
+  }
+
+  /** Returns a factory that writes a number with an exponent as one with a fraction. */
+  static JsonFactory withoutExponents(Map<String, String> options, String timeZone) {
+    return new Factory(new JSONOptions(options, timeZone, "").buildJsonFactory(), true);
+  }
+
+  @Override
+  public JsonFactory buildJsonFactory() {
+    return new Factory(super.buildJsonFactory(), false);
+  }
+
+  private static final class Factory extends JsonFactory {
+    private static final long serialVersionUID = 1;
+
+    private final boolean plain;
+
+    private Factory(JsonFactory same, boolean plain) {
+      super(same, null);
+      this.plain = plain;
+    }
+
+    @Override
+    public JsonGenerator createGenerator(OutputStream out, JsonEncoding encoding) throws IOException {
+      return new Generator(super.createGenerator(out, encoding), plain);
+    }
+  }
+
+  private static final class Generator extends JsonGeneratorDelegate {
+    private final boolean plain;
+
+    private Generator(JsonGenerator generator, boolean plain) {
+      super(generator, false); // so that a structure is copied by the methods below
+      this.plain = plain;
+    }
+
+    @Override
+    protected void _copyCurrentIntValue(JsonParser parser) throws IOException {
+      writeNumber(parser.getTextCharacters(), parser.getTextOffset(), parser.getTextLength());
+    }
+
+    @Override
+    protected void _copyCurrentFloatValue(JsonParser parser) throws IOException {
+      if (parser.isNaN()) {
+        super._copyCurrentFloatValue(parser); // in quotes: JSON has no such number
+      } else if (plain && parser.getDecimalValue().scale() < 0) {
+        BigDecimal number = parser.getDecimalValue();
+        boolean isLong = number.precision() - (long) number.scale() > MOST_DIGITS;
+        writeNumber(isLong ? TOO_LONG : number.toPlainString() + ".0");
+      } else {
+        _copyCurrentIntValue(parser);
+      }
+    }
+  }
+}
