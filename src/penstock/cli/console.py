@@ -7,11 +7,8 @@ Text that comes from a pipeline (names, messages, data) may hold anything, so it
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterable
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -76,34 +73,16 @@ def progress_lines() -> Progress:
 
 
 def print_json(document: Any) -> None:
-    """Writes one JSON document and a newline to stdout.
+    """Writes one JSON document and a newline to stdout, whatever values are in it; see `json_value`."""
+    from penstock.storage.cell_values import json_scalar, json_value
 
-    JSON has no NaN and no infinity; they become the strings that Spark writes for them.
-    """
     try:
-        text = _to_json(document)
-    except ValueError:
-        text = _to_json(_finite(document))
-    sys.stdout.write(text + "\n")
+        text = json.dumps(document, default=json_scalar, ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError):
+        text = json.dumps(json_value(document), ensure_ascii=False, allow_nan=False)
+    # A lone surrogate has no UTF-8: its escape sequence is the one that JSON has for it.
+    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
     sys.stdout.flush()
-
-
-def _to_json(document: Any) -> str:
-    return json.dumps(document, default=_jsonable, ensure_ascii=False, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    match value:
-        case float() if math.isnan(value):
-            return "NaN"
-        case float() if math.isinf(value):
-            return "Infinity" if value > 0 else "-Infinity"
-        case dict():
-            return {key: _finite(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_finite(inner) for inner in value]
-        case _:
-            return value
 
 
 def print_table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[object]], *, title: str = "") -> None:
@@ -122,22 +101,3 @@ def table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[object]],
 def plural(count: int, noun: str) -> str:
     """Returns `1 row`, `2 rows`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
-def _jsonable(value: Any) -> Any:
-    """Turns a cell of a table into what JSON knows; times are ISO 8601, decimals keep their digits as text."""
-    match value:
-        case datetime() | date() | time():
-            return value.isoformat()
-        case timedelta():
-            return value.total_seconds()
-        case Decimal():
-            return str(value)
-        case bytes() | bytearray():
-            import base64
-
-            return base64.b64encode(value).decode("ascii")
-        case set() | frozenset() | tuple():
-            return list(value)
-        case _:
-            return str(value)

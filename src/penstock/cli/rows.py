@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from penstock.cli.console import print_json, print_table
@@ -42,7 +44,9 @@ def cell(value: Any) -> str:
         case bool():
             return str(value).lower()
         case float():
-            return f"{value:.15g}"
+            return f"{value:.15g}" if math.isfinite(value) else _not_finite(value)
+        case Decimal():
+            return f"{value:f}"
         case datetime():
             return value.isoformat(sep=" ", timespec="seconds" if value.microsecond == 0 else "microseconds")
         case bytes():
@@ -53,6 +57,12 @@ def cell(value: Any) -> str:
             return "[" + ", ".join(map(cell, value)) + "]"
         case _:
             return str(value)
+
+
+def _not_finite(value: float) -> str:
+    from penstock.storage.cell_values import float_text  # here, for help and the version need no storage
+
+    return float_text(value)
 
 
 def origin(source: Mapping[str, Any] | None) -> str:

@@ -8,15 +8,18 @@ answer: `{"error": {condition, message, fix, …}}`. Only reads.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from penstock.errors import PenstockError, StateError, first_line
 from penstock.graph.identifier import Identifier
 from penstock.observe.tables import StoredTable, TableRows, read_table
 from penstock.storage import StorageLayout
+from penstock.storage.cell_values import float_text, json_value
 from penstock.storage.delta_table import has_delta_log, open_delta_table
 from penstock.storage.s3 import use_s3_settings
 
@@ -131,8 +134,12 @@ def _text(value: object) -> str | None:
             text = value[:_CELL].hex(" ")
         case datetime():
             text = value.isoformat(sep=" ")
+        case float() if not math.isfinite(value):
+            text = float_text(value)
+        case Decimal():
+            text = f"{value:f}"
         case dict() | list() | tuple():
-            text = json.dumps(value, default=str, ensure_ascii=False)
+            text = json.dumps(json_value(value), ensure_ascii=False)
         case _:
             text = str(value)
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

@@ -15,6 +15,7 @@ from penstock.graph.late_rows import late_rows_of, late_rows_path
 from penstock.graph.protection import stored_protection
 from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.storage import Storage, StorageLayout
+from penstock.storage.cell_values import python_values
 from penstock.storage.data_files import missing_data_files
 from penstock.storage.delta_table import has_delta_log, open_delta_table, query_rows
 from penstock.storage.layout import decode_part
@@ -32,7 +33,7 @@ class StoredTable:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """Some rows of one version of a table; cells are Python values, times with their time zone."""
+    """Some rows of one version of a table; cells are values of Python, as `python_values` gives them."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -215,7 +216,7 @@ def read_table(
             raise missing from error
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
     shown = content.slice(0, limit)
-    columns = [column.to_pylist() for column in shown.columns]
+    columns = [python_values(column) for column in shown.columns]
     return TableRows(
         columns=tuple(shown.column_names),
         rows=tuple(zip(*columns, strict=True)) if columns else (),

@@ -24,6 +24,7 @@ from penstock.plan.maintenance import next_record, record_name
 from penstock.plan.stages import MaintainTable
 from penstock.spark.maintenance import SMALL_FILE, MaintenanceSession
 from penstock.storage import Storage, StorageLayout
+from penstock.storage.cell_values import python_rows
 from penstock.storage.checkpoint import former_checkpoints, pending_versions
 from penstock.storage.delta_commits import commit_time, read_commit
 from penstock.storage.delta_table import open_delta_table
@@ -170,6 +171,6 @@ def spare_files(table: DeltaTable) -> int:
     """Returns how many fewer files there would be if small ones of each partition were put together; no job."""
     files = pa.table(table.get_add_actions(flatten=True))
     partitions = [name for name in files.column_names if name.startswith("partition.")]
-    rows = files.select(["size_bytes", *partitions]).to_pylist()
+    rows = python_rows(files.select(["size_bytes", *partitions]))
     small = Counter(tuple(row[name] for name in partitions) for row in rows if row["size_bytes"] < SMALL_FILE)
     return sum(count - 1 for count in small.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
@@ -29,6 +30,7 @@ from pyspark.sql.types import (
 )
 
 from penstock.errors import DataError, did_you_mean
+from penstock.storage.cell_values import float_text
 
 _WHOLE = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 
@@ -56,7 +58,22 @@ def checked_row(row: Mapping[str, Any], schema: StructType, *, source: str, numb
 
 def json_line(row: Mapping[str, Any]) -> str:
     """Returns a row as a line of JSON, as a program would write it; times in UTC with their zone."""
-    return json.dumps(row, default=_json_value, ensure_ascii=False)
+    try:
+        return json.dumps(row, default=_json_value, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # JSON has no NaN, and Spark reads the text as the number
+        return json.dumps(_finite(row), default=_json_value, ensure_ascii=False)
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return float_text(value)
+        case Mapping():
+            return {key: _finite(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_finite(each) for each in value]
+        case _:
+            return value
 
 
 def as_utc(moment: datetime) -> datetime:

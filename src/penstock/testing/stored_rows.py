@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.storage import Storage
+from penstock.storage.cell_values import python_rows
 from penstock.storage.delta_table import all_rows, open_delta_table
 from penstock.testing.row_values import with_zones
 
@@ -20,8 +21,7 @@ def write_rows(spark: SparkSession, path: str, rows: Sequence[Mapping[str, Any]]
 
 
 def read_rows(path: str) -> list[dict[str, Any]]:
-    """Returns the rows of a table, without Spark; none when it does not exist. Moments are in UTC."""
+    """Returns the rows of a table as `python_rows` does; none when it does not exist. Moments are in UTC."""
     if not Storage(path).exists("_delta_log"):
         return []
-    rows: list[dict[str, Any]] = all_rows(open_delta_table(path)).to_pylist()
-    return rows
+    return python_rows(all_rows(open_delta_table(path)))

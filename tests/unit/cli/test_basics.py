@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -257,7 +258,6 @@ def test_control_characters_and_direction_overrides_are_removed() -> None:
 
 def test_json_knows_the_types_of_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     from datetime import UTC, date, datetime, timedelta
-    from decimal import Decimal
 
     print_json(
         [datetime(2026, 1, 1, tzinfo=UTC), date(2026, 1, 2), Decimal("1.20"), b"\x00\xff", timedelta(seconds=3), {1}]
@@ -269,6 +269,10 @@ def test_json_knows_the_types_of_a_table(capsys: pytest.CaptureFixture[str]) -> 
 def test_rows_that_json_cannot_spell_are_spelt(capsys: pytest.CaptureFixture[str]) -> None:
     print_rows(["x", "x"], [(float("nan"), float("inf"))], as_json=True)
     assert json.loads(capsys.readouterr().out) == [{"x": "NaN", "x_2": "Infinity"}]
+    print_rows(["text", "map"], [("\ud800\0", {(1, None): 1.5})], as_json=True)
+    assert json.loads(capsys.readouterr().out) == [{"text": "\ud800\0", "map": [[[1, None], 1.5]]}]
+    print_rows(["n"], [(float("-inf"),), (Decimal("0E-18"),)], as_json=False)
+    assert capsys.readouterr().out.split()[-2:] == ["-Infinity", "0.000000000000000000"]
 
 
 def test_rows_are_shown_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,5 +85,9 @@ def test_values_that_do_not(value: Any, type_: DataType) -> None:
 
 
 def test_lines_of_json() -> None:
+    assert (
+        json_line({"n": [float("nan"), 1.5], "s": {"f": float("-inf")}})
+        == '{"n": ["NaN", 1.5], "s": {"f": "-Infinity"}}'
+    )
     line = json_line({"at": datetime(2026, 1, 1, 10), "paid": Decimal("1.50"), "on": date(2026, 1, 1)})  # noqa: DTZ001
     assert json.loads(line) == {"at": "2026-01-01T10:00:00Z", "paid": "1.50", "on": "2026-01-01"}
