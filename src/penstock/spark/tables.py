@@ -15,6 +15,7 @@ from penstock.graph.elements import TYPE_WIDENING, Table
 from penstock.graph.schema import Schema
 from penstock.graph.sql_names import literal, name_parts, quoted
 from penstock.spark._jvm import jvm
+from penstock.spark.conform import TableColumns
 from penstock.storage.delta_log import remove_unfinished_log
 
 
@@ -93,7 +94,7 @@ def add_missing_columns(spark: SparkSession, path: str, schema: StructType) -> N
     present = {field.name.casefold(): field.dataType.simpleString() for field in table.toDF().schema}
     differing = [field for field in schema if present.get(field.name.casefold()) != field.dataType.simpleString()]
     if any(field.name.casefold() not in present for field in differing) or (differing and _widens(table)):
-        empty = spark.createDataFrame([], schema)
+        empty = TableColumns(path).align(spark.createDataFrame([], schema))  # Delta does not merge an INT into a BIGINT
         empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
 
 
