@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.config import PipelineConfig
 from penstock.errors import DefinitionError
@@ -20,6 +20,7 @@ from penstock.events.segments import list_segments, replaced_segments
 from penstock.graph.identifier import Identifier
 from penstock.runtime.reader_catalog import ReaderCatalog
 from penstock.runtime.workspace import Workspace
+from penstock.spark.collecting import collect_rows
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.sql.arguments import TableName
@@ -111,7 +112,7 @@ def run_sql(
     try:
         with handling_reads(reads):
             frame = workspace.spark.sql(statement)
-        rows = [tuple(map(_with_names, row)) for row in frame.collect()]
+        rows = collect_rows(frame)
     except PySparkException as error:
         known = _stored_names(workspace)
         raise translate_analysis(error, known=known, location=None, dataset=None) from error
@@ -120,19 +121,6 @@ def run_sql(
             raise
         raise missing from error
     return frame.columns, rows
-
-
-def _with_names(value: Any) -> Any:
-    """Returns a struct as the names and values of its fields, at any depth."""
-    match value:
-        case Row():
-            return {name: _with_names(each) for name, each in zip(value.__fields__, value, strict=True)}
-        case dict():
-            return {key: _with_names(each) for key, each in value.items()}
-        case list():
-            return [_with_names(each) for each in value]
-        case _:
-            return value
 
 
 def _events(workspace: Workspace) -> DataFrame:
