@@ -20,7 +20,7 @@ from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.elements import ChangeFlow, Dataset, OutputMode, Sink, SnapshotChangeFlow, Table, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.output_modes import declared_mode
-from penstock.graph.resolved import AppliedChanges, EndlessState, Input, QueryDefinition, UpdateKeys
+from penstock.graph.resolved import AppliedChanges, EndlessState, Input, OneSidedJoin, QueryDefinition, UpdateKeys
 from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
 from penstock.graph.stream_definition import StreamDefinition
@@ -29,9 +29,11 @@ from penstock.spark.changes.snapshots import followed_snapshot, snapshot_target
 from penstock.spark.definition import query_definition
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations import observe_expectations
+from penstock.spark.join_watermarks import one_sided_joins
 from penstock.spark.lineage.query import column_lineage
 from penstock.spark.operator_calls import hearing_operator_calls
 from penstock.spark.plans import (
+    STREAM_JOIN,
     possible_output_modes,
     streaming_only_operators,
     supported_output_mode,
@@ -62,6 +64,7 @@ class AnalysedQuery:
     endless: tuple[EndlessState, ...]
     widens: bool
     lineage: ColumnLineage
+    one_sided_joins: tuple[OneSidedJoin, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ class QueryAnalyser:
             endless=endless_state(kept, calls),
             widens=any(source.options.widens_types for source in evaluation.auto_loader_sources),
             lineage=column_lineage(lambda: read.followed(frame), schema.names, evaluation),
+            one_sided_joins=one_sided_joins(frame) if STREAM_JOIN in (state.name for state in kept) else (),
         )
 
     def _source(self, evaluation: Evaluation, flow: UnresolvedFlow) -> _Source:

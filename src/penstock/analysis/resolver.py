@@ -345,6 +345,7 @@ def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
         query.endless,
         query.widens,
         query.lineage,
+        query.one_sided_joins,
     )
 
 

@@ -110,6 +110,17 @@ class EndlessState:
 
 
 @dataclass(frozen=True, slots=True)
+class OneSidedJoin:
+    """A join of two streams on `marked` = `unmarked`, columns of which only the first has a watermark.
+
+    A late row of the other side would be in no table, and not be counted.
+    """
+
+    marked: str
+    unmarked: str
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedFlow:
     """A flow whose query was analysed.
 
@@ -139,6 +150,7 @@ class ResolvedFlow:
     endless: tuple[EndlessState, ...] = ()
     widens: bool = False
     lineage: ColumnLineage | None = None
+    one_sided_joins: tuple[OneSidedJoin, ...] = ()
 
     @property
     def rows(self) -> Schema:

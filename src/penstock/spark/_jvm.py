@@ -94,6 +94,12 @@ def frees_join_state(join: Any) -> bool:
     )
 
 
+def join_keys(join: Any) -> list[tuple[Any, Any]]:
+    """Returns the expressions that a `Join` compares for equality, of its left and its right side."""
+    keys = jvm(SparkSession.active()).org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys.unapply(join)
+    return [] if keys.isEmpty() else list(zip(scala_seq(keys.get()._2()), scala_seq(keys.get()._3()), strict=True))
+
+
 def parse_plan(spark: SparkSession, statement: str) -> Any:
     """Returns the unresolved `LogicalPlan` of a SQL statement."""
     return java_session(spark).sessionState().sqlParser().parsePlan(statement)

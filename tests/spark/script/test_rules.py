@@ -138,7 +138,7 @@ def test_and_told_of_in_update_mode(app: ScriptProject) -> None:
     assert run.fine().told == ["STREAMING_AGGREGATION_WITHOUT_WATERMARK"]
 
 
-def test_a_join_that_no_time_bounds_is_told_of(app: ScriptProject) -> None:
+def test_joins_that_keep_or_lose_rows_without_a_word_are_told_of(app: ScriptProject) -> None:
     app.arrive("1", EVENTS)
     run = _run(
         app,
@@ -146,10 +146,15 @@ def test_a_join_that_no_time_bounds_is_told_of(app: ScriptProject) -> None:
         other = marked.select(col("user").alias("who"), col("ts").alias("at"))
         once(marked.join(other, expr("user = who"))).format("noop").start().awaitTermination()
         once(marked.join(other, expr("user = who AND at = ts"))).format("noop").start().awaitTermination()
+        plain = events.select(col("user").alias("who"), col("ts").alias("at"))
+        once(marked.join(plain, expr("user = who AND at = ts"), "left")).format("noop").start().awaitTermination()
         """,
     )
     found = [(each["condition"], each["line"]) for each in run.fine().notices]
-    assert found == [("STREAM_STREAM_JOIN_WITHOUT_TIME_BOUND", FIRST + 1)]
+    assert found == [
+        ("STREAM_STREAM_JOIN_WITHOUT_TIME_BOUND", FIRST + 1),
+        ("JOIN_WATERMARK_ON_ONE_SIDE", FIRST + 4),
+    ]
 
 
 def test_watermarks_that_cannot_be_are_refused_at_their_line_and_one_without_delay_is_told_of(

@@ -17,6 +17,7 @@ from penstock.analysis.rules.declared_schema_misses_column import declared_schem
 from penstock.analysis.rules.event_time_behind_watermark import event_time_behind_watermark
 from penstock.analysis.rules.event_time_type import event_time_type
 from penstock.analysis.rules.jdbc_columns import jdbc_columns
+from penstock.analysis.rules.join_watermark_on_one_side import join_watermark_on_one_side
 from penstock.analysis.rules.join_without_time_bound import join_without_time_bound
 from penstock.analysis.rules.kafka_sink_columns import kafka_sink_columns
 from penstock.analysis.rules.key_not_enforced import key_not_enforced
@@ -59,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     event_time_type,
     event_time_behind_watermark,
     join_without_time_bound,
+    join_watermark_on_one_side,
     own_state_store,
 )
 WARNINGS: tuple[Rule, ...] = (

@@ -13,6 +13,7 @@ from penstock.runtime.script.rules.aggregation_without_watermark import aggregat
 from penstock.runtime.script.rules.complete_mode import complete_mode
 from penstock.runtime.script.rules.file_sink_in_use import file_sink_in_use
 from penstock.runtime.script.rules.foreach_batch_repeats import foreach_batch_repeats
+from penstock.runtime.script.rules.join_watermark_on_one_side import join_watermark_on_one_side
 from penstock.runtime.script.rules.join_without_time_bound import join_without_time_bound
 from penstock.runtime.script.rules.lost_checkpoint import lost_checkpoint
 from penstock.runtime.script.rules.missing_checkpoint import missing_checkpoint
@@ -38,6 +39,7 @@ RULES: Final[tuple[Rule, ...]] = (
     aggregation_without_watermark,
     complete_mode,
     join_without_time_bound,
+    join_watermark_on_one_side,
     watermark_without_delay,
     state_settings_kept,
     partition_by_field,
