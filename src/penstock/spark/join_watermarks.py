@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
@@ -22,21 +22,33 @@ def one_sided_joins(frame: DataFrame) -> tuple[OneSidedJoin, ...]:
     Spark forgets the rows of both sides by the watermark of the one key. A late row of the other side finds no partner
     any more, and is not dropped as late: only a side's own watermark does that.
     """
-    if not frame.isStreaming or not any(joins_of_streams(_jvm.analyzed_plan(frame))):
+    joins = [*joins_of_streams(_jvm.analyzed_plan(frame))] if frame.isStreaming else []
+    if not joins:
         return ()
-    return tuple(_one_sided(joins_of_streams(_jvm.optimized_plan(frame))))
+    run = [*joins_of_streams(_jvm.optimized_plan(frame))]  # with what a `where` behind the join says
+    return tuple(_one_sided(joins, run if len(run) == len(joins) else joins))
 
 
-def _one_sided(joins: Iterator[Any]) -> Iterator[OneSidedJoin]:
-    for join in joins:
-        keys = ((left, right, _is_timed(left), _is_timed(right)) for left, right in _jvm.join_keys(join))
-        first = next((key for key in keys if key[2] or key[3]), None)  # Spark goes by the first of them
-        if first is None or (first[2] and first[3]):
-            continue
-        left, right, left_timed, _ = first
-        marked, other, side = (left, right, "right") if left_timed else (right, left, "left")
-        if side in _NEVER_ALONE.get(str(join.joinType()), ""):
+def _one_sided(joins: Sequence[Any], run: Sequence[Any]) -> Iterator[OneSidedJoin]:
+    """Goes by the joins as they are `run`, and by the names that they have in the query."""
+    for written, join in zip(joins, run, strict=True):
+        found = _marked_and_other(join)
+        if found is not None and found[2] in _NEVER_ALONE.get(str(join.joinType()), ""):
+            marked, other, _ = _marked_and_other(written) or found
             yield OneSidedJoin(_name(marked), _name(other))
+
+
+def _marked_and_other(join: Any) -> tuple[Any, Any, str] | None:
+    """Returns the key with a watermark, that without, and the side of the latter; None unless there is one of each."""
+    for left, right in _jvm.join_keys(join):
+        match _is_timed(left), _is_timed(right):
+            case True, False:
+                return left, right, "right"
+            case False, True:
+                return right, left, "left"
+            case True, True:
+                return None  # Spark goes by the first of them
+    return None
 
 
 def _is_timed(key: Any) -> bool:
