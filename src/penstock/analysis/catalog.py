@@ -45,12 +45,12 @@ class NotYetResolved(BaseException):
 class Known:
     """What is known of a dataset that was analysed, and of its `quarantine`, if it has one.
 
-    `rewritten` tells that its rows get replaced.
+    `rewritten` says what changes or replaces its rows, None when nothing does.
     """
 
     schema: Schema
     streaming: bool
-    rewritten: bool
+    rewritten: str | None
     quarantine: Known | None = None
 
 
@@ -124,7 +124,7 @@ class AnalysisCatalog:
         aside = owner is not None
         evaluation.note(Input("delta", str(identifier), streaming, dataset=read, name=name, aside=aside))
         if streaming and known.rewritten and not accepts_rewrites(options):
-            raise DefinitionError("STREAMING_READ_OF_REWRITTEN_TABLE", name=identifier)
+            raise DefinitionError("STREAMING_READ_OF_REWRITTEN_TABLE", name=identifier, reason=known.rewritten)
         schema = readable_schema(known.schema)
         if not streaming:
             schema = marked_source(schema, str(identifier).casefold(), options)

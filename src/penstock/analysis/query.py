@@ -24,6 +24,7 @@ from penstock.graph.resolved import AppliedChanges, EndlessState, Input, OneSide
 from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
 from penstock.graph.stream_definition import StreamDefinition
+from penstock.spark.append_distinct import append_distinct
 from penstock.spark.changes.resolve import judged_expectations, resolve_changes
 from penstock.spark.changes.snapshots import followed_snapshot, snapshot_target
 from penstock.spark.definition import query_definition
@@ -101,10 +102,12 @@ class QueryAnalyser:
         schemas: Callable[[str], str],
         modes: Sequence[OutputMode],
         around: Callable[[], object],
+        runs_complete: Callable[[], bool],
     ) -> AnalysedQuery:
         """Calls the flow's function once and analyses what it returns.
 
         `modes` are the output modes that the target takes, the best one first; empty for a view.
+        `runs_complete` tells whether the flow has a checkpoint of complete mode, which goes on so.
         `around` tells on what the result of a batch query depends beside the query, as JSON-ready data: see
         `query_definition`.
 
@@ -120,6 +123,8 @@ class QueryAnalyser:
             with hearing_operator_calls(lambda operator: calls.append((operator, caller_location(root)))):
                 read = self._source(evaluation, flow)
             frame = read.frame
+            if modes[:1] == (OutputMode.APPEND,) and (appending := append_distinct(frame)) is not frame:
+                frame = frame if OutputMode.COMPLETE in modes and runs_complete() else appending
             if self.settings.batch:
                 _check_batch(frame)
             if isinstance(target, Dataset):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -68,6 +69,7 @@ class Resolver:
     settings: EvaluationSettings
     default_schema: str
     stored_table: Callable[[Identifier], str | None]
+    runs_complete: Callable[[UnresolvedFlow], bool] = lambda _: False
     _known: dict[Identifier, Known] = field(default_factory=dict)
     _tables: dict[Identifier, StreamingTable | MaterializedView] = field(default_factory=dict)
     _views: dict[Identifier, ResolvedView] = field(default_factory=dict)
@@ -148,7 +150,7 @@ class Resolver:
             self._views[view.identifier] = ResolvedView(
                 view, query.schema, query.streaming, query.inputs, query.lineage
             )
-            self._known[view.identifier] = Known(query.schema, query.streaming, rewritten=False)
+            self._known[view.identifier] = Known(query.schema, query.streaming, rewritten=None)
 
     def _resolve_table(self, table: Table) -> None:
         failed: list[FailedFlow] = []
@@ -177,7 +179,7 @@ class Resolver:
         decided = with_cluster_columns(with_column_mapping(decided, resolved), schema)
         self._tables[table.identifier] = decided
         self._flows.extend(resolved)
-        rewritten = isinstance(decided, MaterializedView) or any(flow.type.rewrites for flow in resolved)
+        rewritten = _why_rewritten(decided, [flow for flow in resolved if flow.type.rewrites])
         streaming = isinstance(decided, StreamingTable)
         self._known[table.identifier] = Known(schema, streaming, rewritten, _known_quarantine(decided, resolved))
 
@@ -218,6 +220,7 @@ class Resolver:
                     target,
                     schemas=lambda source: self.layout.schemas(flow.target, flow.name, source),
                     modes=modes,
+                    runs_complete=partial(self.runs_complete, flow),
                     around=lambda: self._around(flow, target),
                 )
         except UpstreamFailed as upstream:
@@ -358,11 +361,30 @@ def _decide(table: Table, flows: list[ResolvedFlow]) -> StreamingTable | Materia
     return kind(**{each.name: getattr(table, each.name) for each in fields(table)})
 
 
+def _why_rewritten(table: StreamingTable | MaterializedView, flows: Sequence[ResolvedFlow]) -> str | None:
+    """Says what changes or replaces rows of a table; `flows` are those that do. None: its rows only become more."""
+    if isinstance(table, MaterializedView):
+        return "a materialized view is computed again"
+    if not flows:
+        return None
+    [flow, *_] = flows
+    match flow.type:
+        case FlowType.COMPLETE if set(flow.stateful) == {"deduplicate"}:
+            how = "replaces the whole result in each batch: its checkpoint is of a version that ran DISTINCT so"
+        case FlowType.COMPLETE:
+            how = "replaces the whole result in each batch: it aggregates without a watermark (complete mode)"
+        case FlowType.UPDATE:
+            how = "updates rows by their keys (update mode)"
+        case _:
+            how = "applies changes to rows by their keys"
+    return f"the flow '{flow.flow.name}' {how}"
+
+
 def _known_quarantine(table: StreamingTable | MaterializedView, flows: Sequence[ResolvedFlow]) -> Known | None:
     """What a reader of the table's quarantine has to know: changes are applied to the table, not to its quarantine."""
     if not has_quarantine(table):
         return None
-    rewritten = isinstance(table, MaterializedView) or any(flow.type is FlowType.COMPLETE for flow in flows)
+    rewritten = _why_rewritten(table, [flow for flow in flows if flow.type is FlowType.COMPLETE])
     return Known(quarantine_schema(flow.rows for flow in flows), isinstance(table, StreamingTable), rewritten)
 
 

@@ -24,6 +24,7 @@ from penstock.runtime.accepted_loss import ReportedLoss
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.reporter import Reporter
 from penstock.runtime.retry import run_with_retries
+from penstock.spark.append_distinct import append_distinct
 from penstock.spark.changes.resolve import judged_expectations
 from penstock.spark.checking_writer import CheckingWriter
 from penstock.spark.conform import conform
@@ -66,6 +67,11 @@ class FlowQuery:
         return frozenset(each.source_name for each in self.auto_loader_sources if each.options.allow_overwrites)
 
 
+def _appending(flow: ResolvedFlow, frame: DataFrame) -> DataFrame:
+    """Returns the query as it was analysed: see `append_distinct`."""
+    return append_distinct(frame) if flow.type is FlowType.APPEND else frame
+
+
 def _none(source_format: str) -> Mapping[str, str]:
     return {}
 
@@ -106,10 +112,10 @@ class FlowQueries:
         checking: CheckingWriter | None = None
         with self.configured(flow):
             evaluation = self._evaluation_of(flow, checkpoint)
-            frame = evaluation.call(function)
+            frame = _appending(flow, evaluation.call(function))
             if counts_twice(frame):
                 evaluation = self._evaluation_of(flow, checkpoint, count_once=True)
-                frame = evaluation.call(function)
+                frame = _appending(flow, evaluation.call(function))
             table = self.graph.tables.get(target)
             if table is not None and isinstance(flow.flow, (ChangeFlow, SnapshotChangeFlow)):
                 table = replace(table, expectations=judged_expectations(flow.flow, frame, table.expectations))

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from penstock.graph.elements import OutputMode
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.storage import Storage
 from penstock.storage.checkpoint import DamagedFile, UnknownVersion, numbers_in, parse_planned_batch
@@ -47,6 +48,16 @@ def noted_definition(checkpoint: str) -> StreamDefinition | None:
         return StreamDefinition.from_json(_note(checkpoint)[_DEFINITION])
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def runs_complete(checkpoints: str) -> bool:
+    """Whether the newest of a flow's `checkpoints` has run, and in complete mode as far as anything tells."""
+    generations = numbers_in(Storage(checkpoints), "")
+    newest = f"{checkpoints}/{generations[-1]}" if generations else None
+    if newest is None or not is_started(newest):
+        return False
+    noted = noted_definition(newest)
+    return noted is None or noted.output_mode == OutputMode.COMPLETE.value
 
 
 def known_definition(checkpoint: str) -> StreamDefinition | None:

@@ -29,6 +29,7 @@ from penstock.plan.state import StateSnapshot
 from penstock.runtime.catalog import published_table
 from penstock.runtime.module_reads import ModuleCatalog
 from penstock.runtime.state import snapshot, table_paths
+from penstock.runtime.stream_notes import runs_complete
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.launch import SessionConfig
 from penstock.spark.outside import Outside
@@ -151,6 +152,7 @@ class Workspace:
             settings=self.settings(persist=persist),
             default_schema=registry.default_schema,
             stored_table=lambda identifier: published_table(self.shared, identifier),
+            runs_complete=lambda flow: runs_complete(self.layout.checkpoints(flow.target, flow.name)),
         )
         progress(f"Analysing {len(graph.datasets)} dataset{'s' if len(graph.datasets) != 1 else ''}")
         try:
