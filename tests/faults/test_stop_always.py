@@ -76,7 +76,7 @@ def _runs(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
-@pytest.mark.parametrize("times", [ONCE, TWICE])
+@pytest.mark.parametrize("times", [ONCE, pytest.param(TWICE, marks=pytest.mark.slow)])
 def test_a_run_that_waits_for_a_silent_cluster_ends(project: Small, silent_master: str, times: int) -> None:
     project.settings(f"master: {silent_master}")
     with running("run", project.directory) as command:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 import time
@@ -19,11 +18,11 @@ from penstock.alerts.sending import Send, send
 from penstock.alerts.watch import Watch
 from penstock.config import PipelineConfig
 from penstock.events import Event, EventLog, EventType, Level, UpdateState, builders, read_events
+from penstock.events.background import BackgroundThread
 from penstock.events.flow_facts import details_of
 
 INTERVAL: Final = 5.0
 CLOSE_SECONDS: Final = 10.0
-_logger = logging.getLogger(__name__)
 
 
 class Alerts:
@@ -70,7 +69,7 @@ class Alerts:
             )
             for destination in self._settings.destinations
         )
-        self._thread = threading.Thread(target=self._follow, name="alerts", daemon=True)
+        self._thread = BackgroundThread(self._follow, "alerts", log)
 
     def __enter__(self) -> Self:
         self._unsubscribe = self._log.subscribe(self._events.put)
@@ -92,20 +91,17 @@ class Alerts:
             courier.finish(deadline - time.monotonic())
 
     def _follow(self) -> None:
-        try:
-            for event in read_events(self._config.storage):
-                if event.sequence >= self._first:
-                    break
-                self._ledger.apply(event)
-                self._watch.apply(event)
-            if self._run_is_gone:
-                self._watch.run_is_gone()
-            last = False
-            while not last:
-                last = self._closing.wait(self._interval)
-                self._look()
-        except Exception:  # a bug here must not stop the pipeline
-            _logger.exception("alerts have failed, and are off until the next run")
+        for event in read_events(self._config.storage):
+            if event.sequence >= self._first:
+                break
+            self._ledger.apply(event)
+            self._watch.apply(event)
+        if self._run_is_gone:
+            self._watch.run_is_gone()
+        last = False
+        while not last:
+            last = self._closing.wait(self._interval)
+            self._look()
 
     def _look(self) -> None:
         while not self._events.empty():

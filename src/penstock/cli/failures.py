@@ -55,7 +55,11 @@ def _of_a_dead_jvm() -> ExternalError | None:
 
 def _internal(error: BaseException) -> InternalError:
     summary = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
-    return InternalError("INTERNAL_ERROR", summary=_without_secrets(summary)[:200], report=write_report(error))
+    try:
+        report = str(write_report(error))
+    except OSError as unwritten:
+        report = f"no file ({unwritten.strerror})"
+    return InternalError("INTERNAL_ERROR", summary=_without_secrets(summary)[:200], report=report)
 
 
 def write_report(error: BaseException) -> Path:

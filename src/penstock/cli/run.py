@@ -90,11 +90,11 @@ def run(
         note(f"Dashboard: {start_in_background(config.storage).url}")
     enter(config, short_lived=False, writes=True)
     compact_when_due(config)  # while the JVM starts
-    outcome, view = _run(config, chosen, accept_data_loss or [])
 
-    from penstock.cli.summary import print_summary
+    from penstock.cli.summary import print_summary  # before the run, after which perhaps no file can be opened
     from penstock.observe.current import read_status
 
+    outcome, view = _run(config, chosen, accept_data_loss or [])
     total = read_status(config.storage)
     failed = bool(outcome.errors) or outcome.state.value == "FAILED"
     if as_json:

@@ -111,7 +111,9 @@ class StopRequests:
 
         Ctrl-C is pressed by whoever started the command; who sends SIGTERM nobody knows.
         """
-        noting = threading.Thread(target=self._note, args=(log,), name="stop request", daemon=True)
+        from penstock.events.background import BackgroundThread
+
+        noting = BackgroundThread(lambda: self._note(log), "stop request", log)
         noting.start()
         try:
             yield

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, write_to_textfile
 
 from penstock.config import MetricsSettings
 from penstock.events import Event, EventLog
+from penstock.events.background import BackgroundThread
 from penstock.metrics.endpoint import MetricsEndpoint
 from penstock.metrics.exposition import registry_of
 from penstock.metrics.otlp import OtlpExport
@@ -81,7 +82,7 @@ class Metrics:
         self._ends.close()
 
     def _start(self, ends: contextlib.ExitStack, work: Callable[[], None], name: str) -> None:
-        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread = BackgroundThread(work, name, self._log)
         thread.start()
         ends.callback(thread.join, _CLOSE_SECONDS)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from types import TracebackType
 from typing import Final, Self
 
 from penstock.events import Event, EventLog
+from penstock.events.background import BackgroundThread
 from penstock.observe.totals import bring_up_to_date
 
 EVENTS: Final = 2000
 """After so many events it looks whether there is enough for new totals."""
 
 _CLOSE_SECONDS: Final = 5.0
-_logger = logging.getLogger(__name__)
 
 
 class TotalsFollower:
@@ -29,7 +28,7 @@ class TotalsFollower:
         self._count = 0
         self._due = threading.Event()
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="totals", daemon=True)
+        self._thread = BackgroundThread(self._follow, "totals", log)
 
     def __enter__(self) -> Self:
         self._unsubscribe = self._log.subscribe(self._counted)
@@ -51,12 +50,9 @@ class TotalsFollower:
             self._due.set()
 
     def _follow(self) -> None:
-        try:
-            while True:
-                self._due.clear()
-                if self._closing.is_set():  # asked after `clear`, which may have undone the last `set`
-                    return
-                bring_up_to_date(self._storage, stop=self._closing)
-                self._due.wait()
-        except Exception:  # readers do it themselves; nothing here must stop the pipeline
-            _logger.exception("the totals of the event log are not kept up to date until the next run")
+        while True:
+            self._due.clear()
+            if self._closing.is_set():  # asked after `clear`, which may have undone the last `set`
+                return
+            bring_up_to_date(self._storage, stop=self._closing)
+            self._due.wait()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from penstock.config import LineageSettings, PipelineConfig, SecretReference
 from penstock.errors import ConfigError, ExternalError, PenstockError
 from penstock.events import Event, EventLog, EventType, Level, builders
+from penstock.events.background import BackgroundThread
 
 if TYPE_CHECKING:
     from openlineage.client.transport.transport import Transport
@@ -90,7 +90,7 @@ class _Receiver:
         self._events: queue.Queue[Any] = queue.Queue(capacity)
         self._dropped = 0
         self._failing = False
-        self._thread = threading.Thread(target=self._send, name=f"lineage to {name}", daemon=True)
+        self._thread = BackgroundThread(self._send, f"lineage to {name}", log)
 
     def start(self) -> None:
         self._thread.start()

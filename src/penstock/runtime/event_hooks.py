@@ -14,6 +14,7 @@ from typing import Final, Literal, Self
 from penstock.declare import failure_location, one_line
 from penstock.errors import ExternalError, PenstockError
 from penstock.events import Event, EventLog, EventType, Level, builders
+from penstock.events.background import BackgroundThread
 from penstock.events.codec import as_dict
 from penstock.graph.elements import EventHook
 
@@ -58,7 +59,7 @@ class EventHooks:
             self._unsubscribe()
             return
         self._hooks = tuple(_Hook(each) for each in hooks)
-        self._thread = threading.Thread(target=self._deliver, name="event hooks", daemon=True)
+        self._thread = BackgroundThread(self._deliver, "event hooks", self._log)
         self._thread.start()
 
     def __enter__(self) -> Self:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import queue
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -20,6 +19,7 @@ from deltalake.schema import PrimitiveType
 from penstock.config import PipelineConfig
 from penstock.errors import ExternalError, first_line
 from penstock.events import Event, EventLog, EventType, Level, UpdateState, builders, read_events
+from penstock.events.background import BackgroundThread
 from penstock.events.codec import columns_of
 from penstock.events.dlt_columns import FRAME, ORIGIN, OWN_ERROR, dlt_row
 from penstock.events.flow_facts import details_of
@@ -96,7 +96,7 @@ class EventTable:
         self._close_seconds = close_seconds
         self._waiting: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._failing = False
-        self._thread = threading.Thread(target=self._publish, name="event log table", daemon=True)
+        self._thread = BackgroundThread(self._publish, "event log table", log)
 
     def __enter__(self) -> Self:
         self._unsubscribe = self._log.subscribe(self._waiting.put)
