@@ -1,27 +1,36 @@
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
 import socket
+import stat
 import statistics
 import struct
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from deltalake import DeltaTable
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from tests.spark.session_settings import CHOSEN
 
+from penstock.config.secret_forms import pattern_of
 from penstock.errors import StateError
 from penstock.spark import _jvm
 from penstock.spark.defaults import DEFAULTS, Machine, session_conf
 from penstock.spark.hadoop_settings import lighten_hadoop_settings
 from penstock.spark.launch import SessionConfig
+from penstock.spark.log_redaction import leave_out_of_log
 from penstock.spark.session import driver_log, jvm_exit_code, start_session
 
 
@@ -44,6 +53,48 @@ def test_who_does_not_know_the_secret_is_not_deserialized(spark: SparkSession) -
         assert b"ObjectInputStream" not in answer
     secrets = [key for key, _ in context.getConf().getAll() if "authenticate" in key]
     assert secrets == ["spark.authenticate"]  # the secret is in no setting
+
+
+def test_a_secret_in_an_exception_of_a_function_is_not_in_the_log(spark: SparkSession) -> None:
+    secret = 'p4ss/"word+ü'
+    shown = [secret, quote(secret, safe=""), base64.b64encode(f"user:{secret}".encode()).decode()]
+    leave_out_of_log(SparkContext._gateway, pattern_of([secret]))
+    message = "cannot log in with " + " or ".join(shown)
+    log = driver_log()
+    assert log is not None
+    before = len(log.read_text("utf-8"))
+    with pytest.raises(PySparkException):
+        spark.range(1).select(f.udf(lambda _: int(message), "long")("id")).collect()
+    written = log.read_text("utf-8")[before:]
+    assert "cannot log in with *** or *** or " in written
+    assert not [form for form in (*shown, "p4ss", "cDRzcy") if form in written]
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+def test_who_does_not_know_the_secret_calls_no_python_function(spark: SparkSession, tmp_path: Path) -> None:
+    gateway: Any = SparkContext._gateway
+    seen: list[int] = []
+    query = (
+        spark.readStream.name("numbers")
+        .format("rate-micro-batch")
+        .option("rowsPerBatch", 2)
+        .load()
+        .writeStream.foreachBatch(lambda batch, _number: seen.append(batch.count()))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not seen and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert seen[0] == 2
+        called = [name for name in gateway.gateway_property.pool.dict if str(name).startswith("p")]
+        with socket.create_connection(("127.0.0.1", gateway._callback_server.port), timeout=10) as connection:
+            connection.sendall(f"c\n{called[-1]}\ncall\ni1\ni2\ne\n".encode())
+            with suppress(ConnectionResetError):
+                assert connection.recv(1000) == b""
+    finally:
+        query.stop()
 
 
 @pytest.mark.timeout(120)

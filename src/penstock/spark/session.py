@@ -19,13 +19,16 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from penstock.config.secret import secrets_pattern
 from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
+from penstock.spark.callback_secret import require_secret_of_callbacks
 from penstock.spark.defaults import Machine
 from penstock.spark.driver_process import DriverProcess
 from penstock.spark.enduring_callbacks import accept_calls_after_shortages
 from penstock.spark.gateway_lookups import remember_lookups
 from penstock.spark.hadoop_settings import lighten_hadoop_settings
 from penstock.spark.launch import SessionConfig, launched, worker_python
+from penstock.spark.log_redaction import leave_out_of_log
 from penstock.spark.prompt_answers import hasten_answers
 from penstock.spark.python_shipping import ship_python
 from penstock.spark.quiet_logs import report_failures_only_once
@@ -119,11 +122,14 @@ def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfi
     with _environment(connection), _interrupt_handler_kept():
         gateway = launch_gateway()  # with the two variables above it connects and launches nothing
         gateway.proc = driver.process
+        require_secret_of_callbacks(gateway, secret)
         if config.short_lived:
             # For each Java object that Python forgets, one more message; this JVM soon forgets them all.
             gateway.gateway_property.enable_memory_management = False
         context = SparkContext(gateway=gateway)
         session = SparkSession.builder.getOrCreate()
+    if secrets := secrets_pattern():
+        leave_out_of_log(gateway, secrets)
     in_force = session.conf  # Spark checks the SQL settings now, or else at the first query
     for key, value in config.spark_conf.items():
         if not key.startswith("spark."):  # Spark's submit takes only its own keys; pipelines.* and the like go here
