@@ -32,8 +32,8 @@ from penstock.spark.sources.auto_loader.sql_text import (
     whole_record,
     with_file_path,
 )
-from penstock.spark.sources.auto_loader.type_widening import all_found, wider_type_sql
-from penstock.spark.sources.auto_loader.unknown_fields import raise_malformed_sql, raise_unknown_sql, raise_wider_sql
+from penstock.spark.sources.auto_loader.type_widening import stop_at_wider
+from penstock.spark.sources.auto_loader.unknown_fields import raise_malformed_sql, raise_unknown_sql
 
 _CORRUPT: Final = "__penstock_corrupt"
 _FILE: Final = "__penstock_file"
@@ -142,7 +142,7 @@ def _named_columns(
     texts = [(field, f"by_name[{literal(field.name.lower())}]") for field in version.columns.fields]
     typed = StructType([field for field in version.columns.fields if not isinstance(field.dataType, StringType)])
     if options.fails_on_wider:
-        with_map = with_map.where(_stop_at_wider(texts, source_name, _FILE))
+        with_map = with_map.where(stop_at_wider(texts, source_name, _FILE))
     exactly = typed if options.rescued_column is None else exact_fields(typed)
     if typed.fields:
         # The typed columns pass through one more CSV line, so that they are parsed exactly as Spark's source does.
@@ -205,64 +205,52 @@ def _rescued_by_file(version: SchemaVersion, options: AutoLoaderOptions, lost: l
 
 
 def _keep_same_header(version: SchemaVersion, options: AutoLoaderOptions, source_name: str) -> str:
-    raw, kinds = _raw_line(version, options), {field.name.casefold(): field for field in version.columns.fields}
+    kinds = {field.name.casefold(): field for field in version.columns.fields}
     texts = [
-        (kinds[name.casefold()], f"{raw}.c{position}")
+        (kinds[name.casefold()], f"{_RAW}.c{position}")
         for position, name in enumerate(_layout(version))
         if name.casefold() in kinds
     ]
-    return f"CASE WHEN {_CORRUPT} IS NULL THEN true ELSE {_stop_at_wider(texts, source_name, 'input_file_name()')} END"
+    stop = _with_raw_line(stop_at_wider(texts, source_name, "input_file_name()"), version, options)
+    return f"CASE WHEN {_CORRUPT} IS NULL THEN true ELSE {stop} END"
 
 
-def _stop_at_wider(texts: list[tuple[StructField, str]], source_name: str, file: str) -> str:
-    """SQL that fails the batch when a column has to be wider for the number in its text."""
-    candidates = [
-        wider_type_sql(f"try_parse_json({text})", field.dataType, field.name, prefers_decimal=None)
-        for field, text in texts
-    ]
-    found = [each for each in candidates if each is not None]
-    if not found:
-        return "true"
-    wider = all_found(found)
-    return f"CASE WHEN size({wider}) = 0 THEN true ELSE {raise_wider_sql(source_name, wider, file)} END"
-
-
-def _raw_line(version: SchemaVersion, options: AutoLoaderOptions) -> str:
-    """SQL for the values of a line that did not fit, as texts."""
+def _with_raw_line(value: str, version: SchemaVersion, options: AutoLoaderOptions) -> str:
+    """SQL for `value`, in which _RAW has the values of a line that did not fit, as texts: parsed once for all."""
     raw_schema = StructType(
         [StructField(f"c{position}", StringType()) for position in range(len(_layout(version)) + 1)]
     )
-    return f"from_csv({_CORRUPT}, {literal(schema_ddl(raw_schema))}, {options_map(record_settings(options))})"
+    raw = f"from_csv({_CORRUPT}, {literal(schema_ddl(raw_schema))}, {options_map(record_settings(options))})"
+    return f"element_at(transform(array({raw}), {_RAW} -> {value}), 1)"
 
 
 def _rescued_same_header(version: SchemaVersion, options: AutoLoaderOptions) -> str:
     """SQL: unknown columns, values that do not fit their type, and, for a line with too many values, the line."""
     layout = _layout(version)
     known = {field.name.casefold(): field for field in (*version.columns.fields, *version.partitions.fields)}
-    raw = _raw_line(version, options)
     items, losing = [], []
     for position, name in enumerate(layout):
         field = known.get(name.casefold())
         if field is None and options.keeps_unknown:
             items.append(f"{literal(name)}, {column(name)}")
         elif field is not None and not isinstance(field.dataType, StringType):
-            text = f"IF({_CORRUPT} IS NOT NULL AND {column(name)} IS NULL, {raw}.c{position}, NULL)"
+            text = f"IF({_CORRUPT} IS NOT NULL AND {column(name)} IS NULL, {_RAW}.c{position}, NULL)"
             loses = is_rounded(column(name), field.dataType)
             if loses is not None:  # a column of a line that fits: its text is nowhere, its digits are
                 losing.append(f"({column(name)} IS NOT NULL AND {loses})")
                 text = f"IF({losing[-1]}, trim(TRAILING '0' FROM CAST({column(name)} AS STRING)), {text})"
             items.append(f"{literal(name)}, {text}")
     whole = whole_record(_CORRUPT, "input_file_name()")
-    too_long = f"WHEN {_CORRUPT} IS NOT NULL AND {raw}.c{len(layout)} IS NOT NULL THEN {whole}"
+    too_long = f"WHEN {_CORRUPT} IS NOT NULL AND {_RAW}.c{len(layout)} IS NOT NULL THEN {whole}"
     if not items:
-        return f"CASE {too_long} ELSE NULL END"
+        line = _with_raw_line(f"CASE {too_long} ELSE NULL END", version, options)
+        return f"CASE WHEN {_CORRUPT} IS NULL THEN NULL ELSE {line} END"
     present = " OR ".join(f"{column(name)} IS NOT NULL" for name in layout if name.casefold() not in known)
     nothing = f"{_CORRUPT} IS NULL" + (f" AND NOT ({present})" if present and options.keeps_unknown else "")
     nothing += "".join(f" AND NOT {loses}" for loses in losing)
     fields = f"map_filter(map({', '.join(items)}), (k, x) -> x IS NOT NULL)"
-    return (
-        f"CASE WHEN {nothing} THEN NULL {too_long} ELSE {with_file_path(f'to_json({fields})', 'input_file_name()')} END"
-    )
+    rescued = f"CASE {too_long} ELSE {with_file_path(f'to_json({fields})', 'input_file_name()')} END"
+    return f"CASE WHEN {nothing} THEN NULL ELSE {_with_raw_line(rescued, version, options)} END"
 
 
 def _layout(version: SchemaVersion) -> Header:

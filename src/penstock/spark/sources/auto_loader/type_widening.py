@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 
 from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.sql_text import string_array
+from penstock.spark.sources.auto_loader.unknown_fields import raise_wider_sql
 
 # The digits that a decimal needs to take the place of a whole number, as Delta counts them.
 _WHOLE: Final[dict[type[DataType], int]] = {ByteType: 10, ShortType: 10, IntegerType: 10, LongType: 20}
@@ -105,6 +106,19 @@ def wider_type_sql(value: str, kind: DataType, column: str, *, prefers_decimal: 
 def all_found(found: Sequence[str]) -> str:
     """Returns SQL for the concatenation of what `wider_type_sql` gives for several values."""
     return f"concat({', '.join(f'coalesce({each}, CAST(array() AS {_FOUND}))' for each in found)})"
+
+
+def stop_at_wider(texts: Sequence[tuple[StructField, str]], source_name: str, file: str) -> str:
+    """Returns SQL that fails the batch when a column has to be wider for the number in its text, else gives true."""
+    candidates = [
+        wider_type_sql(f"try_parse_json({text})", field.dataType, field.name, prefers_decimal=None)
+        for field, text in texts
+    ]
+    found = [each for each in candidates if each is not None]
+    if not found:
+        return "true"
+    wider = all_found(found)
+    return f"CASE WHEN size({wider}) = 0 THEN true ELSE {raise_wider_sql(source_name, wider, file)} END"
 
 
 def _wider(known: DataType, found: DataType) -> DataType | None:
