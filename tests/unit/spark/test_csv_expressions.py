@@ -29,6 +29,6 @@ def test_a_line_is_parsed_by_one_expression_for_all_typed_columns() -> None:
     columns = StructType([StructField(name, IntegerType()) for name in names])
     version = SchemaVersion(1, columns, StructType(), "", csv_headers=(names,))
     rows: Any = _Written()
-    written = same_header_rows(rows, version, options, "source")
+    written: Any = same_header_rows(rows, version, options, "source")
     assert sum(each.count("from_csv(") for each in written) == 2  # one for the filter, one for the rescued data
     assert sum(map(len, written)) < 5_000_000
