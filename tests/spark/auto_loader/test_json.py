@@ -108,6 +108,55 @@ def test_mode_rescue_keeps_unknown_fields_at_any_depth(landing: Build) -> None:
     ]
 
 
+def test_a_new_nested_field_beside_a_value_of_another_type_is_added(landing: Build) -> None:
+    it = landing(inferColumnTypes="true", schemaHints="m MAP<STRING, STRUCT<x: INT>>")
+    it.put_json("1.json", [{"id": 1, "who": {"name": "a"}, "lines": [{"x": 1}]}])
+    it.run()
+    it.put_json(
+        "2.json",
+        [
+            {"id": 2, "who": {"name": "b", "age": 4}, "lines": "none"},
+            {"id": 3, "who": "c", "lines": [{"x": 3, "y": {"z": 1.5}}]},
+            {"id": "four", "who": {"town": "d"}, "m": {"k": {"new": 1.10}}},
+        ],
+    )
+    it.run(restarts=8)
+    types = dict(it.table.dtypes)
+    assert types["who"] == "struct<name:string,age:bigint,town:string>"
+    assert types["lines"] == "array<struct<x:bigint,y:struct<z:double>>>"
+    assert types["m"] == "map<string,struct<x:int,new:string>>"
+    assert it.rows("id", "who", "lines", "_rescued_data") == [
+        (1, {"name": "a", "age": None, "town": None}, [(1, None)], None),
+        (2, {"name": "b", "age": 4, "town": None}, None, {"lines": "none"}),
+        (3, None, [(3, (1.5,))], {"who": "c"}),
+        (None, {"name": None, "age": None, "town": "d"}, None, {"id": "four"}),
+    ]
+
+
+def test_a_new_field_of_a_hinted_struct_is_added_without_inference_too(landing: Build) -> None:
+    it = landing(schemaHints="who STRUCT<age: INT>")
+    it.put("1.json", '{"who": {"age": 1, "price": 12345678.90}}\n{"who": 5}\n')
+    it.run()
+    who = {"age": 1, "price": "12345678.90"}
+    assert it.rows() == [(None, {"who": 5}), (who, None)]
+
+
+@pytest.mark.parametrize("name", ["_rescued_data", "_lost"])
+def test_the_rescued_data_column_is_no_column_of_the_files(landing: Build, name: str) -> None:
+    it = landing(
+        schemaHints=f"id INT, {name} STRING", **({} if name == "_rescued_data" else {"rescuedDataColumn": name})
+    )
+    it.put_json("1.json", [{"id": 1, name: "mine"}])
+    it.run()
+    it.put_json("2.json", [{"id": 2, "new": 3, name.upper(): {"a": 1.5}}, {"id": 4}])
+    it.run()
+    assert it.rows("id", "new", name) == [
+        (1, None, {name: "mine"}),
+        (2, "3", {name.upper(): {"a": 1.5}}),
+        (4, None, None),
+    ]
+
+
 def test_another_spelling_of_a_column_is_rescued_and_adds_no_column(landing: Build) -> None:
     it = landing()
     it.put_json("1.json", [{"id": 1}])

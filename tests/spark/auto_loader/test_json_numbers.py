@@ -142,7 +142,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file(landing: Build, encoding: str) -
 def test_a_batch_that_is_written_again_and_sql_give_the_same_texts(project: PipelineProject) -> None:
     (project.directory / "in").mkdir()
     (project.directory / "in" / "1.json").write_text(f"{RECORD}\n")
-    hints = "schemaHints => 'code DECIMAL(38,1), price DECIMAL(38,1)'"
+    hints = "schemaHints => 'amount STRING, code DECIMAL(38,1), price DECIMAL(38,1)'"
     project.write(
         f"""
         @dlt.table

@@ -9,6 +9,7 @@ from typing import Final
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from penstock.errors import DefinitionError
@@ -26,8 +27,10 @@ from penstock.spark.sources.auto_loader.file_schemas import schema_of_each, unre
 from penstock.spark.sources.auto_loader.json_lines import (
     CORRUPT,
     LINE_OPTIONS,
+    array_elements,
     inferred,
     json_lines,
+    parsed_lines,
     some_begin_as_array,
 )
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
@@ -48,6 +51,7 @@ from penstock.spark.sources.files import literal_path
 from penstock.spark.translate import failure_messages
 
 _LINE: Final = "value"
+_RECORD: Final = "__penstock_record"
 _FIXED: Final = {
     "binaryFile": StructType(
         [
@@ -79,18 +83,20 @@ def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing
     found, agree, arrays = _first_columns(spark, options, files)
     partitions = _hinted_partitions(listing.partitions, options)
     columns = _without(apply_hints(_without(found, partitions), options.schema_hints), partitions)
+    columns = options.without_rescued(columns)
+    rescued = options.only_rescued(found) if options.looks_at_files else StructType()
     check_repeated(options, columns, found)
     if not agree or (options.format in READERS and misfits(columns, found, options.format)):
         _, unfit = sort_by_type(columns, schema_of_each(spark, options, files), options.format, None)
         others = OtherTypes().with_misfits(unfit)
-        return SchemaVersion(1, columns, partitions, reason, others=others)
+        return SchemaVersion(1, columns, partitions, reason, rescued=rescued, others=others)
     if options.format == "csv" and options.reader_flag("header", default=True):
         headers = read_headers(spark, options, files)
         names, mixed = distinct_headers(headers), is_mixed(headers, options)
         return SchemaVersion(1, columns, partitions, reason, csv_headers=names, csv_by_file=mixed)
     if options.format == "json":
         return SchemaVersion(1, columns, partitions, reason, json_arrays=arrays)
-    return SchemaVersion(1, columns, partitions, reason)
+    return SchemaVersion(1, columns, partitions, reason, rescued=rescued)
 
 
 def infer_columns(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
@@ -179,6 +185,24 @@ def has_json_arrays(spark: SparkSession, options: AutoLoaderOptions, files: Sequ
     if options.reader_flag("multiLine", default=False):
         return True
     return some_begin_as_array(json_lines(spark, options, files), "value")
+
+
+def infer_fitting(
+    spark: SparkSession, options: AutoLoaderOptions, version: SchemaVersion, files: Sequence[str]
+) -> StructType:
+    """Returns what is inferred of those values in JSON files that fit the columns of `version`, but for more fields."""
+    lines, settings = json_lines(spark, options, files), _json_settings(options)
+    if version.json_arrays:
+        lines = lines.select(F.explode(array_elements(lines, _LINE, settings)).alias(_LINE))
+    how = parsed_lines(lines, _LINE, _RECORD, version.columns, settings)
+    parsed = lines.select(_LINE, how.record.alias(_RECORD)).where(how.more)
+    alone = parsed.selectExpr(f"explode(map_values({how.fields})) AS field").selectExpr(
+        f"'{{' || field || '}}' AS {_LINE}"
+    )
+    how = parsed_lines(alone, _LINE, _RECORD, version.columns, settings)
+    fitting = alone.select(_LINE, how.record.alias(_RECORD)).where(f"{_RECORD}.{CORRUPT} IS NULL").select(_LINE)
+    found = without_case_twins(inferred(fitting, _LINE, settings)[0])
+    return StructType([field for field in found.fields if field.name != CORRUPT])
 
 
 def _infer_json(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> tuple[StructType, bool]:

@@ -138,12 +138,11 @@ def _keep(
     """SQL for the filter that drops blank lines, and that fails the batch where the mode asks for it."""
     conditions = []
     if options.fails_on_unknown:
-        known = string_array(folded_paths(data))
+        known = string_array([*folded_paths(data), (options.rescued_column or "").lower()])
         new = f"filter({_SECOND_LOOK}.unknown, p -> NOT array_contains({known}, lower(p)))"
-        shown = f"transform({new}, p -> replace(p, {literal(PATH_SEPARATOR)}, '.'))"
         conditions.append(
             f"CASE WHEN {_MALFORMED} OR size({_SECOND_LOOK}.unknown) = 0 THEN true "
-            f"WHEN size({new}) = 0 THEN true ELSE {raise_unknown_sql(source_name, shown, _FILE)} END"
+            f"WHEN size({new}) = 0 THEN true ELSE {raise_unknown_sql(source_name, new, _FILE)} END"
         )
     if options.fails_on_wider and (wider := _wider_types(data, options)) is not None:
         conditions.append(

@@ -87,6 +87,10 @@ def with_columns_of(
     found, others = _columns_of_files(spark, options, version, files)
     check_repeated(options, version.columns, found)
     version = version if others == version.others else replace(version, others=others)
+    rescued = add_new_fields(version.rescued, options.only_rescued(found))
+    if rescued != version.rescued:
+        version = version.followed_by(f"rescued: {', '.join(rescued.fieldNames())}", rescued=rescued)
+    found = options.without_rescued(found)
     partitions = {field.name.casefold() for field in version.partitions.fields}
     known = {field.name.casefold() for field in version.columns.fields}
     new = StructType([field for field in found.fields if field.name.casefold() not in partitions | known])

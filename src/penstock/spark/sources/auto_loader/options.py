@@ -9,10 +9,12 @@ from enum import Enum
 from typing import Final
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from penstock.errors import DefinitionError, did_you_mean
 from penstock.spark.sources.auto_loader import option_names as names
 from penstock.spark.sources.auto_loader.clean_source import CleanSource, parse_clean_source, parse_duration
+from penstock.spark.sources.auto_loader.schema_hints import usable_hints
 from penstock.spark.sources.files import NEVER_TOO_OLD
 from penstock.spark.sources.stream_read import StreamRead
 
@@ -105,11 +107,13 @@ class AutoLoaderOptions:
     def reads_as_spark(self, *, given_schema: bool) -> bool:
         """Whether the rows are those of Spark's own reader: for a schema that was given, without rescued data.
 
-        Not of JSON in an `encoding`: Spark takes a byte-order mark there for a part of the first record.
+        Not of JSON in an `encoding` or in whole files: there Spark takes a byte-order mark for a part of the first
+        record, and numbers in UTF-16 for no text.
         """
         if not given_schema or self.rescued_column is not None or self.fails_on_unknown:
             return False
-        return self.format != "json" or not (self.reader_option("encoding") or self.reader_option("charset"))
+        encoded = self.reader_option("encoding") or self.reader_option("charset")
+        return self.format != "json" or not (encoded or self.reader_flag("multiLine", default=False))
 
     @property
     def skips_corrupt(self) -> bool:
@@ -126,6 +130,16 @@ class AutoLoaderOptions:
     def reader_format(self) -> str:
         """The name under which Spark finds the reader of the format."""
         return names.READERS.get(self.format, self.format)
+
+    def without_rescued(self, columns: StructType) -> StructType:
+        """Returns the columns of files that have not the name of the rescued data column."""
+        name = (self.rescued_column or "").casefold()
+        return StructType([field for field in columns.fields if field.name.casefold() != name])
+
+    def only_rescued(self, columns: StructType) -> StructType:
+        """Returns the column of files that has the name of the rescued data column: its values go there."""
+        name = (self.rescued_column or "").casefold()
+        return StructType([field for field in columns.fields if field.name.casefold() == name])
 
     @property
     def fixed_columns(self) -> bool:
@@ -146,7 +160,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
     Raises:
         DefinitionError: AUTO_LOADER_UNKNOWN_OPTION, AUTO_LOADER_UNSUPPORTED_OPTION,
             AUTO_LOADER_INVALID_OPTION, AUTO_LOADER_MISSING_OPTION, AUTO_LOADER_UNSUPPORTED_FORMAT,
-            AUTO_LOADER_EVOLUTION_WITH_SCHEMA.
+            AUTO_LOADER_EVOLUTION_WITH_SCHEMA, AUTO_LOADER_SCHEMA_HINT_INVALID.
     """
     if _flag(read, "cloudFiles.validateOptions", default=True):
         _refuse_unknown(read)
@@ -169,7 +183,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         infer_types=_flag(read, "cloudFiles.inferColumnTypes", default=False),
         rescued_column=rescued,
         keeps_unknown=asked is not None or mode is not EvolutionMode.NONE,
-        schema_hints=read.option("cloudFiles.schemaHints"),
+        schema_hints=usable_hints(read.option("cloudFiles.schemaHints"), rescued),
         max_files=_max_files(read),
         max_bytes=_max_bytes(read),
         max_file_age=_either(read, "maxFileAge") or NEVER_TOO_OLD,

@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, _parse_datatype_string
 
 from penstock.errors import DefinitionError
-from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, describe_growth
+
+if TYPE_CHECKING:
+    from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 
 _HINT = re.compile(r"\s*((?:`[^`]+`|[^\s`.]+)(?:\.(?:`[^`]+`|[^\s`.]+))*)\s*(?::|\s)\s*(\S.*?)\s*", re.DOTALL)
 _PART = re.compile(r"`([^`]+)`|([^.`]+)")
+
+_METADATA: Final = "_metadata"
+
+
+def usable_hints(hints: str | None, rescued_column: str | None) -> str | None:
+    """Returns the hints without one for the rescued data column, which is a STRING.
+
+    Raises:
+        DefinitionError: AUTO_LOADER_SCHEMA_HINT_INVALID, for another type of that column, or for `_metadata`.
+    """
+    usable = []
+    for hint in _split(hints or ""):
+        path, kind = _path_and_type(hint)
+        name = path[0].casefold()
+        if name == _METADATA:
+            raise _invalid(hint, f"'{_METADATA}' is Spark's column with the file of a row; select its fields")
+        if rescued_column is None or name != rescued_column.casefold():
+            usable.append(hint)
+        elif len(path) > 1 or kind.casefold() != "string":
+            raise _invalid(hint, f"'{rescued_column}' is the rescued data column, a STRING; leave the hint out")
+    return ", ".join(usable) or None
 
 
 def apply_hints(schema: StructType, hints: str | None) -> StructType:
@@ -25,15 +49,11 @@ def apply_hints(schema: StructType, hints: str | None) -> StructType:
     """
     result: DataType = schema
     for hint in _split(hints or ""):
-        match = _HINT.fullmatch(hint)
-        if match is None:
-            raise DefinitionError("AUTO_LOADER_SCHEMA_HINT_INVALID", hint=hint, detail="a name and a type are expected")
-        path = [quoted or plain for quoted, plain in _PART.findall(match.group(1))]
+        path, text = _path_and_type(hint)
         try:
-            hinted = _parse_datatype_string(match.group(2))
+            hinted = _parse_datatype_string(text)
         except PySparkException as error:
-            detail = f"'{match.group(2)}' is not a type"
-            raise DefinitionError("AUTO_LOADER_SCHEMA_HINT_INVALID", hint=hint, detail=detail) from error
+            raise _invalid(hint, f"'{text}' is not a type") from error
         result = _with(result, path, hinted)
     assert isinstance(result, StructType)
     return result
@@ -54,6 +74,17 @@ def with_hinted_fields(version: SchemaVersion, hints: str | None) -> SchemaVersi
     if columns == version.columns:
         return version
     return version.followed_by(f"hints: {describe_growth(version.columns, columns)}", columns=columns)
+
+
+def _path_and_type(hint: str) -> tuple[list[str], str]:
+    match = _HINT.fullmatch(hint)
+    if match is None:
+        raise _invalid(hint, "a name and a type are expected")
+    return [quoted or plain for quoted, plain in _PART.findall(match.group(1))], match.group(2)
+
+
+def _invalid(hint: str, detail: str) -> DefinitionError:
+    return DefinitionError("AUTO_LOADER_SCHEMA_HINT_INVALID", hint=hint, detail=detail)
 
 
 def _split(hints: str) -> list[str]:

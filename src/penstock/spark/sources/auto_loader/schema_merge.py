@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from pyspark.sql.types import (
     ArrayType,
@@ -47,6 +48,22 @@ def add_new_fields(known: StructType, found: StructType, widen: Widen | None = N
             fields.append(field)
     new = [field for field in found.fields if found_by_name.pop(field.name.casefold(), None) is not None]
     return StructType([*fields, *new])
+
+
+def with_text_field(known: StructType, path: Sequence[str]) -> StructType:
+    """Returns `known` with a STRING at `path`, whose parts are names of fields, if no field is there.
+
+    A struct may be the element of an array or the value of a map. Names are compared without regard to case.
+    """
+    added: DataType = StringType()
+    for name in reversed(path):
+        added = StructType([StructField(name, added)])
+    return _with_struct(known, added)
+
+
+def has_fields(known: StructType, paths: Iterable[Sequence[str]]) -> bool:
+    """Returns whether there is a field at each path, see `with_text_field`."""
+    return all(with_text_field(known, path) == known for path in paths)
 
 
 def new_field_paths(before: StructType, after: StructType, prefix: str = "") -> tuple[str, ...]:
@@ -148,6 +165,25 @@ def _changes(before: DataType, after: DataType, path: str) -> Iterator[str]:
             yield from _changes(before.valueType, after.valueType, f"{path}.value")
         case _ if before != after:
             yield f"{path} {after.simpleString()}"
+
+
+def _with_struct(known: DataType, added: DataType) -> Any:
+    match known, added:
+        case StructType(), StructType():
+            field = added.fields[0]
+            for position, each in enumerate(known.fields):
+                if each.name.casefold() == field.name.casefold():
+                    fields = list(known.fields)
+                    kind = _with_struct(each.dataType, field.dataType)
+                    fields[position] = StructField(each.name, kind, each.nullable, each.metadata)
+                    return StructType(fields)
+            return StructType([*known.fields, field])
+        case ArrayType(), StructType():
+            return ArrayType(_with_struct(known.elementType, added), known.containsNull)
+        case MapType(), StructType():
+            return MapType(known.keyType, _with_struct(known.valueType, added), known.valueContainsNull)
+        case _:
+            return known
 
 
 def _grown(known: DataType, found: DataType, widen: Widen | None) -> DataType:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StringType, StructField, StructType, _parse_datatype_string
+from pyspark.sql.types import StructType, _parse_datatype_string
 
 from penstock.spark.sources.auto_loader.clean_source import base_folder
 from penstock.spark.sources.auto_loader.cleaning import Cleaned, clean_source
@@ -14,7 +14,7 @@ from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, is_
 from penstock.spark.sources.auto_loader.discovery import path_of_uri
 from penstock.spark.sources.auto_loader.failed_batch import failed_batch_files
 from penstock.spark.sources.auto_loader.file_schemas import damaged_file
-from penstock.spark.sources.auto_loader.inference import infer_columns
+from penstock.spark.sources.auto_loader.inference import infer_columns, infer_fitting
 from penstock.spark.sources.auto_loader.json_lines import json_lines
 from penstock.spark.sources.auto_loader.json_records import wider_types
 from penstock.spark.sources.auto_loader.looked_at_files import NOT_LOOKED_AT, rescue_other_types
@@ -22,7 +22,13 @@ from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, Evolut
 from penstock.spark.sources.auto_loader.other_types import READERS
 from penstock.spark.sources.auto_loader.schema_hints import apply_hints
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
-from penstock.spark.sources.auto_loader.schema_merge import add_new_fields, describe_growth, new_field_paths
+from penstock.spark.sources.auto_loader.schema_merge import (
+    add_new_fields,
+    describe_growth,
+    has_fields,
+    new_field_paths,
+    with_text_field,
+)
 from penstock.spark.sources.auto_loader.type_widening import widened_at
 from penstock.spark.sources.auto_loader.unknown_fields import UnknownFields, unknown_fields
 from penstock.spark.translate import causes_of, failure_messages
@@ -114,9 +120,7 @@ class AutoLoaderSource:
         )
 
     def _evolve_fields(self, spark: SparkSession, reported: UnknownFields, files: tuple[str, ...]) -> Evolution | None:
-        if reported.fields == (
-            NOT_LOOKED_AT,
-        ):  # loading the source again looks at the new files; there is nothing to write
+        if reported.fields == ((NOT_LOOKED_AT,),):  # loading the source again looks at the new files; nothing to write
             return Evolution(
                 self.source_name, self.version.number, (), self.version.columns, "new files; their columns are compared"
             )
@@ -180,17 +184,24 @@ class AutoLoaderSource:
         return self._write(before, changes)
 
     def _grown(
-        self, spark: SparkSession, before: SchemaVersion, files: tuple[str, ...], reported: tuple[str, ...]
+        self, spark: SparkSession, before: SchemaVersion, files: tuple[str, ...], reported: Sequence[tuple[str, ...]]
     ) -> StructType:
-        found = infer_columns(spark, self.options, files)
-        known = {field.name.casefold() for field in (*before.columns.fields, *found.fields)}
+        columns = self._with_fields(before, before.columns, infer_columns(spark, self.options, files))
+        if self.options.format == "json" and self.options.infer_types and not has_fields(columns, reported):
+            # Beside a value of another type Spark infers no struct, so the fields inside are in the other records.
+            fitting = infer_fitting(spark, self.options, before, files)
+            columns = self._with_fields(before, columns, fitting)
         # Whatever the inference made of the files, the reported columns must be there, or the restart fails again.
-        missing = [name for name in reported if "." not in name and name.casefold() not in known]
-        found = StructType([*found.fields, *[StructField(name, StringType()) for name in missing]])
+        for path in reported:
+            columns = with_text_field(columns, path)
+        return columns
+
+    def _with_fields(self, before: SchemaVersion, columns: StructType, found: StructType) -> StructType:
+        """`columns` with what else is in `found`, in the types of the hints."""
         found = apply_hints(found, self.options.schema_hints)
         partitions = {field.name.casefold() for field in before.partitions.fields}
-        found = StructType([field for field in found.fields if field.name.casefold() not in partitions])
-        return add_new_fields(before.columns, found)
+        new = [field for field in found.fields if field.name.casefold() not in partitions]
+        return add_new_fields(columns, self.options.without_rescued(StructType(new)))
 
     def _write(self, before: SchemaVersion, changes: dict[str, object]) -> Evolution:
         columns = changes.get("columns", before.columns)

@@ -20,14 +20,14 @@ _MALFORMED = "PENSTOCK_MALFORMED_RECORD "
 
 @dataclass(frozen=True, slots=True)
 class UnknownFields:
-    """What one failed batch reported: the fields as dotted paths, and the file of the first such record.
+    """What one failed batch reported: the paths of the fields, and the file of the first such record.
 
     `source_name` says which source of the flow it was. `types` are wider types that known fields need: the parts of
-    the path, and the type as DDL.
+    the path, and the type as DDL. Only the latter have parts for the elements of arrays and the values of maps.
     """
 
     source_name: str
-    fields: tuple[str, ...]
+    fields: tuple[tuple[str, ...], ...]
     file: str
     types: tuple[tuple[tuple[str, ...], str], ...] = ()
 
@@ -54,7 +54,7 @@ def unknown_fields(failure: BaseException) -> UnknownFields | None:
     """Returns what a failed query reported of unknown fields or wider types, None when it failed for another reason."""
     document = _payload(failure, _UNKNOWN)
     if document is not None:
-        fields = tuple(str(path).replace(PATH_SEPARATOR, ".") for path in document["fields"])
+        fields = tuple(tuple(str(path).split(PATH_SEPARATOR)) for path in document["fields"])
         return UnknownFields(str(document["source"]), fields, path_of_uri(str(document["file"])))
     document = _payload(failure, _WIDER)
     if document is None:
@@ -70,7 +70,7 @@ def describe_failure(failure: BaseException, *, dataset: str | None = None) -> P
     """
     unknown = unknown_fields(failure)
     if unknown is not None:
-        fields = ", ".join(f"'{field}'" for field in unknown.fields)
+        fields = ", ".join(f"'{'.'.join(path)}'" for path in unknown.fields)
         return DataError("UNKNOWN_FIELD_EXCEPTION", dataset=dataset, fields=fields, file=unknown.file)
     malformed = _payload(failure, _MALFORMED)
     if malformed is not None:
