@@ -16,7 +16,7 @@ from penstock.spark.sources.auto_loader.load import unstored_version
 from penstock.spark.sources.auto_loader.looked_at_files import with_columns_of
 from penstock.spark.sources.auto_loader.modified_times import check_times, within_times
 from penstock.spark.sources.auto_loader.options import EvolutionMode, parse_options
-from penstock.spark.sources.auto_loader.records import file_rows
+from penstock.spark.sources.auto_loader.records import file_rows, plain_rows
 from penstock.spark.sources.stream_read import StreamRead
 
 _FORMATS: Final = {
@@ -61,7 +61,7 @@ def load_files(spark: SparkSession, read: StreamRead) -> DataFrame:
         return within_times(rows, options)
 
     if options.fixed_columns or options.reads_as_spark(given_schema=given):
-        return native(options.reader_format, options.reader, StructType([*version.columns, *version.partitions]))
+        return plain_rows(options, version, native, source_name="files")
     return file_rows(options, version, native, source_name="files", checked=None)
 
 

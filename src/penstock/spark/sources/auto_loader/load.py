@@ -17,7 +17,7 @@ from penstock.spark.sources.auto_loader.limits import limit_options, needs_sizes
 from penstock.spark.sources.auto_loader.looked_at_files import look_at_files, note_looked_at
 from penstock.spark.sources.auto_loader.modified_times import check_times, within_times
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, parse_options
-from penstock.spark.sources.auto_loader.records import file_rows
+from penstock.spark.sources.auto_loader.records import file_rows, plain_rows
 from penstock.spark.sources.auto_loader.sample import sample
 from penstock.spark.sources.auto_loader.schema_hints import with_hinted_fields
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
@@ -93,8 +93,7 @@ def load_auto_loader(
         return within_times(rows, options)
 
     if options.fixed_columns or options.reads_as_spark(given_schema=read.schema is not None):
-        schema = StructType([*version.columns.fields, *version.partitions.fields])
-        frame = native(options.reader_format, options.reader, schema)
+        frame = plain_rows(options, version, native, source_name=source_name)
     else:
         checked = listing if options.looks_at_files else None
         frame = file_rows(options, version, native, source_name=source_name, checked=checked)

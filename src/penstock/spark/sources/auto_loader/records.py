@@ -25,11 +25,21 @@ from penstock.spark.sources.auto_loader.native_records import (
     native_schema,
 )
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.auto_loader.partition_values import typed_partitions, with_text_partitions
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.variant_records import variant_options, variant_rows, variant_schema
 
 NativeRead = Callable[[str, Mapping[str, str], StructType], DataFrame]
 """Spark's own read of the source's files: in a format, with these options and this schema."""
+
+
+def plain_rows(
+    options: AutoLoaderOptions, version: SchemaVersion, native: NativeRead, *, source_name: str
+) -> DataFrame:
+    """Returns the rows as Spark's reader gives them: nothing is rescued, and no unknown field stops the batch."""
+    schema = StructType([*version.columns.fields, *with_text_partitions(version).partitions.fields])
+    return typed_partitions(native(options.reader_format, options.reader, schema), version, options, source_name)
+
 
 # The options that say which files are read.
 _OF_FILES = ("basePath", "ignoreCorruptFiles", "ignoreMissingFiles", "pathGlobFilter", "recursiveFileLookup")
@@ -47,6 +57,15 @@ def file_rows(
 
     `checked` are the files whose columns were compared with `version`; None asks for no such comparison.
     """
+    if options.variant_column is not None:  # Spark adds the partition columns itself
+        return _rows(options, version, native, source_name, checked)
+    rows = _rows(options, with_text_partitions(version), native, source_name, checked)
+    return typed_partitions(rows, version, options, source_name)
+
+
+def _rows(
+    options: AutoLoaderOptions, version: SchemaVersion, native: NativeRead, source_name: str, checked: Listing | None
+) -> DataFrame:
     if options.variant_column is not None:
         return variant_rows(
             native(options.reader_format, variant_options(options), variant_schema(version)), version, options

@@ -131,9 +131,10 @@ class AutoLoaderSource:
         columns = _widened(columns, reported.types)
         if reported.types and self.options.format == "json":
             columns = self._wide_enough(spark, columns, before, files)
-        if columns == before.columns:
+        partitions = _widened(before.partitions, reported.types)
+        if columns == before.columns and partitions == before.partitions:
             return None
-        changes: dict[str, object] = {"columns": columns}
+        changes: dict[str, object] = {"columns": columns, "partitions": partitions}
         if before.csv_by_file:
             headers = distinct_headers(read_headers(spark, self.options, files))
             changes["csv_headers"] = tuple(dict.fromkeys((*before.csv_headers, *headers)))
@@ -207,7 +208,10 @@ class AutoLoaderSource:
         columns = changes.get("columns", before.columns)
         assert isinstance(columns, StructType)
         new = new_field_paths(before.columns, columns)
-        reason = describe_growth(before.columns, columns) or "files with another header"
+        folders = changes.get("partitions", before.partitions)
+        assert isinstance(folders, StructType)
+        grown = (describe_growth(before.columns, columns), describe_growth(before.partitions, folders))
+        reason = "; ".join(filter(None, grown)) or "files with another header"
         after = before.followed_by(reason, **changes)
         SchemaLog(self.schema_location).write(after)
         return Evolution(self.source_name, after.number, new, columns, reason)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.errors import DataError, PenstockError
+from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.discovery import path_of_uri
 from penstock.spark.translate import user_raised
 
@@ -16,6 +17,7 @@ PATH_SEPARATOR: Final = "\u0001"
 _UNKNOWN = "PENSTOCK_UNKNOWN_FIELDS "
 _WIDER = "PENSTOCK_WIDER_TYPES "
 _MALFORMED = "PENSTOCK_MALFORMED_RECORD "
+_MISFIT = "PENSTOCK_PARTITION_VALUE "
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,13 @@ def raise_malformed_sql(source_name: str, file: str) -> str:
     return f"CAST(raise_error(concat('{_MALFORMED}', {payload})) AS BOOLEAN)"
 
 
+def raise_misfit_sql(source_name: str, name: str, value: str, expected: str, file: str) -> str:
+    """Returns SQL that fails the batch because of the `value`, SQL, of the partition column `name`."""
+    facts = f"'column', {literal(name)}, 'found', {value}, 'expected', {literal(expected)}"
+    payload = f"to_json(named_struct('source', '{source_name}', {facts}, 'file', {file}))"
+    return f"CAST(raise_error(concat('{_MISFIT}', {payload})) AS BOOLEAN)"
+
+
 def unknown_fields(failure: BaseException) -> UnknownFields | None:
     """Returns what a failed query reported of unknown fields or wider types, None when it failed for another reason."""
     document = _payload(failure, _UNKNOWN)
@@ -75,6 +84,16 @@ def describe_failure(failure: BaseException, *, dataset: str | None = None) -> P
     malformed = _payload(failure, _MALFORMED)
     if malformed is not None:
         return DataError("AUTO_LOADER_MALFORMED_RECORD", dataset=dataset, file=path_of_uri(str(malformed["file"])))
+    misfit = _payload(failure, _MISFIT)
+    if misfit is not None:
+        return DataError(
+            "AUTO_LOADER_PARTITION_VALUE",
+            dataset=dataset,
+            column=str(misfit["column"]),
+            found=str(misfit["found"]),
+            expected=str(misfit["expected"]),
+            file=path_of_uri(str(misfit["file"])),
+        )
     return None
 
 
