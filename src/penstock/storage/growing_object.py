@@ -10,7 +10,6 @@ import threading
 import time
 from typing import Any, Final
 
-from penstock.errors import ConfigError, ExternalError
 from penstock.storage.s3_objects import ABSENT, OvertakenError, S3Object
 
 PAUSE_SECONDS: Final = 1.0
@@ -91,7 +90,7 @@ class GrowingObject(io.RawIOBase):
         content = bytes(self._content)
         try:
             self._stored.put(content)
-        except (ConfigError, ExternalError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the thread tries again, or lines are lost in silence
             self._failing_since = self._failing_since or time.monotonic()
             self._reason = error
         else:
