@@ -9,7 +9,12 @@ from penstock.config import load_project
 from penstock.errors import ConfigError, PenstockError, PipelineInvalid, SourceLocation
 
 CASES: list[tuple[str, str, int | None, dict[str, str]]] = [
-    ("name: o\nstorag: x\n", "CONFIG_UNKNOWN_KEY", 2, {"key": "storag", "suggestion": "Did you mean 'storage'?"}),
+    (
+        "name: o\nstorag: x\n",
+        "CONFIG_UNKNOWN_KEY",
+        2,
+        {"key": "storag", "suggestion": "Did you mean 'storage' or 'storage_access'?"},
+    ),
     ("name: o\nretries:\n  first_dely: 1 second\n", "CONFIG_UNKNOWN_KEY", 3, {"key": "retries.first_dely"}),
     ("name: o\nenvironments:\n  prod:\n    storge: x\n", "CONFIG_UNKNOWN_KEY", 4, {"key": "environments.prod.storge"}),
     (

@@ -84,7 +84,7 @@ def test_sql_names_datasets_and_targets_with_their_catalog(tmp_path: Path) -> No
         CREATE STREAMING TABLE sales.orders;
         CREATE FLOW a AS INSERT INTO main.sales.orders BY NAME SELECT 1;
         CREATE FLOW b AS INSERT INTO raw.sales.orders BY NAME SELECT 1;
-        CREATE FLOW c AS AUTO CDC INTO `Raw`.sales.orders FROM STREAM(x) KEYS (id) SEQUENCE BY at;
+        CREATE FLOW c AS AUTO CDC INTO `Raw`.sales.users FROM STREAM(x) KEYS (id) SEQUENCE BY at;
         CREATE MATERIALIZED VIEW raw.sales.items AS SELECT 1;
     """
     found = errors(sql(tmp_path, text))
@@ -92,7 +92,8 @@ def test_sql_names_datasets_and_targets_with_their_catalog(tmp_path: Path) -> No
         ("DATASET_IN_ANOTHER_CATALOG", "raw.sales.items")
     ]
     assert {(dataset or "").casefold() for condition, dataset in found if condition == "FLOW_TARGET_UNKNOWN"} == {
-        "raw.sales.orders"
+        "raw.sales.orders",
+        "raw.sales.users",
     }
 
 

@@ -104,7 +104,7 @@ def test_a_single_snapshot_is_taken_once(load: Load) -> None:
     ("call", "condition", "facts"),
     [
         ("apply_changes('t', 's', ['id'])", "MISSING_PARAMETER", {"parameter": "sequence_by"}),
-        ("apply_changes('t', lambda: 1, ['id'], 'at')", "INVALID_PARAMETER", {"parameter": "source"}),
+        ("apply_changes('t', 1, ['id'], 'at')", "INVALID_PARAMETER", {"parameter": "source"}),
         ("apply_changes('t', 's', 'id', 'at')", "INVALID_PARAMETER", {"parameter": "keys", "got": "str"}),
         ("apply_changes('t', 's', ['id'], 'at', stored_as_scd_type=3)", "INVALID_PARAMETER", {"expected": "1 or 2"}),
         ("apply_changes('t', 's', ['id'], 'at', columns_to_update=['c'])", "INVALID_PARAMETER", {"got": "list of str"}),
