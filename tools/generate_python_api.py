@@ -19,8 +19,8 @@ HEAD = """\
 # The declarations in Python
 
 `import penstock as ps`, `import dlt` and `from pyspark import pipelines as dp` have the same names with the same
-parameters. One differs: `dp.table` accepts streaming queries only, as in Spark; `ps.table` and `dlt.table` make a
-materialized view of a batch query.
+parameters. `table` makes a streaming table of a streaming query and a materialized view of a batch query; in `dp.table`,
+where Spark refuses a batch query, that has a notice.
 
 A decorator is used as `@table` or `@table(name="orders")`; those with a parameter without `=` need the parentheses.
 Wrong names and types of parameters are reported with their line, all together. See also [sinks](../how-to/sinks.md) and

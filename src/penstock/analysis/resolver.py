@@ -26,6 +26,7 @@ from penstock.graph.elements import (
     ChangeFlow,
     Dataset,
     FormatSink,
+    LikelyStreamingTable,
     MaterializedView,
     OutputMode,
     Sink,
@@ -74,6 +75,7 @@ class Resolver:
     _tables: dict[Identifier, StreamingTable | MaterializedView] = field(default_factory=dict)
     _views: dict[Identifier, ResolvedView] = field(default_factory=dict)
     _flows: list[ResolvedFlow] = field(default_factory=list)
+    _notices: list[PenstockError] = field(default_factory=list)
     _failed: dict[Identifier, list[FailedFlow]] = field(default_factory=dict)
     _promises: dict[Identifier, str | None] = field(default_factory=dict)
 
@@ -111,7 +113,7 @@ class Resolver:
         broken, warnings = check(resolved)
         if broken:
             raise PipelineInvalid(broken)
-        return replace(resolved, warnings=warnings)
+        return replace(resolved, warnings=(*self._notices, *warnings))
 
     def _resolve_with_upstream(self, identifier: Identifier) -> None:
         """Resolves a dataset and, first, all that it reads; `path` is the way there."""
@@ -178,6 +180,11 @@ class Resolver:
         decided, schema = with_partition_fields(with_event_parts(_decide(table, resolved), resolved), schema)
         decided = with_cluster_columns(with_column_mapping(decided, resolved), schema)
         self._tables[table.identifier] = decided
+        if isinstance(table, LikelyStreamingTable) and isinstance(decided, MaterializedView):
+            name = str(table.identifier)
+            self._notices.append(
+                DefinitionError("TABLE_IS_MATERIALIZED_VIEW", location=table.location, dataset=name, name=name)
+            )
         self._flows.extend(resolved)
         rewritten = _why_rewritten(decided, [flow for flow in resolved if flow.type.rewrites])
         streaming = isinstance(decided, StreamingTable)

@@ -1,6 +1,6 @@
 """The three spellings of the one set of declarations: `penstock`, `dlt` and `pyspark.pipelines`.
 
-They differ in one name: `pyspark.pipelines.table` accepts streaming queries only.
+They differ in one name: of a batch query in `pyspark.pipelines.table` there is a notice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from penstock.declare.reads import read, read_stream, readStream
 from penstock.declare.sinks import create_sink, foreach_batch_sink
 from penstock.declare.snapshot_flows import apply_changes_from_snapshot, create_auto_cdc_from_snapshot_flow
 from penstock.declare.streaming_tables import create_streaming_live_table, create_streaming_table, create_target_table
-from penstock.declare.tables import create_table, materialized_view, streaming_only_table, table
+from penstock.declare.tables import create_table, materialized_view, spark_table, table
 from penstock.declare.views import create_view, temporary_view, view
 
 
@@ -75,7 +75,7 @@ SPELLINGS: Mapping[str, Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {
         "penstock": _SHARED,
         "dlt": _SHARED,
-        "pyspark.pipelines": {**_SHARED, "table": streaming_only_table},
+        "pyspark.pipelines": {**_SHARED, "table": spark_table},
     }
 )
 """Module name -> what the module holds."""

@@ -16,7 +16,13 @@ from penstock.declare.dataset_function import (
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.parameters import NAMES, output_mode_of, texts
 from penstock.declare.protection import masks_of, row_filter_of
-from penstock.graph.elements import MaterializedView, StreamingTable, Table, UndecidedTable, UnresolvedFlow
+from penstock.graph.elements import (
+    LikelyStreamingTable,
+    MaterializedView,
+    Table,
+    UndecidedTable,
+    UnresolvedFlow,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -158,10 +164,10 @@ table = _table_decorator(
     """Declares a table: a streaming table if its query streams, else a materialized view.""",
 )
 create_table = _table_decorator("create_table", UndecidedTable, """The old name of `table`.""")
-streaming_only_table = _table_decorator(
+spark_table = _table_decorator(
     "table",
-    StreamingTable,
-    """Declares a streaming table, as `pyspark.pipelines.table` does: a batch query is an error of analysis.""",
+    LikelyStreamingTable,
+    """Declares a streaming table, as Spark does; of a batch query, which Spark refuses, a materialized view.""",
 )
 materialized_view = _table_decorator(
     "materialized_view",

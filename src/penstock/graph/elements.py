@@ -152,6 +152,11 @@ class UndecidedTable(Table):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LikelyStreamingTable(UndecidedTable):
+    """A declared `@dp.table`, which is a streaming table in Spark; of a batch query there is a notice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamingTable(Table):
     """A table that its flows only ever add to (or, for complete output, replace) incrementally."""
 

@@ -11,6 +11,7 @@ from tests.unit.declare.conftest import Load
 
 from penstock.declare import SPELLINGS
 from penstock.graph.elements import (
+    LikelyStreamingTable,
     MaterializedView,
     OnViolation,
     OutputMode,
@@ -52,7 +53,7 @@ VIEW_PARAMETERS = {name: TABLE_PARAMETERS[name] for name in ("comment", "spark_c
 TABLE_KINDS: dict[tuple[str, str], type[Table]] = {
     ("penstock", "table"): UndecidedTable,
     ("dlt", "table"): UndecidedTable,
-    ("pyspark.pipelines", "table"): StreamingTable,
+    ("pyspark.pipelines", "table"): LikelyStreamingTable,
     **{(spelling, "create_table"): UndecidedTable for spelling in SPELLINGS},
     **{(spelling, "materialized_view"): MaterializedView for spelling in SPELLINGS},
 }
