@@ -19,8 +19,8 @@ HEAD = """\
 # The declarations in Python
 
 `import penstock as ps`, `import dlt` and `from pyspark import pipelines as dp` have the same names with the same
-parameters. `table` makes a streaming table of a streaming query and a materialized view of a batch query; in `dp.table`,
-where Spark refuses a batch query, that has a notice.
+parameters. `table` makes a streaming table of a streaming query and a materialized view of a batch query; `dp.table`
+does the latter with a notice, because Spark refuses it.
 
 A decorator is used as `@table` or `@table(name="orders")`; those with a parameter without `=` need the parentheses.
 Wrong names and types of parameters are reported with their line, all together. See also [sinks](../how-to/sinks.md) and
