@@ -181,6 +181,17 @@ class TestTheEnd:
         ).error("SCRIPT_WITHOUT_QUERY")
         assert str(error.location) == "app.py:2"
 
+    def test_a_script_of_batch_commands_runs(self, app: ScriptProject) -> None:
+        run = app.run(
+            """\
+            spark.range(3).write.format("delta").save("DIR/table")
+            spark.sql("OPTIMIZE delta.`DIR/table` ZORDER BY (id)")
+            assert spark.read.format("delta").load("DIR/table").count() == 3
+            """
+        )
+        assert run.fine().told == ["SCRIPT_WITHOUT_STREAM"]
+        assert run.outcome.state.value == "COMPLETED"
+
     def test_queries_that_the_script_leaves_running_are_waited_for(self, app: ScriptProject) -> None:
         app.arrive("1", ORDERS)
         run = app.run(

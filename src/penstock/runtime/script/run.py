@@ -193,8 +193,10 @@ class _ScriptRun:
     def _without_query(self, waiting: Sequence[SourceLocation]) -> PenstockError | None:
         if self._stopping.stop.is_set() or (self._queries is not None and self._queries.started):
             return None
-        place = waiting[-1] if waiting else SourceLocation(self.file.name)
-        return DefinitionError("SCRIPT_WITHOUT_QUERY", location=place)
+        if waiting:
+            return DefinitionError("SCRIPT_WITHOUT_QUERY", location=waiting[-1])
+        self._notice(DefinitionError("SCRIPT_WITHOUT_STREAM", location=SourceLocation(self.file.name)))
+        return None
 
     def _await_queries(self) -> None:
         """Python would end here, and the queries with it."""
