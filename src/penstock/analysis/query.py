@@ -66,6 +66,7 @@ class AnalysedQuery:
     widens: bool
     lineage: ColumnLineage
     one_sided_joins: tuple[OneSidedJoin, ...]
+    notices: tuple[PenstockError, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,7 @@ class QueryAnalyser:
             widens=any(source.options.widens_types for source in evaluation.auto_loader_sources),
             lineage=column_lineage(lambda: read.followed(frame), schema.names, evaluation),
             one_sided_joins=one_sided_joins(frame) if STREAM_JOIN in (state.name for state in kept) else (),
+            notices=_notices(evaluation, flow, name),
         )
 
     def _source(self, evaluation: Evaluation, flow: UnresolvedFlow) -> _Source:
@@ -229,6 +231,16 @@ def _output_mode(
             reason=reason_of(refused).removesuffix("."),
             possible=" or ".join(f"output_mode='{mode.value}'" for mode in possible),
         ) from None
+
+
+def _notices(evaluation: Evaluation, flow: UnresolvedFlow, dataset: str) -> tuple[PenstockError, ...]:
+    return tuple(
+        DefinitionError(
+            "AUTO_LOADER_OPTION_PASSED_OVER", location=flow.location, dataset=dataset, option=option, outcome=outcome
+        )
+        for source in evaluation.auto_loader_sources
+        for option, outcome in source.options.passed_over.items()
+    )
 
 
 def _judged(flow: UnresolvedFlow, target: Dataset, frame: DataFrame) -> Dataset:

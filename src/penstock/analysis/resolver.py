@@ -113,7 +113,8 @@ class Resolver:
         broken, warnings = check(resolved)
         if broken:
             raise PipelineInvalid(broken)
-        return replace(resolved, warnings=(*self._notices, *warnings))
+        once = {notice.message: notice for notice in reversed(self._notices)}
+        return replace(resolved, warnings=(*reversed(once.values()), *warnings))
 
     def _resolve_with_upstream(self, identifier: Identifier) -> None:
         """Resolves a dataset and, first, all that it reads; `path` is the way there."""
@@ -181,10 +182,8 @@ class Resolver:
         decided = with_cluster_columns(with_column_mapping(decided, resolved), schema)
         self._tables[table.identifier] = decided
         if isinstance(table, LikelyStreamingTable) and isinstance(decided, MaterializedView):
-            name = str(table.identifier)
-            self._notices.append(
-                DefinitionError("TABLE_IS_MATERIALIZED_VIEW", location=table.location, dataset=name, name=name)
-            )
+            facts = {"dataset": str(table.identifier), "name": str(table.identifier)}
+            self._notices.append(DefinitionError("TABLE_IS_MATERIALIZED_VIEW", location=table.location, **facts))
         self._flows.extend(resolved)
         rewritten = _why_rewritten(decided, [flow for flow in resolved if flow.type.rewrites])
         streaming = isinstance(decided, StreamingTable)
@@ -222,7 +221,7 @@ class Resolver:
         )
         try:
             with query_settings(self.spark, spark_settings(_spark_conf(flow, target))):
-                return analyser.analyse(
+                query = analyser.analyse(
                     flow,
                     target,
                     schemas=lambda source: self.layout.schemas(flow.target, flow.name, source),
@@ -230,6 +229,8 @@ class Resolver:
                     runs_complete=partial(self.runs_complete, flow),
                     around=lambda: self._around(flow, target),
                 )
+                self._notices.extend(query.notices)
+                return query
         except UpstreamFailed as upstream:
             reason = DefinitionError("UPSTREAM_FAILED", dataset=str(target.identifier), name=upstream.identifier)
             return FailedFlow(flow, reason, because_of=upstream.identifier)

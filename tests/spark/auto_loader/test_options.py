@@ -38,6 +38,15 @@ def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
     assert "cloudFiles.maxFilesPerTrigger" in error.facts["suggestion"]
 
 
+def test_options_that_change_no_row_are_passed_over() -> None:
+    given = {"cloudFiles.format": "json", "cloudFiles.inferSchema": "true", "cloudFiles.telemetry": "on"}
+    options = parse_options(StreamRead("cloudFiles", given, None, "/p"))
+    assert options.infer_types
+    assert list(options.passed_over) == ["cloudFiles.inferSchema", "cloudFiles.telemetry"]
+    both = parse_options(StreamRead("cloudFiles", given | {"cloudFiles.inferColumnTypes": "false"}, None, "/p"))
+    assert not both.infer_types
+
+
 def test_validation_of_names_can_be_switched_off() -> None:
     options = {"cloudFiles.format": "json", "cloudFiles.validateOptions": "false", "cloudFiles.bogus": "1"}
     assert "cloudFiles.bogus" not in parse_options(StreamRead("cloudFiles", options, None, "/p")).reader

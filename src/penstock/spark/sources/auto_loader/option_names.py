@@ -6,6 +6,8 @@ from typing import Final
 
 PREFIX: Final = "cloudFiles."
 ALLOW_OVERWRITES: Final = "cloudFiles.allowOverwrites"
+INFER_TYPES: Final = "cloudFiles.inferColumnTypes"
+LEGACY_INFER_TYPES: Final = "cloudFiles.inferSchema"
 BACKFILL_INTERVAL: Final = "cloudFiles.backfillInterval"
 RESOURCE_TAG: Final = "cloudFiles.resourceTag"
 SETTLE_TIME: Final = "cloudFiles.settleTime"
@@ -40,7 +42,7 @@ SUPPORTED: Final = (
     "cloudFiles.cleanSource.retentionDuration",
     "cloudFiles.format",
     "cloudFiles.includeExistingFiles",
-    "cloudFiles.inferColumnTypes",
+    INFER_TYPES,
     "cloudFiles.maxBytesPerTrigger",
     "cloudFiles.maxFileAge",
     "cloudFiles.maxFilesPerTrigger",

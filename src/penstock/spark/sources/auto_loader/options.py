@@ -59,7 +59,8 @@ class AutoLoaderOptions:
     not come in the order of their names; None when they do.
     A file counts when it was left alone for `settle_seconds`, None for what the session says.
     With `widens_types`, a column gets a wider type when files need it, as far as Delta can widen.
-    `reader` holds what is passed on to Spark's reader of the format, in the user's spelling.
+    `reader` holds what is passed on to Spark's reader of the format, in the user's spelling. `passed_over` are options
+    that change no row, each with what becomes of it, in words.
     """
 
     path: str
@@ -84,6 +85,7 @@ class AutoLoaderOptions:
     settle_seconds: int | None = None
     widens_types: bool = False
     reader: Mapping[str, str] = field(default_factory=dict)
+    passed_over: Mapping[str, str] = field(default_factory=dict)
 
     def reader_option(self, key: str, default: str = "") -> str:
         """Returns an option of the format, its key compared without regard to case."""
@@ -162,8 +164,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
             AUTO_LOADER_INVALID_OPTION, AUTO_LOADER_MISSING_OPTION, AUTO_LOADER_UNSUPPORTED_FORMAT,
             AUTO_LOADER_EVOLUTION_WITH_SCHEMA, AUTO_LOADER_SCHEMA_HINT_INVALID.
     """
-    if _flag(read, "cloudFiles.validateOptions", default=True):
-        _refuse_unknown(read)
+    passed_over = _passed_over(read) if _flag(read, "cloudFiles.validateOptions", default=True) else {}
     _refuse_unsupported(read)
     path = read.path or read.option("path")
     if not path:
@@ -180,7 +181,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         path=path,
         format=source_format,
         mode=mode,
-        infer_types=_flag(read, "cloudFiles.inferColumnTypes", default=False),
+        infer_types=_flag(read, names.INFER_TYPES, default=_flag(read, names.LEGACY_INFER_TYPES, default=False)),
         rescued_column=rescued,
         keeps_unknown=asked is not None or mode is not EvolutionMode.NONE,
         schema_hints=usable_hints(read.option("cloudFiles.schemaHints"), rescued),
@@ -199,6 +200,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         settle_seconds=_seconds(names.SETTLE_TIME, read.option(names.SETTLE_TIME)),
         widens_types=mode is EvolutionMode.ADD_NEW_COLUMNS_WITH_TYPE_WIDENING,
         reader=_reader_options(read, source_format),
+        passed_over=passed_over,
     )
 
 
@@ -220,14 +222,24 @@ def parse_bytes(text: str) -> int | None:
     return int(match.group(1)) * 1024 ** _UNITS[match.group(2).lower()]
 
 
-def _refuse_unknown(read: StreamRead) -> None:
+def _passed_over(read: StreamRead) -> dict[str, str]:
+    """Returns the unknown options with what becomes of them; one that may be misspelt is an error."""
+    found = {}
     known = {name.casefold() for name in (*names.SUPPORTED, *names.WITHOUT_EFFECT, *names.REFUSED)}
+    accepted = (*names.SUPPORTED, *names.WITHOUT_EFFECT)
+    bare = [name.removeprefix(names.PREFIX) for name in accepted]
     for option in read.options:
-        if names.is_resource_tag(option):
-            continue  # refused under its own name
-        if option.casefold().startswith(names.PREFIX.casefold()) and option.casefold() not in known:
-            suggestion = did_you_mean(option, (*names.SUPPORTED, *names.WITHOUT_EFFECT))
+        folded = option.casefold()
+        if not folded.startswith(names.PREFIX.casefold()) or folded in known or names.is_resource_tag(option):
+            continue  # resource tags are refused under their own names
+        if folded == names.LEGACY_INFER_TYPES.casefold():
+            found[option] = f"it is read as '{names.INFER_TYPES}', which took its place"
+        elif did_you_mean(option[len(names.PREFIX) :], bare):
+            suggestion = did_you_mean(option, accepted)
             raise DefinitionError("AUTO_LOADER_UNKNOWN_OPTION", option=option, suggestion=suggestion)
+        else:
+            found[option] = "no option has that name or a similar one, so it changes nothing"
+    return found
 
 
 def _refuse_unsupported(read: StreamRead) -> None:
