@@ -25,6 +25,7 @@ from penstock.errors import ConfigError, ExternalError
 from penstock.spark.setup.children import ends_with_us
 from penstock.spark.setup.class_path import SPARK_HOME
 from penstock.spark.setup.java import Java
+from penstock.storage.process import birth_mark
 
 _LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 _CONNECTION, _SETTINGS, _ARGUMENTS = "connection", "spark.properties", "java.arguments"  # files of one start
@@ -229,10 +230,16 @@ def _environment(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _new_log(logs: Path) -> Path:
-    old = sorted(logs.glob("spark-*"))
+    old = sorted(log for log in logs.glob("spark-*") if not _is_written(log))
     for log in old[: max(0, len(old) - _LOGS_KEPT)]:
         log.unlink(missing_ok=True)
     return logs / f"spark-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}.log"
+
+
+def _is_written(log: Path) -> bool:
+    """Whether the process lives whose id is in the log's name: its log is not removed, however many are newer."""
+    found = re.search(r"-(\d+)\.log", log.name)
+    return found is not None and birth_mark(int(found.group(1))) is not None
 
 
 def _escape(text: str) -> str:

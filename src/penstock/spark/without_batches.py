@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from penstock.spark import _jvm
 from penstock.spark.plans import stateful_name
+from penstock.spark.setup.own_classes import ARRIVING_FILES
 
 _SOURCES: Final = frozenset({"StreamingRelation", "StreamingRelationV2"})
 # As Spark's UnsupportedOperationChecker has them.
@@ -63,7 +64,8 @@ def _reads_continuously(frame: DataFrame, leaf: Any) -> bool:
 def _read(leaf: Any) -> str:
     if leaf.getClass().getSimpleName() == "StreamingRelationV2":
         return str(leaf.sourceName())
-    return str(leaf.dataSource().className())
+    kind = str(leaf.dataSource().className())
+    return str(leaf.dataSource().options().get("penstock.format").get()) if kind == ARRIVING_FILES else kind
 
 
 def _sink(sink: str, possible: frozenset[str]) -> tuple[str, ...]:

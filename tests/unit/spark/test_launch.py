@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,11 +10,22 @@ from typing import Any
 
 import pytest
 
-from penstock.spark import launch
+from penstock.spark import driver_process, launch
 from penstock.spark.launch import SessionConfig
 from penstock.spark.setup.class_path import spark_class_path
 from penstock.spark.setup.java import Java, JavaOrigin
 from penstock.spark.setup.own_classes import JAR
+
+
+def test_the_log_of_a_process_that_lives_is_not_removed(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    mine = [tmp_path / f"spark-2026010{day}T000000-{os.getpid()}.log{part}" for day in (1, 2) for part in ("", ".1")]
+    others = [tmp_path / f"spark-20260201T0000{number:02}-{ended.pid}.log" for number in range(25)]
+    for log in (*mine, *others):
+        log.touch()
+    driver_process._new_log(tmp_path)
+    assert sorted(tmp_path.iterdir()) == [*mine, *others[-20:]]
 
 
 def test_the_launch_loads_no_pyspark() -> None:
