@@ -28,7 +28,7 @@ _QUICK = {
     "stateful": ["--rows", "20000", "--repeat", "1"],
     "kafka": ["--seconds", "60", "--backlog", "50000"],
     "kinesis": ["--megabytes", "5", "--shards", "2"],
-    "dashboard": ["--megabytes", "20", "--viewers", "20", "--seconds", "3"],
+    "dashboard": ["--megabytes", "20", "--viewers", "20", "--seconds", "3", "--datasets", "100"],
     "event_log": ["--batches", "5", "--rows", "1000"],
     "lateness": ["--rows", "20000", "--repeat", "1"],
     "messages": ["--rows", "20000", "--repeat", "1"],

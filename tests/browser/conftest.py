@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from penstock.dashboard.background import Dashboard, start_in_background
 
 CHROMIUM = Path("/usr/bin/chromium")
+expect.set_options(timeout=20_000)  # a busy machine is not a fault of the page
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
