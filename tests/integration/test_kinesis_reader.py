@@ -352,4 +352,4 @@ def test_the_rate_of_a_shard_is_kept(kinesis: KinesisServer, queries: list[Query
     queries.append(query := Query(options, available_now=True))
     started = time.monotonic()
     assert len(query.to_the_end()) == 4
-    assert 1.3 < time.monotonic() - started < 4
+    assert 1.3 < time.monotonic() - started < 10

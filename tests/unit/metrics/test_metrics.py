@@ -290,7 +290,7 @@ def test_a_receiver_that_hangs_delays_no_flow(log: EventLog) -> None:
             began = time.monotonic()
             for number in range(200):
                 batch(log, number)
-            assert time.monotonic() - began < 1
+            assert time.monotonic() - began < 5
             receiver.hold.set()
             follower.__exit__(None, None, None)
 

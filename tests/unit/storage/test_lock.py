@@ -50,7 +50,7 @@ def refused(storage: Path) -> StateError:
     began = time.monotonic()
     with pytest.raises(StateError) as caught:
         StorageLock(str(storage), OWNER).acquire()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
     assert caught.value.condition == "STORAGE_LOCKED"
     assert caught.value.exit_code == 3
     return caught.value
