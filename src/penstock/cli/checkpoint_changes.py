@@ -159,9 +159,9 @@ def reset(
 @contextmanager
 def alone(config: PipelineConfig) -> Iterator[Inventory]:
     """Holds the storage's lock, and looks at the checkpoints once nobody can change them."""
-    from penstock.storage import LockOwner, StorageLock
+    from penstock.storage import lock_for_command
 
-    with StorageLock(config.storage, LockOwner.current()):
+    with lock_for_command(config.storage):
         yield open_inventory(config)
 
 

@@ -40,14 +40,14 @@ def compact(
     from penstock.events import EventLog, EventType, builders, new_update_id
     from penstock.observe.retention import Compacted
     from penstock.observe.retention import compact as compact_log
-    from penstock.storage import LockOwner, StorageLock
+    from penstock.storage import lock_for_command
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     seconds = config.event_log_retention if older_than is None else parse_interval(older_than)
     done = Compacted(0, 0, 0, 0)
     if seconds is not None:
         with (
-            StorageLock(config.storage, LockOwner.current()),
+            lock_for_command(config.storage),
             EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log,
         ):
             before = datetime.now(UTC) - timedelta(seconds=seconds)
@@ -73,14 +73,14 @@ def compact_when_due(config: PipelineConfig) -> None:
     """Drops old events before a run, for some seconds at most; what goes wrong is told, and does not stop the run."""
     from penstock.observe.retention import AT_ONCE, is_due
     from penstock.observe.retention import compact as compact_log
-    from penstock.storage import LockOwner, StorageLock
+    from penstock.storage import lock_for_command
 
     if config.event_log_retention is None:
         return
     before = datetime.now(UTC) - timedelta(seconds=config.event_log_retention)
     try:
         if is_due(config.storage, before):
-            with StorageLock(config.storage, LockOwner.current()):
+            with lock_for_command(config.storage):
                 compact_log(config.storage, before, most_bytes=AT_ONCE)
     except (PenstockError, OSError) as error:
         note(f"The event log was not compacted: {error}")

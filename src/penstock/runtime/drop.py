@@ -15,7 +15,7 @@ from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_
 from penstock.plan.quarantine_stages import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
 from penstock.runtime.workspace import Workspace, load_files
-from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock
+from penstock.storage import Storage, StorageLayout, lock_for_command
 from penstock.storage.delta_table import is_delta_table, open_delta_table
 
 
@@ -33,7 +33,7 @@ def drop_dataset(
         ConfigError, DefinitionError: the pipeline's files cannot be read, so that nobody knows.
     """
     storage, layout = Storage(config.storage), StorageLayout(config.storage)
-    with StorageLock(config.storage, LockOwner.current()):
+    with lock_for_command(config.storage):
         if identifier in _declared(config, progress):
             raise StateError("DATASET_STILL_DECLARED", dataset=str(identifier), name=identifier)
         folders = [folder for folder in layout.notes(identifier) if storage.exists(folder)]

@@ -37,7 +37,7 @@ from penstock.spark.grouping import NotGrouped, window_column
 from penstock.spark.late_windows import late_windows
 from penstock.spark.read_hooks import handling_reads
 from penstock.spark.translate import reason_of, translate_failure
-from penstock.storage import LockOwner, StorageLock
+from penstock.storage import lock_for_command
 from penstock.storage.checkpoint import CheckpointFolder
 from penstock.storage.delta_table import is_delta_table, open_delta_table
 
@@ -67,7 +67,7 @@ def reprocess_late_rows(
         StateError: another run holds the storage.
         PenstockError: the pipeline does not load, or a write failed; to repeat it is safe.
     """
-    with StorageLock(config.storage, LockOwner.current()):
+    with lock_for_command(config.storage):
         workspace = Workspace.open(config, progress, spark=spark, short=True)
         graph = workspace.resolve(progress, persist=False)
         names = DefaultSchema(config.schema, graph.catalog)

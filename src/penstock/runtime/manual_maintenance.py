@@ -18,7 +18,7 @@ from penstock.runtime.reporter import Reporter
 from penstock.runtime.state import open_table, table_state
 from penstock.runtime.workspace import Progress, Workspace
 from penstock.spark.maintenance import MaintenanceSession
-from penstock.storage import LockOwner, StorageLayout, StorageLock
+from penstock.storage import StorageLayout, lock_for_command
 from penstock.storage.checkpoint import pending_versions
 
 Done = dict[Identifier, MaintenanceProgress]
@@ -94,7 +94,7 @@ def _each(
 ) -> Done:
     done: Done = {}
     with (
-        StorageLock(config.storage, LockOwner.current()),
+        lock_for_command(config.storage),
         EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log,
     ):
         stages = [_stage(identifier, path) for identifier, path in tables.items()]

@@ -27,7 +27,7 @@ from penstock.spark.replay import QuarantineReplay
 from penstock.spark.replay_destination import AppendedRows, Destination
 from penstock.spark.replayed_events import ReplayedEvents
 from penstock.spark.translate import translate_failure
-from penstock.storage import LockOwner, StorageLock
+from penstock.storage import lock_for_command
 from penstock.storage.delta_table import is_delta_table, open_delta_table, query_rows
 
 REPLAY_FLOW = "quarantine replay"
@@ -67,7 +67,7 @@ def replay_quarantine(
         StateError: another run holds the storage; CHANGE_CAPTURE_CHANGED.
         PenstockError: the pipeline does not load, or a write failed; repeating the replay is safe.
     """
-    with StorageLock(config.storage, LockOwner.current()):
+    with lock_for_command(config.storage):
         workspace = Workspace.open(config, progress, spark=spark, short=True)
         graph = workspace.resolve(progress, persist=False)
         names = DefaultSchema(config.schema, graph.catalog)

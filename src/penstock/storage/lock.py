@@ -9,13 +9,14 @@ import json
 import logging
 import os
 import shlex
+import signal
 import socket
 import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
@@ -318,6 +319,31 @@ class StorageLock:
 
     def _holder(self, token: str) -> LockHolder:
         return LockHolder(self.owner, datetime.now(UTC), token, machine(), birth_mark(self.owner.pid))
+
+
+@contextmanager
+def lock_for_command(storage: str) -> Iterator[None]:
+    """Holds the storage's lock for a command whose steps can be repeated, and ends the command when the lock is lost.
+
+    The main thread is then interrupted as by Ctrl-C, whatever it waits for; a command in another thread goes on.
+
+    Raises:
+        StateError, ConfigError: as for `StorageLock.acquire`.
+        StateError, ExternalError: the lock was lost, see `StorageLock.lost`.
+    """
+    lock = StorageLock(storage, LockOwner.current(), on_lost=_interrupt_main_thread)
+    try:
+        with lock:
+            yield
+            lock.check()
+    except KeyboardInterrupt:
+        if lock.lost is not None:
+            raise lock.lost from None
+        raise
+
+
+def _interrupt_main_thread() -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def _parsed(text: str | None) -> LockHolder | None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 from unittest.mock import Mock
@@ -20,8 +21,18 @@ from unittest.mock import Mock
 import pytest
 
 from penstock.errors import ConfigError, ExternalError, StateError
-from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock, is_locked, read_holder, refuse_if_locked
+from penstock.storage import (
+    LockOwner,
+    Storage,
+    StorageLayout,
+    StorageLock,
+    is_locked,
+    lock_for_command,
+    read_holder,
+    refuse_if_locked,
+)
 from penstock.storage.lock import GIVE_UP_SECONDS, HEARTBEAT_SECONDS, STALE_SECONDS
+from penstock.storage.record import record
 
 HOLD = """
 import sys
@@ -193,6 +204,23 @@ def test_a_heartbeat_that_fails_for_too_long_loses_the_lock_before_another_host_
     assert not is_locked(Storage(str(tmp_path))), "it was ours to the end"
 
 
+def test_a_command_that_waits_ends_when_another_run_takes_the_storage_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.storage.lock.StorageLock", partial(StorageLock, heartbeat_seconds=0.02))
+    threading.Timer(0.1, take_over, [tmp_path]).start()
+    with pytest.raises(StateError) as caught, lock_for_command(str(tmp_path)):
+        time.sleep(20)  # as a command waits for Spark
+    assert caught.value.condition == "STORAGE_LOCK_LOST"
+    assert content(tmp_path)["token"] == "of another run"
+
+
+def test_a_command_that_is_interrupted_by_a_person_says_nothing_of_the_lock(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), lock_for_command(str(tmp_path)):
+        raise KeyboardInterrupt
+    assert not is_locked(Storage(str(tmp_path)))
+
+
 def test_a_clock_of_the_wall_that_goes_on_while_the_machine_sleeps_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,6 +306,13 @@ def test_looking_at_the_lock_makes_nothing(tmp_path: Path) -> None:
     assert read_holder(storage) is None
     assert not is_locked(storage)
     assert list(tmp_path.iterdir()) == []
+
+
+def take_over(storage: Path) -> None:
+    """Writes into the lock as a run on another host, which takes this one for dead."""
+    stored = record(Storage(str(storage)), str(storage / "lock.json"))
+    with stored.exclusive():
+        stored.write(json.dumps(content(storage) | {"token": "of another run"}))
 
 
 def content(storage: Path) -> dict[str, Any]:
