@@ -87,6 +87,7 @@ def test_files_load_in_any_order(project: PipelineProject) -> None:
     assert found == {(("shop.bronze", "shop.silver", "shop.gold"), "value bigint, count bigint")}
 
 
+@pytest.mark.slow
 def test_a_deep_chain_needs_no_recursion(project: PipelineProject) -> None:
     project.write(
         """

@@ -73,7 +73,7 @@ def test_lines_of_text_are_as_they_stand_there(landing: Build) -> None:
 
 
 @_CONTENT
-@pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16LE"])
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", pytest.param("UTF-16LE", marks=pytest.mark.slow)])
 def test_another_encoding(
     landing: Build, source_format: str, content: Callable[[int, str], bytes], encoding: str
 ) -> None:
@@ -111,6 +111,7 @@ def test_a_file_in_utf16_is_rescued(landing: Build) -> None:
     assert it.table.where("id IS NULL AND _rescued_data LIKE '%_corrupt_record%2.json%'").count() >= 1
 
 
+@pytest.mark.slow
 def test_a_line_of_fifty_megabytes(landing: Build) -> None:
     it = landing(schemaHints="id INT, name STRING")
     it.put_json("1.json", [{"id": 1, "name": "x" * _BIG}, {"id": 2, "name": "y"}])

@@ -32,7 +32,7 @@ def test_types_are_inferred_on_request(landing: Build) -> None:
     assert it.rows("id", "price", "_rescued_data") == [(1, 2.5, None), (None, 3.5, {"id": "two"})]
 
 
-@pytest.mark.parametrize("types", ["true", "false"])
+@pytest.mark.parametrize("types", [pytest.param("true", marks=pytest.mark.slow), "false"])
 def test_files_with_another_order_and_new_columns_are_matched_by_name(landing: Build, types: str) -> None:
     it = landing("csv", inferColumnTypes=types)
     it.put("1.csv", "id,name\n1,a\n")

@@ -45,7 +45,7 @@ def _values(it: Landing) -> list[str]:
     return [row[0] for row in it.rows("value")]
 
 
-@pytest.mark.parametrize("interval", ["1 day", "2 seconds"])
+@pytest.mark.parametrize("interval", [pytest.param("1 day", marks=pytest.mark.slow), "2 seconds"])
 def test_a_folder_without_changes_is_left_alone_until_the_backfill(landing: Build, interval: str) -> None:
     it = landing("text", backfillInterval=interval)
     it.put("1.txt", "first\n")
@@ -108,7 +108,7 @@ def test_where_linux_cannot_tell_names_the_folder_is_listed(landing: Build) -> N
             os.close(each)
 
 
-@pytest.mark.parametrize("option", ["useIncrementalListing", "allowOverwrites"])
+@pytest.mark.parametrize("option", ["useIncrementalListing", pytest.param("allowOverwrites", marks=pytest.mark.slow)])
 def test_where_everything_is_listed_each_time(landing: Build, option: str) -> None:
     it = landing("text", **{option: "false" if option == "useIncrementalListing" else "true"})
     it.put("1.txt", "first\n")

@@ -42,7 +42,7 @@ def _await(it: Landing, query: StreamingQuery, values: list[str]) -> None:
     wait_until(has, timeout=20, what=f"rows {values}", interval=0.1)
 
 
-@pytest.mark.parametrize("folder", ["", "day=1/"])
+@pytest.mark.parametrize("folder", ["", pytest.param("day=1/", marks=pytest.mark.slow)])
 def test_a_file_that_is_appended_to_for_a_while_has_all_its_lines(
     landing: Build, folder: str, stack: ExitStack
 ) -> None:

@@ -206,6 +206,7 @@ _PARQUET: dict[str, tuple[Any, ...]] = {
 }
 
 
+@pytest.mark.slow
 def test_parquet_files_with_wider_types(widening: Build) -> None:
     it = widening("parquet")
     for name, number in (("1.parquet", 0), ("2.parquet", 1)):

@@ -137,6 +137,7 @@ def app(spark: SparkSession, tmp_path: Path) -> ScriptProject:
     return ScriptProject(tmp_path, spark)
 
 
+@pytest.mark.slow
 def test_scripts(app: ScriptProject, kinesis: KinesisServer) -> None:
     kinesis.create("scripted")
     kinesis.put("scripted", ["a", "b"])

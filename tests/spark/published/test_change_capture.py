@@ -68,6 +68,7 @@ def test_customers(published: Published, folder: str) -> None:
     pipeline.check("customers_by_domain", [{"domain": name, "customers": domains.count(name)} for name in set(domains)])
 
 
+@pytest.mark.slow
 def test_debezium(published: Published) -> None:
     pipeline = published("debezium_orders")
     messages = _debezium(70)
@@ -160,6 +161,7 @@ def test_tables_of_a_replication_service(published: Published) -> None:
     pipeline.check("suppliers", [{"supplier_id": row["supplier_id"], "city": row["city"]} for row in suppliers])
 
 
+@pytest.mark.slow
 def test_periodic_snapshots(published: Published) -> None:
     pipeline = published("snapshot_periodic")
     snapshots: dict[int, list[Row]] = {

@@ -79,6 +79,7 @@ def test_verified_counts(published: Published) -> None:
     assert counted["pk_verification", "unique_pk"] == (10, 0)
 
 
+@pytest.mark.slow
 def test_messages_in_an_ipynb(published: Published) -> None:
     pipeline = published("kafka_like_json")
     chance = random.Random(15)

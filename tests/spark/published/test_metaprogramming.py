@@ -62,6 +62,7 @@ def _seconds(text: str) -> float:
     return datetime.strptime(text, _AMERICAN).replace(tzinfo=UTC).timestamp()
 
 
+@pytest.mark.slow
 def test_tables_from_a_json_file(published: Published) -> None:
     pipeline = published("json_metaprogramming")
     accounts = [{"Account ID": None if n == 3 else f"a{n}", "Opened On": f"2026-01-0{n + 1}"} for n in range(6)]

@@ -86,6 +86,7 @@ def _weight(items: list[Row], known: dict[str, Row]) -> float | None:
     return sum(weights) if weights else None
 
 
+@pytest.mark.slow
 def test_sql_and_python_read_each_other(published: Published) -> None:
     pipeline = published("sql_and_python")
     chance = random.Random(62)
