@@ -65,3 +65,47 @@ def test_a_verdict_is_read_back_from_its_event_only() -> None:
     assert verdict_of(event({"verdict": "OTHER"})) is None
     assert verdict_of(event("text")) is None
     assert verdict_of(event(ADDS_UP.to_json(), EventType.FLOW_PROGRESS)) is None
+
+
+def test_details_hold_each_number_and_the_verdict_of_each_identity() -> None:
+    assert replace(ADDS_UP, read=21, target_unchecked="a function").to_json() == {
+        "verdict": "BROKEN",
+        "read": 21,
+        "evaluated": 14,
+        "written": 9,
+        "dropped": 3,
+        "quarantined": 2,
+        "dropped_in_views": 1,
+        "late": 2,
+        "deduplicated": 3,
+        "checks": [
+            {
+                "identity": "read = evaluated + dropped_in_views + late + deduplicated",
+                "verdict": "BROKEN",
+                "missing": 1,
+                "reason": None,
+            },
+            {
+                "identity": "evaluated = written + dropped + quarantined",
+                "verdict": "NOT_CHECKABLE",
+                "missing": None,
+                "reason": "a function",
+            },
+        ],
+    }
+
+
+def test_unknown_number_is_the_reason_of_an_identity_without_another_one() -> None:
+    query, target = replace(ADDS_UP, read=None).to_json()["checks"]
+    assert (query["verdict"], query["reason"]) == ("NOT_CHECKABLE", "a number is not known")
+    assert (target["verdict"], target["missing"], target["reason"]) == ("BALANCED", 0, None)
+    query, _ = replace(ADDS_UP, query_unchecked="a filter").to_json()["checks"]
+    assert query["reason"] == "a filter"
+
+
+def test_numbers_that_are_zero_are_left_out_of_the_message() -> None:
+    lost = BatchAccounts(7, read=20, evaluated=19, written=17)
+    assert (
+        lost.broken_equation
+        == "20 rows read, but 19 evaluated: 1 missing; 19 rows evaluated, but 17 written: 2 missing"
+    )

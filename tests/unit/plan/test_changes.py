@@ -31,7 +31,9 @@ def _schema(
     for name, kind in columns.items():
         plain, comment = kind if isinstance(kind, tuple) else (kind, None)
         metadata = {} if comment is None else {"comment": comment}
-        if name in generated:
+        if generated.get(name) == "identity":
+            metadata |= {"delta.identity.start": 1, "delta.identity.step": 1}
+        elif name in generated:
             metadata["delta.generationExpression"] = generated[name]
         fields.append({"name": name, "type": plain, "nullable": name not in required, "metadata": metadata})
     return Schema(json.dumps({"type": "struct", "fields": fields}))
@@ -126,6 +128,11 @@ def test_another_type_is_refused_unless_the_column_holds_its_values(pipeline: Pi
     assert changes.widened == {"id": "bigint"}, "its readers go on"
 
 
+def test_type_that_widening_cannot_reach_is_refused_without_that_advice(pipeline: Pipeline) -> None:
+    error = _refused(_pipeline(pipeline, _schema(id="long"), _schema(id="string")))
+    assert (error.facts["way_out"], error.location) == ("", pipeline.tables[ORDERS].location)
+
+
 def test_other_partitions_need_the_table_computed_again(pipeline: Pipeline) -> None:
     _pipeline(pipeline, _schema(id="long"), _schema(id="long"), partition_columns=("day",))
     facts = _refused(pipeline).facts
@@ -158,6 +165,8 @@ def test_not_null_can_end_but_not_begin(pipeline: Pipeline) -> None:
     assert (facts["column"], facts["wanted"]) == ("day", "generated as CAST(at AS DATE)")
     facts = _refused(_pipeline(pipeline, _schema(id="long", generated={"id": "x"}), loose)).facts
     assert facts["wanted"] == "a plain column"
+    facts = _refused(_pipeline(pipeline, loose, _schema(("id",), {"id": "identity"}, id="long"))).facts
+    assert facts["wanted"] == "NOT NULL and an identity"
     assert facts["command"] == "penstock run --full-refresh shop.orders"
 
 

@@ -9,6 +9,7 @@ from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import EndlessState
 from penstock.plan.explain import render_plan
+from penstock.plan.flow_text import flow_label
 
 EXPECTED = """\
 alter table   shop.bronze  changed properties: owner
@@ -81,3 +82,13 @@ def test_json_of_a_plan(pipeline: Pipeline) -> None:
 
 def test_an_empty_plan_is_empty(pipeline: Pipeline) -> None:
     assert render_plan(pipeline.plan()) == ""
+
+
+def test_plan_without_warnings_ends_with_its_last_stage(pipeline: Pipeline) -> None:
+    assert render_plan(pipeline.stream("bronze").existing().plan()) == "stream  shop.bronze  append: reads kafka orders"
+
+
+def test_label_of_a_flow_has_its_own_name_only_where_it_differs(pipeline: Pipeline) -> None:
+    pipeline.stream("bronze").flow("backfill", "parquet:/old", into="bronze", kind=FlowType.APPEND_ONCE)
+    pipeline.flow("BRONZE", into="bronze")
+    assert [flow_label(flow) for flow in pipeline.flows] == ["shop.bronze", "shop.bronze (backfill)", "shop.bronze"]

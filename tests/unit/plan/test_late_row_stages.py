@@ -57,3 +57,13 @@ def test_they_are_for_the_readers_of_the_table(pipeline: Pipeline) -> None:
     [altered] = _changed(pipeline)
     assert isinstance(altered, AlterTable)
     assert altered.changes.properties == {ROW_FILTER: "f(id)", PRIVATE: "true"}
+
+
+def test_they_lose_the_protection_that_their_table_no_longer_declares(pipeline: Pipeline) -> None:
+    _with_late_rows(pipeline, late=2)
+    before = pipeline.stored[LATE]
+    protected = {**before.properties, ROW_FILTER: "f(id)", PRIVATE: "true"}
+    pipeline.stored[LATE] = replace(before, properties=protected)
+    [altered] = _changed(pipeline)
+    assert isinstance(altered, AlterTable)
+    assert altered.changes.properties == {ROW_FILTER: "", PRIVATE: "false"}

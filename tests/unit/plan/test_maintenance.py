@@ -73,3 +73,25 @@ def test_the_record_keeps_when_somebody_last_changed_the_table() -> None:
     assert first == MaintenanceRecord(NOW, 6, NOW)
     assert next_record(first, before=6, after=6, now=NOW + DAY) == MaintenanceRecord(NOW + DAY, 6, NOW)
     assert next_record(first, before=7, after=8, now=NOW + DAY) == MaintenanceRecord(NOW + DAY, 8, NOW + DAY)
+
+
+def test_each_due_table_is_maintained_whatever_comes_before_it() -> None:
+    recent, due_one = Identifier("shop", "recent"), Identifier("shop", "due")
+    tables = {recent: table(created=NOW - 1), due_one: table(created=NOW - DAY), ORDERS: table(6)}
+    stages = list(due_maintenance(tables, {"shop.orders": MaintenanceRecord(NOW - DAY, 5, 0)}, now=NOW, interval=DAY))
+    assert [(stage.dataset, stage.path) for stage in stages] == [(due_one, "/orders"), (ORDERS, "/orders")]
+    assert [stage.explanation.partition(":00 UTC: ")[0] for stage in stages] == [
+        "created 1970-04-10 00",
+        "last looked after 1970-04-10 00",
+    ]
+
+
+def test_table_created_in_this_instant_is_not_due() -> None:
+    assert not due(table(created=NOW))
+
+
+def test_creation_time_in_milliseconds_is_exact() -> None:
+    far = 20_000 * DAY
+    tables = {ORDERS: table(created=far)}
+    assert not list(due_maintenance(tables, {}, now=far + DAY - 1, interval=DAY))
+    assert len(list(due_maintenance(tables, {}, now=far + DAY, interval=DAY))) == 1

@@ -290,3 +290,17 @@ def test_a_private_table_is_marked_and_loses_the_mark(pipeline: Pipeline) -> Non
     pipeline.flows.clear()
     pipeline.stream("bronze")
     assert pipeline.plan().of_type(AlterTable)[0].changes.properties == {PRIVATE: "false"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "as_full_refresh"),
+    [
+        (RefreshSelection(), RefreshSelection(full_refresh_all=True)),
+        (RefreshSelection(full_refresh_all=True), RefreshSelection(full_refresh_all=True)),
+        (RefreshSelection(("a",), ("b",)), RefreshSelection(full_refresh=("a", "b"))),
+    ],
+)
+def test_full_refresh_of_a_selection_keeps_what_was_chosen(
+    chosen: RefreshSelection, as_full_refresh: RefreshSelection
+) -> None:
+    assert chosen.anew() == as_full_refresh

@@ -146,6 +146,21 @@ BREAKING = {
         replace(WINDOWS, settings={WATERMARK_POLICY: "max"}),
         f"{WATERMARK_POLICY} was min and is max, but Spark goes on with that of the checkpoint",
     ),
+    "a change behind an operator that stays": (
+        replace(WINDOWS, operators=(DISTINCT, HOURLY)),
+        replace(WINDOWS, operators=(DISTINCT, replace(HOURLY, values=("max(amount)",), content="a2"))),
+        "holds sum(amount), not max(amount)",
+    ),
+    "keys for rows that a sink got without": (
+        replace(PLAIN, output_mode="update"),
+        replace(PLAIN, output_mode="update", keys=("id",)),
+        "its rows were handed on and are now updated by id",
+    ),
+    "no state and no watermark any more": (
+        WINDOWS,
+        replace(WINDOWS, operators=(), watermarks={}),
+        "order_time no longer has a watermark",
+    ),
     "complete instead of append": (WINDOWS, replace(WINDOWS, output_mode="complete"), "was append and is complete"),
     "no watermark any more": (
         WINDOWS,
@@ -220,3 +235,22 @@ def test_a_full_refresh_starts_anew(pipeline: Pipeline) -> None:
 
 
 _NO_RESET = {"pipelines.reset.allowed": "false"}
+
+
+def test_a_watermark_is_of_no_account_to_a_flow_without_state() -> None:
+    now = replace(PLAIN, watermarks={"order_time": "1 hour"})
+    assert compare_streams(PLAIN, now, started=True).describe() == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (StateSize(1, 50_000), "1 row of state, 0.1 MB in memory"),
+        (StateSize(2, 2_000_000_000), "2 rows of state, 2,000.0 MB in memory"),
+        (StateSize(2, 0, 1, -1.0), "2 rows of state, 0.0 MB in memory, 1 fewer with the last batch"),
+        (StateSize(2, 0, 2, 0.0), "2 rows of state, 0.0 MB in memory, 0 more with each of the last 2 batches"),
+        (StateSize(2, 0, 2, 0.6), "2 rows of state, 0.0 MB in memory, 1 more with each of the last 2 batches"),
+    ],
+)
+def test_size_of_state_in_words(size: StateSize, words: str) -> None:
+    assert size.describe() == words
