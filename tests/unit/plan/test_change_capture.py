@@ -57,7 +57,8 @@ def test_other_settings_need_a_full_refresh(pipeline: Pipeline, before: AppliedC
     stored(pipeline.changes("customers", applied=NEWEST), before)
     with pytest.raises(StateError) as refused:
         pipeline.plan()
-    assert refused.value.condition == "CHANGE_CAPTURE_CHANGED"
+    assert (refused.value.condition, refused.value.dataset) == ("CHANGE_CAPTURE_CHANGED", "shop.customers")
+    assert refused.value.location == pipeline.tables[TABLE].location
     assert str(refused.value.facts["what"]).startswith(what)
     assert "--full-refresh shop.customers" in refused.value.fix
     anew = pipeline.plan(full_refresh=("customers",))

@@ -2,14 +2,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import EndlessState
+from penstock.graph.resolved import EndlessState, UpdateKeys
 from penstock.plan.explain import render_plan
-from penstock.plan.flow_text import flow_label
+from penstock.plan.flow_text import describe, flow_label
 
 EXPECTED = """\
 alter table   shop.bronze  changed properties: owner
@@ -92,3 +93,10 @@ def test_label_of_a_flow_has_its_own_name_only_where_it_differs(pipeline: Pipeli
     pipeline.stream("bronze").flow("backfill", "parquet:/old", into="bronze", kind=FlowType.APPEND_ONCE)
     pipeline.flow("BRONZE", into="bronze")
     assert [flow_label(flow) for flow in pipeline.flows] == ["shop.bronze", "shop.bronze (backfill)", "shop.bronze"]
+
+
+@pytest.mark.parametrize(("columns", "words"), [(("id", "day"), "by id, day"), ((), "into its one row")])
+def test_an_update_flow_says_by_what_it_merges(pipeline: Pipeline, columns: tuple[str, ...], words: str) -> None:
+    pipeline.stream("totals")
+    flow = replace(pipeline.flows[0], keys=UpdateKeys(columns, distinct=True))
+    assert describe(flow) == f"update (the rows that changed are merged {words})"

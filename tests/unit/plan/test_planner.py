@@ -81,6 +81,11 @@ def test_a_full_refresh_starts_the_next_generation(pipeline: Pipeline) -> None:
     assert [stage.properties[GENERATION] for stage in plan.of_type(ResetTable)] == ["5", "10"]
 
 
+def test_a_table_without_any_checkpoint_starts_with_the_generation_after_its_own(pipeline: Pipeline) -> None:
+    pipeline.stream("bronze").existing().checkpoints.clear()
+    assert _generations(pipeline.plan(full_refresh=("bronze",))) == {"bronze": 1}
+
+
 def test_the_checkpoints_of_a_table_deleted_by_hand_are_not_used(pipeline: Pipeline) -> None:
     pipeline.stream("bronze").checkpoints[Identifier("shop", "bronze")] = 2
     plan = pipeline.plan()
@@ -140,14 +145,14 @@ def test_a_protected_table_is_passed_over_by_all_and_refused_by_name(pipeline: P
     with pytest.raises(StateError) as refused:
         pipeline.plan(full_refresh=("bronze", "silver"))
     assert (refused.value.condition, refused.value.facts) == ("RESET_NOT_ALLOWED", {"name": "shop.bronze"})
-    assert refused.value.exit_code == 3
+    assert (refused.value.exit_code, refused.value.dataset) == (3, "shop.bronze")
 
 
 def test_a_table_that_changed_its_kind_is_refused(pipeline: Pipeline) -> None:
     pipeline.stream("bronze").existing(kind="MATERIALIZED_VIEW")
     with pytest.raises(StateError) as changed:
         pipeline.plan()
-    assert changed.value.condition == "DATASET_TYPE_CHANGED"
+    assert (changed.value.condition, changed.value.dataset) == ("DATASET_TYPE_CHANGED", "shop.bronze")
     assert changed.value.facts == {
         "name": "shop.bronze",
         "was": "materialized view",
@@ -161,7 +166,9 @@ def test_once_flows_run_once_per_generation(pipeline: Pipeline) -> None:
     first = pipeline.plan()
     assert _steps(first)[-1] == "run_once_flow orders/backfill"
     pipeline.existing().done_once.add((Identifier("shop", "orders"), "backfill"))
-    assert _steps(pipeline.plan()) == ["run_streaming_flow orders/orders", "exclude orders"]
+    second = pipeline.plan()
+    assert _steps(second) == ["run_streaming_flow orders/orders", "exclude orders"]
+    assert second.stages[-1].explanation == "once-flow backfill already ran"
     again = pipeline.plan(full_refresh=("orders",))
     assert [stage.generation for stage in again.of_type(RunOnceFlow)] == [1]
 
@@ -250,6 +257,7 @@ def test_a_sink_waits_for_its_tables_and_has_no_table_of_its_own(pipeline: Pipel
     assert [stage.generation for stage in plan.of_type(RunSinkFlow)] == [0, 0]
     left_out = pipeline.existing().plan(refresh=("bronze",))
     assert "exclude out" in _steps(left_out)
+    assert left_out.stages[-1].explanation == "not selected; stays as it is"
     assert _steps(pipeline.plan(refresh=("out",))) == [
         *(f"exclude {name}" for name in ("bronze", "silver", "gold")),
         "run_sink_flow out/out",
