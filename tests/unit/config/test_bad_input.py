@@ -173,6 +173,17 @@ def test_unknown_environment(project: Project) -> None:
     assert raised.value.facts == {"environment": "prd", "suggestion": "Did you mean 'prod'?"}
 
 
+@pytest.mark.parametrize(
+    ("declared", "suggestion"),
+    [("{prod: {}, test: {}}", "Known: prod, test."), ("{}", "orders/penstock.yml declares none.")],
+)
+def test_unknown_environment_that_resembles_none_names_all(project: Project, declared: str, suggestion: str) -> None:
+    folder = project(f"name: o\nenvironments: {declared}\n")
+    with pytest.raises(ConfigError) as raised:
+        load_project(folder, environment="staging-west")
+    assert raised.value.facts["suggestion"] == suggestion
+
+
 def test_keys_of_penstock_yml_in_spark_pipeline_yml(project: Project) -> None:
     folder = project("name: o\nstorage: x\ntrigger: once\n", "spark-pipeline.yml")
     with pytest.raises(ConfigError) as raised:

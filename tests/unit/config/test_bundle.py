@@ -9,6 +9,7 @@ from tests.unit.config.conftest import Project
 from tests.unit.config.test_databricks import load_error
 
 from penstock.config import load_project
+from penstock.errors import ConfigError
 
 BUNDLE = """\
 bundle: {name: shop}
@@ -166,3 +167,11 @@ def test_bundle_that_includes_itself_is_read_once(bundle: Path) -> None:
 def test_a_mistake_in_an_included_file(bundle: Path) -> None:
     (bundle / "resources" / "more.yml").write_text("resources:\n  pipelines: {orders: {continuous: 1}}\n")
     assert load_error(bundle) == [("CONFIG_WRONG_TYPE", "orders/resources/more.yml:2")]
+
+
+@pytest.mark.parametrize(("include", "expected"), [("a.yml", "a list"), ("[{}]", "a list of texts")])
+def test_include_of_a_bundle_is_a_list_of_texts(project: Project, include: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load_project(project(f"bundle: {{name: a}}\ninclude: {include}\n", "databricks.yml"))
+    assert (raised.value.condition, str(raised.value.location)) == ("CONFIG_WRONG_TYPE", "orders/databricks.yml:2")
+    assert (raised.value.facts["key"], raised.value.facts["expected"]) == ("include", expected)

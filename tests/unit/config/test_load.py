@@ -268,6 +268,14 @@ def test_run_options(project: Project) -> None:
     assert timed.warnings == ()
 
 
+def test_run_as_one_batch_stores_in_a_folder_of_its_own_and_stops(project: Project) -> None:
+    config = load_project(project("name: orders\nstorage: s3a://lake/orders/\ntrigger: 5 seconds\n"))
+    batch = config.as_batch()
+    assert (batch.storage, batch.shared_storage) == ("s3a://lake/orders/batch", config.storage)
+    assert (batch.continuous, batch.trigger, batch.keeps_running) == (False, Trigger(TriggerKind.AVAILABLE_NOW), False)
+    assert (batch.name, config.batch_of, config.keeps_running) == ("orders", None, True)
+
+
 def test_a_trigger_that_another_outweighs_is_not_told(project: Project) -> None:
     config = load_project(project("name: orders\ntrigger: once\n"))
     assert [each.condition for each in config.warnings] == ["CONFIG_TRIGGER_ONCE_REPLACED"]

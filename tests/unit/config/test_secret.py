@@ -58,6 +58,23 @@ def test_redact(config: PipelineConfig) -> None:
     assert config.redact("login hunter2 with t0ken and more failed") == "login *** with *** and *** failed"
 
 
+def test_redact_leaves_the_secrets_of_other_pipelines(config: PipelineConfig, project: Project) -> None:
+    other = load_project(project("name: o\nsecrets: {p: '${env:OTHER}'}\n"), environ={"OTHER": "canary"})
+    assert config.redact("hunter2 and canary") == "*** and canary"
+    assert other.redact("hunter2 and canary") == "hunter2 and ***"
+
+
+@pytest.mark.parametrize(("size", "reason"), [(1_000_000, None), (1_000_001, "it is larger than 1 MB")])
+def test_file_of_a_secret_has_at_most_a_megabyte(config: PipelineConfig, size: int, reason: str | None) -> None:
+    (config.directory / "token.txt").write_text("x" * size, encoding="utf-8")
+    if reason is None:
+        assert len(config.secrets["token"].resolve()) == size
+        return
+    with pytest.raises(ConfigError) as raised:
+        config.secrets["token"].resolve()
+    assert reason in raised.value.facts["reason"]
+
+
 def test_redact_passes_over_missing_secrets(project: Project) -> None:
     assert load_project(project(TEXT), environ={"PASSWORD": "hunter2"}).redact("hunter2 t0ken") == "*** t0ken"
 

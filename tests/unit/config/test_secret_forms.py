@@ -48,6 +48,18 @@ def test_it_is_found_in_base64_whatever_stands_beside_it(secret: str, before: st
         assert len(left) <= len(told) - len(secret) + 4
 
 
+@pytest.mark.parametrize(("secret", "found"), [("sixby!", True), ("five!", False)])
+def test_secret_of_few_bytes_is_not_looked_for_in_base64(secret: str, found: bool) -> None:
+    told = base64.b64encode(f"user:{secret}".encode()).decode()
+    assert ("***" in hidden(told, secret)) is found
+
+
+def test_secret_that_is_no_text_is_found_as_well() -> None:
+    secret = "no t\udcffxt"
+    assert hidden(f"[{secret}]", secret) == "[***]"
+    assert hidden(quote_plus(secret, errors="replace"), secret) == "***"
+
+
 def test_other_text_is_left_alone() -> None:
     text = "a short word, an aXVzZXI= and 100% of hunters"
     assert hidden(text, "hunter2!") == text

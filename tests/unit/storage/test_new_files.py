@@ -67,6 +67,7 @@ def test_another_value_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         written(tmp_path, "storage_access: world\n")
     assert (caught.value.condition, caught.value.facts["key"]) == ("CONFIG_INVALID_VALUE", "storage_access")
+    assert caught.value.facts["expected"] == "owner, group or all"
 
 
 def test_an_object_store_leaves_the_umask_as_it_is(tmp_path: Path, shell: int) -> None:
