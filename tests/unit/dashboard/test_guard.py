@@ -12,7 +12,7 @@ import anyio
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
-from starlette.types import Message
+from starlette.types import Message, Scope
 
 from penstock.config.authority import Authority
 from penstock.dashboard import security
@@ -172,6 +172,7 @@ def test_only_the_first_bytes_of_a_login_are_read() -> None:
     async def body(*parts: bytes, more_at_end: bool = False) -> tuple[bytes, int]:
         messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
         messages[-1]["more_body"] = more_at_end
+        messages.insert(0, {"type": "http.request", "more_body": True})
         left: list[Message] = list(messages)
 
         async def receive() -> Message:
@@ -263,3 +264,40 @@ def test_actions_are_allowed_by_the_command_that_runs_the_pipeline(monkeypatch: 
     access = access_for("127.0.0.1", run_command=["penstock", "run"])
     assert (access.run_command, access.actions, access.scheme) == (("penstock", "run"), True, "http")
     assert not access_for("127.0.0.1").actions
+
+
+def test_what_is_no_text_is_a_wrong_token_and_a_wrong_session() -> None:
+    answer = guarded().post("/login", content=b"token=\xff", headers={"Origin": f"https://{NAME}"})
+    assert answer.status_code == 401
+    assert not ACCESS.is_session(f"{ACCESS.session().partition('.')[0]}.\udcff")
+
+
+def test_request_to_a_proxy_is_refused() -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        raise AssertionError("nothing of it is read")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "http://other.example/",
+        "headers": [(b"host", b"127.0.0.1")],
+    }
+    anyio.run(Guard(PlainTextResponse(INSIDE), Access()).__call__, scope, receive, send)
+    assert sent[0]["status"] == 400
+    assert INSIDE not in str(sent)
+
+
+def test_address_that_others_reach_says_what_is_missing() -> None:
+    with pytest.raises(ConfigError) as caught:
+        access_for("192.168.1.4")
+    assert caught.value.condition == "DASHBOARD_NOT_LOOPBACK"
+    assert caught.value.facts == {
+        "host": "192.168.1.4",
+        "missing": "a token and TLS",
+        "user_at_machine": "user@this-machine",
+    }

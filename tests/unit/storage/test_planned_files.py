@@ -13,6 +13,7 @@ from penstock.storage.checkpoint import (
     changed_files,
     list_planned_files_again,
     move_source,
+    newest_batch,
     newest_offsets,
     planned_files,
 )
@@ -70,6 +71,25 @@ def test_files_of_a_planned_batch_that_are_gone_or_others_are_named(tmp_path: Pa
     assert str(changed) == f"deleted: {files[1]}; overwritten: {files[3]}"
     _batch(checkpoint, 1, {"orders": {"logOffset": 2}})
     assert planned_files(str(checkpoint)) == ()
+
+
+def test_first_batch_in_flight_reads_all_steps_so_far(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.json", "b.json")]
+    for step, file in enumerate(files):
+        file.write_text("{}")
+        _listed(tmp_path / "checkpoint", str(step), [(file, step)])
+    _batch(tmp_path / "checkpoint", 0, {"orders": {"logOffset": 1}}, committed=False)
+    assert [file.path for file in planned_files(str(tmp_path / "checkpoint"))] == list(map(str, files))
+
+
+def test_checkpoint_without_a_plan_has_no_newest_batch(tmp_path: Path) -> None:
+    checkpoint = str(tmp_path / "checkpoint")
+    assert (newest_batch(checkpoint), newest_offsets(checkpoint), planned_files(checkpoint)) == (None, {}, ())
+    _batch(tmp_path / "checkpoint", 9, {"orders": {"logOffset": 1}})
+    _batch(tmp_path / "checkpoint", 10, {"orders": {"logOffset": 2}})
+    assert (newest_batch(checkpoint), newest_offsets(checkpoint)) == (10, {"orders": {"logOffset": 2}})
+    assert newest_offsets(checkpoint, back=1) == {"orders": {"logOffset": 1}}
+    assert newest_offsets(checkpoint, back=2) == {}
 
 
 def test_many_files_are_named_by_the_first_ones() -> None:
