@@ -74,6 +74,7 @@ def test_a_webhook_is_posted_as_json_over_tls_and_signed(web: WebReceiver, pem: 
     assert verify(headers, body, b"s3cret")
     assert not verify(headers, body.replace(b"orders", b"others"), b"s3cret")
     document = json.loads(body)
+    assert document["version"] == 1
     assert (document["status"], document["pipeline"], document["alerts"][0]["dataset"]) == ("firing", "orders", "s.t0")
     assert b"s3cret" not in body
 
