@@ -55,6 +55,7 @@ _TABLE = Section(
         Key("watermark_stalled", Flag(), "Whether a watermark that stands still is told.", "false", "true"),
         Key("failed", Flag(), "Whether a flow that fails is told; below '*', also an update.", "false", "true"),
         Key("accounting", Flag(), "Whether rows that do not add up are told.", "false", "true"),
+        Key("cluster", Flag(), "Below '*': whether lost executors, and a lost master, are told.", "false", "true"),
     )
 )
 _DESTINATION = Section(

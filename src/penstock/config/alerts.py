@@ -27,6 +27,7 @@ class TableAlerts:
     watermark_stalled: bool | None = None
     failed: bool | None = None
     accounting: bool | None = None
+    cluster: bool | None = None
 
     def over(self, base: TableAlerts) -> TableAlerts:
         """Returns these settings with those of `base` where this entry says nothing."""
@@ -34,7 +35,7 @@ class TableAlerts:
         return TableAlerts(**{name: getattr(base, name) if value is None else value for name, value in own.items()})
 
 
-_ALWAYS = TableAlerts(watermark_stalled=True, failed=True, accounting=True)
+_ALWAYS = TableAlerts(watermark_stalled=True, failed=True, accounting=True, cluster=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,6 +233,13 @@ _SETTINGS = (
         "{spark.sql.session.timeZone: UTC}",
     ),
     Key("master", Text(_master, _MASTER), "Where Spark runs.", "spark://host:7077", "local[*]"),
+    Key(
+        "cluster_timeout",
+        Text(_interval),
+        "How long a cluster may take to accept the application, and be without a master and executors during a run.",
+        "2 minutes",
+        "30 seconds",
+    ),
     Key("retries", _RETRIES, "How a flow is tried again.", "{max_flow_retries: 5}"),
     Key(
         "stop_timeout",

@@ -17,6 +17,7 @@ from penstock.config.locate import PipelineFile, locate
 from penstock.config.metrics_keys import metrics_settings
 from penstock.config.overlay import overlay
 from penstock.config.pipeline_config import (
+    CLUSTER_TIMEOUT,
     EVENT_LOG_RETENTION,
     STOP_TIMEOUT,
     MaintenanceSettings,
@@ -132,6 +133,7 @@ def _build(
         secrets=secrets,
         spark_conf={**of_session, **_texts(spark_conf)},
         master=values.get("master") or of_session.get("spark.master", "local[*]"),
+        cluster_timeout=values.get("cluster_timeout", CLUSTER_TIMEOUT),
         retries=RetrySettings(**_values(values.get("retries", {}))),
         stop_timeout=values.get("stop_timeout", STOP_TIMEOUT),
         maintenance=MaintenanceSettings(**_values(values.get("maintenance", {}))),

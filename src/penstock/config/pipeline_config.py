@@ -25,6 +25,10 @@ STOP_TIMEOUT: Final = 30.0
 """As long as Kubernetes waits between SIGTERM and SIGKILL."""
 
 
+CLUSTER_TIMEOUT: Final = 30.0
+"""As long as Spark waits for executors before it schedules (spark.scheduler.maxRegisteredResourcesWaitingTime)."""
+
+
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
     """How a flow is tried again after an error that can pass.
@@ -74,6 +78,8 @@ class PipelineConfig:
     secrets: Mapping[str, SecretReference] = field(default_factory=dict)
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     master: str = "local[*]"
+    cluster_timeout: float = CLUSTER_TIMEOUT
+    """How many seconds the master may take to accept the application, or be lost without executors."""
     retries: RetrySettings = field(default_factory=RetrySettings)
     stop_timeout: float = STOP_TIMEOUT
     """How many seconds after the first signal a run has ended, its current batches with it or not."""

@@ -182,7 +182,7 @@ def _class_path(conf: Mapping[str, str], jars: Sequence[Path]) -> list[str]:
     entries = [conf["spark.driver.extraClassPath"]] if "spark.driver.extraClassPath" in conf else []
     entries += [str(jar) for jar in jars]
     if not conf["spark.master"].startswith("local"):
-        entries += [os.environ[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if name in os.environ]
+        entries += [os.environ[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if os.environ.get(name)]
     return entries
 
 

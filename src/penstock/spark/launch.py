@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.config import PipelineConfig
+from penstock.config.pipeline_config import CLUSTER_TIMEOUT
 from penstock.errors import ExternalError, PenstockError
 from penstock.spark.defaults import Machine, session_conf
 from penstock.spark.driver_process import DriverProcess, start_driver
@@ -28,6 +29,7 @@ from penstock.spark.setup.class_path import spark_class_path
 from penstock.spark.setup.jars import ensure_jars, jars_cached
 from penstock.spark.setup.java import Java, find_java, java_home_for_spark
 from penstock.spark.setup.own_classes import own_jars
+from penstock.spark.yarn_configuration import require_resource_manager
 from penstock.storage.new_files import process_umask
 
 
@@ -39,7 +41,8 @@ class SessionConfig:
     `python_roots` are folders whose Python files the executors can import. `jar_sets` names further locked sets.
     `short_lived` compiles less: a start takes half the processor time, long work takes longer; for `validate` and
     `plan`. `warehouse` is where tables without a path go that a user creates outside the pipeline; a temporary folder
-    when None. `class_archive_to_record` is for `class_archive_training` only.
+    when None. `cluster_timeout` is how many seconds a cluster may take to accept the application.
+    `class_archive_to_record` is for `class_archive_training` only.
     """
 
     name: str
@@ -49,7 +52,13 @@ class SessionConfig:
     jar_sets: Sequence[str] = ()
     short_lived: bool = False
     warehouse: str | None = None
+    cluster_timeout: float = CLUSTER_TIMEOUT
     class_archive_to_record: Path | None = None
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether tasks run in executors, which are processes of their own."""
+        return not Machine.of(self.master).local
 
     @staticmethod
     def of(pipeline: PipelineConfig, *, short_lived: bool) -> SessionConfig:
@@ -66,6 +75,7 @@ class SessionConfig:
             python_roots=(pipeline.directory,),
             jar_sets=object_store_jar_sets(pipeline, spark_conf),
             short_lived=short_lived,
+            cluster_timeout=pipeline.cluster_timeout,
         )
 
 
@@ -104,9 +114,11 @@ def launch(config: SessionConfig, *, progress: Progress) -> Launch:
 
     Raises:
         ConfigError: JAVA_TOO_OLD, JAVA_HOME_INVALID, JAVA_NOT_FOUND, CACHE_NOT_WRITABLE, MAVEN_MIRROR_INVALID,
-            SPARK_SETTING_INVALID.
+            SPARK_SETTING_INVALID, YARN_NOT_CONFIGURED.
         ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH.
     """
+    if config.master == "yarn":
+        require_resource_manager(config.spark_conf)
     java = find_java()
     jars = ensure_jars("core", java=java, progress=progress)
     archive = archive_path(java, spark_class_path(jars))  # holds for every class path that begins with these

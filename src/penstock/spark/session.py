@@ -23,6 +23,7 @@ from penstock.config.secret import secrets_pattern
 from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
 from penstock.spark.callback_secret import require_secret_of_callbacks
 from penstock.spark.defaults import Machine
+from penstock.spark.driver_log import cause
 from penstock.spark.driver_process import DriverProcess
 from penstock.spark.enduring_callbacks import accept_calls_after_shortages
 from penstock.spark.gateway_lookups import remember_lookups
@@ -34,6 +35,7 @@ from penstock.spark.python_shipping import ship_python
 from penstock.spark.quiet_logs import report_failures_only_once
 from penstock.spark.setup.cache import Progress
 from penstock.spark.setup.class_archive import make_in_background
+from penstock.spark.start_limit import StartLimit
 from penstock.storage.s3 import use_s3_settings
 
 
@@ -57,8 +59,9 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
 
     Raises:
         ConfigError: JAVA_TOO_OLD, JAVA_HOME_INVALID, JAVA_NOT_FOUND, CACHE_NOT_WRITABLE, MAVEN_MIRROR_INVALID,
-            SPARK_SETTING_INVALID.
-        ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH, JVM_NOT_STARTED, SPARK_START_FAILED.
+            SPARK_SETTING_INVALID, YARN_NOT_CONFIGURED, KUBERNETES_IMAGE_MISSING.
+        ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH, JVM_NOT_STARTED, SPARK_START_FAILED,
+            CLUSTER_START_TIMEOUT.
         StateError: SPARK_ALREADY_RUNNING.
     """
     global _running  # noqa: PLW0603 - PySpark itself allows one context per process
@@ -72,7 +75,8 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     if config.class_archive_to_record:
         _running.after_stop, _running.seconds_to_stop = _nothing, 300.0
     try:
-        return _connect(_running.driver, port, secret, config)
+        with StartLimit(_running.driver, config):
+            return _connect(_running.driver, port, secret, config)
     except BaseException as error:
         refusal = _refusal(error, config, _running.driver.log)  # before the end: Java is asked for its message
         _end_session(None)
@@ -127,6 +131,7 @@ def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfi
             # For each Java object that Python forgets, one more message; this JVM soon forgets them all.
             gateway.gateway_property.enable_memory_management = False
         context = SparkContext(gateway=gateway)
+        _require_image(context, config.master)
         session = SparkSession.builder.getOrCreate()
     if secrets := secrets_pattern():
         leave_out_of_log(gateway, secrets)
@@ -138,6 +143,13 @@ def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfi
     if not machine.local:
         ship_python(context, config.python_roots, driver.folder)
     return session
+
+
+def _require_image(context: SparkContext, master: str) -> None:
+    """Without an image Spark asks for executors again and again, and says so in its log only."""
+    images = ("spark.kubernetes.executor.container.image", "spark.kubernetes.container.image")
+    if master.startswith("k8s://") and not any(context.getConf().contains(key) for key in images):
+        raise ConfigError("KUBERNETES_IMAGE_MISSING", master=master)
 
 
 def _end_session(spark: SparkSession | None) -> None:
@@ -195,6 +207,8 @@ def _refusal(error: BaseException, config: SessionConfig, log: Path) -> Penstock
     for key, value in config.spark_conf.items():
         if key in reason:
             return ConfigError("SPARK_SETTING_INVALID", key=key, value=value, expected=f"what Spark accepts ({reason})")
+    if config.on_cluster:
+        reason = cause(log) or reason
     return ExternalError("SPARK_START_FAILED", master=config.master, reason=reason, log=log)
 
 

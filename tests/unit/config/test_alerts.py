@@ -41,7 +41,7 @@ def test_tables_and_destinations(project: Project) -> None:
     folder = config.directory
     alerts = config.alerts
     assert alerts.keep_firing_for == 60
-    assert alerts.of("shop.ORDERS") == TableAlerts(3600, 300, 600, 0.995, True, False, True)
+    assert alerts.of("shop.ORDERS") == TableAlerts(3600, 300, 600, 0.995, True, False, True, True)
     a, b, c = (each.way for each in alerts.destinations)
     assert isinstance(a, Webhook)
     assert isinstance(a.secret, SecretReference)
@@ -67,9 +67,9 @@ def test_an_environment_watches_tables_for_something_else(project: Project) -> N
         "name: orders\nalerts: {tables: {'*': {freshness: 1 day}, t: {no_input: 1 day}}, keep_firing_for: 1 minute}\n"
         "environments: {prod: {alerts: {tables: {'*': {freshness: 1 hour}}}}}\n"
     )
-    assert load_project(folder).alerts.of("shop.t") == TableAlerts(86400, 86400, None, None, True, True, True)
+    assert load_project(folder).alerts.of("shop.t") == TableAlerts(86400, 86400, None, None, True, True, True, True)
     prod = load_project(folder, environment="prod").alerts
-    assert prod.of("shop.t") == TableAlerts(3600, None, None, None, True, True, True)
+    assert prod.of("shop.t") == TableAlerts(3600, None, None, None, True, True, True, True)
     assert prod.keep_firing_for == 60
 
 

@@ -24,6 +24,7 @@ def test_defaults(project: Project) -> None:
         "schema": "default",
         "storage_access": None,
         "stop_timeout": 30.0,
+        "cluster_timeout": 30.0,
         "storage": str(absolute / ".penstock"),
         "continuous": False,
         "trigger": {"kind": TriggerKind.AVAILABLE_NOW, "interval": None},

@@ -117,6 +117,7 @@ class ScriptSession:
             spark_conf=spark_conf,
             python_roots=(config.directory,),
             jar_sets=object_store_jar_sets(config, spark_conf, script=self._file),
+            cluster_timeout=config.cluster_timeout,
             warehouse=f"{StorageLayout(config.storage).uri}/tables/{DEFAULT_SCHEMA}",
         )
 

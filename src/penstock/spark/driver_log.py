@@ -1,0 +1,129 @@
+"""What the driver's log says of the cluster: Spark logs the cause there, and raises something generic or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+_ENTRY: Final = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?P<level>INFO|WARN|ERROR) (?P<logger>\S+) \[.*?\] (?P<text>.*)")
+_QUOTED: Final = 300
+_END: Final = 256 * 1024
+
+_OTHER_SECRET: Final = "spark.authenticate.secret is not the cluster's"  # noqa: S105
+_DECISIVE: Final = tuple(
+    (re.compile(pattern), meaning)
+    for pattern, meaning in (
+        # Settings: no later line says it better.
+        (r"Must specify the .*image", None),
+        (r"Master removed our application|Application has been killed|YARN application has exited", None),
+        (r"SaslException|Mismatched response|Expected SaslMessage|(?i:authentication failed)", _OTHER_SECRET),
+        (r"KubernetesClientException: Failure executing|Unauthorized|(?i:is forbidden)", None),
+        (r"ErrImagePull|ImagePullBackOff", None),
+        # The network.
+        (r"UnknownHostException", None),
+        (r"ConnectException|Connection refused|Connection timed out|No route to host|Connection reset", None),
+        (r"Retrying connect to server", None),
+        (r"Failed to connect to", None),
+    )
+)
+"""What decides that a cluster does not work, the most telling first, and what it means where that is not obvious.
+
+The newest line that matches is quoted.
+"""
+
+_EXECUTORS: Final = tuple(
+    map(
+        re.compile,
+        (
+            r"Max number of executor failures",
+            r"Lost executor",
+            r"Executor updated: \S+ is now (?:FAILED|EXITED|LOST|KILLED)",
+            r"Initial job has not accepted any resources",
+        ),
+    )
+)
+_HARMLESS: Final = re.compile(
+    r"NativeCodeLoader|resolves to a loopback|SPARK_LOCAL_IP|MetricsSystem|Service '.*' could not bind|Client \["
+)
+_MASTER_LOST: Final = re.compile(r"Disconnected from Spark cluster|Connection to \S+ failed; waiting for master")
+_MASTER_BACK: Final = re.compile(r"Master has changed, new master is|Connected to Spark cluster")
+_YARN_ANSWERS: Final = re.compile(r"Requesting a new application|Submitting application|Application report for")
+
+
+def cause(log: Path, *, or_warning: bool = False) -> str | None:
+    """Returns the line that says why the cluster does not work, without time and place; None without any.
+
+    With `or_warning` that is the newest warning when no line is known to be decisive.
+    """
+    return cause_in(_end_of(log), or_warning=or_warning)
+
+
+def cause_in(lines: Iterable[str], *, or_warning: bool = False) -> str | None:
+    """As `cause`, of lines of a log, oldest first."""
+    newest_first = [line for line in reversed([line.strip() for line in lines]) if line and not line.startswith("at ")]
+    for pattern, meaning in _DECISIVE:
+        for line in newest_first:
+            if pattern.search(line):
+                return f"{meaning} ({_text(line)})" if meaning else _text(line)
+    for line in newest_first:
+        entry = _ENTRY.match(line)
+        if or_warning and entry is not None and entry["level"] != "INFO" and not _HARMLESS.search(line):
+            return _text(line)
+    return None
+
+
+def cause_of_executors(log: Path) -> str | None:
+    """Returns the line that says what became of the newest executor, or why none is there; None without any."""
+    newest_first = _end_of(log)[::-1]
+    found = (line for pattern in _EXECUTORS for line in newest_first if pattern.search(line))
+    return next(map(_text, found), None) or cause(log)
+
+
+def yarn_has_answered(log: Path) -> bool:
+    """Whether the resource manager has answered: an application may wait in its queue then."""
+    return any(_YARN_ANSWERS.search(line) for line in _end_of(log))
+
+
+class MasterState:
+    """Whether the driver is connected to its standalone master, as its log tells line by line."""
+
+    def __init__(self, log: Path) -> None:
+        self.lost = False
+        self._log = log
+        self._read = 0
+
+    def look(self) -> bool:
+        """Reads what the log has in addition; returns whether the master is lost."""
+        try:
+            with self._log.open("rb") as file:
+                if file.seek(0, 2) < self._read:
+                    self._read = 0  # the log has been rolled over
+                file.seek(self._read)
+                added = file.read()
+        except OSError:
+            return self.lost
+        whole = added.rpartition(b"\n")[0]
+        self._read += len(whole)
+        for line in whole.decode("utf-8", "replace").splitlines():
+            if _MASTER_LOST.search(line):
+                self.lost = True
+            elif _MASTER_BACK.search(line):
+                self.lost = False
+        return self.lost
+
+
+def _end_of(log: Path) -> list[str]:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - _END))
+            return file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+
+
+def _text(line: str) -> str:
+    entry = _ENTRY.match(line)
+    text = (entry["text"] if entry else line).removeprefix("Caused by: ").strip()
+    return text[:_QUOTED].rstrip(". ")
