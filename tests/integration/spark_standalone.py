@@ -33,7 +33,8 @@ class SparkStandalone:
         self._folder.mkdir(parents=True, exist_ok=True)
         try:
             self._start_master()
-            self._start_workers()
+            for number in range(1, self._workers + 1):
+                self._start_worker(number)
         except BaseException:
             self._stop()
             raise
@@ -58,17 +59,28 @@ class SparkStandalone:
         """How many executors the workers have been asked to start since they run."""
         return sum(len(list(work.glob("app-*/*"))) for work in self._folder.glob("work-*"))
 
+    def kill_master(self) -> None:
+        """Kills the master, as a machine that loses its power would."""
+        self._servers[0].stop(grace=1)
+
+    def start_master(self) -> None:
+        """Starts a master at the same address that knows of no application."""
+        self._servers[0].start(lambda: accepts_connections(self._port))
+
+    def add_worker(self) -> None:
+        """Starts one worker more."""
+        self._start_worker(len(self._servers))
+
     def _start_master(self) -> None:
         command = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(self._port)]
         self._start("master", [*command, "--webui-port", str(self._master_ui)])
 
-    def _start_workers(self) -> None:
-        for number in range(1, self._workers + 1):
-            port, page = free_ports(2)
-            command = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--port", str(port)]
-            command += ["--webui-port", str(page), "--cores", "1", "--memory", self._memory]
-            command += ["--work-dir", str(self._folder / f"work-{number}"), self.url]
-            self._start(f"worker-{number}", command)
+    def _start_worker(self, number: int) -> None:
+        port, page = free_ports(2)
+        command = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--port", str(port)]
+        command += ["--webui-port", str(page), "--cores", "1", "--memory", self._memory]
+        command += ["--work-dir", str(self._folder / f"work-{number}"), self.url]
+        self._start(f"worker-{number}", command)
 
     def _start(self, name: str, command: list[str]) -> None:
         java = [java_executable(), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{spark_home()}/jars/*"]

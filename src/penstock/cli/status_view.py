@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.console import clean, table
+from penstock.cli.console import clean, plural, table
 from penstock.cli.report import Report
 from penstock.observe.numbers import count, duration_ms, percent, rate, short_count
 from penstock.observe.status import TELLING
@@ -160,6 +160,9 @@ def update_line(status: PipelineStatus, *, flows: Sequence[FlowLoad] = ()) -> st
     line += f", {duration_ms(1000 * (ended - update.started).total_seconds())}"
     if not update.continuous and (left := max((flow.drain_seconds or 0 for flow in flows), default=0)):
         line += f", about {duration_ms(1000 * left)} left"
+    if status.cluster is not None:
+        executors = plural(status.cluster.resources.num_executors, "executor")
+        line += f", {executors}{', master lost' if status.cluster.master_lost else ''}"
     return clean(line)
 
 
@@ -212,6 +215,8 @@ def problems(status: PipelineStatus) -> Iterator[list[str]]:
     found: list[tuple[str, Mapping[str, Any], datetime | None]] = []
     if status.update is not None and status.update.error is not None:
         found.append(("", status.update.error, None))
+    if status.cluster is not None and status.cluster.error is not None:
+        found.append(("", status.cluster.error, None))
     found += [
         (dataset.name, dataset.error, dataset.retry_at) for dataset in status.datasets if dataset.error is not None
     ]

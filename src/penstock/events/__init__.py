@@ -2,6 +2,7 @@
 
 from penstock.events.accounting import BatchAccounts, Verdict, verdict_of
 from penstock.events.clock import Clock, SystemClock
+from penstock.events.cluster import ClusterResources, ClusterState, cluster_resources_of
 from penstock.events.codec import LINE_COLUMNS, decode, encode
 from penstock.events.late_rows import LateRows, late_rows_of_event, reprocessed_rows_of
 from penstock.events.lateness import DELAYS_MS, Lateness
@@ -31,6 +32,8 @@ __all__ = [
     "BatchProgress",
     "CheckpointedBatch",
     "Clock",
+    "ClusterResources",
+    "ClusterState",
     "Event",
     "EventLog",
     "EventReader",
@@ -51,6 +54,7 @@ __all__ = [
     "WatermarkWatch",
     "batch_progress_of",
     "clean",
+    "cluster_resources_of",
     "decode",
     "encode",
     "flow_status_of",

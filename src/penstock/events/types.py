@@ -24,7 +24,7 @@ class EventType(Enum):
     """The event types of the DLT event log that Penstock writes, and its own.
 
     Those are `accounting`, `late_rows`, `watermark`, `maintenance_progress`, `alert`, `alert_delivery` and
-    `compaction`.
+    `compaction`; `cluster_resources` has a state of its own.
     """
 
     CREATE_UPDATE = "create_update"
@@ -34,6 +34,7 @@ class EventType(Enum):
     SINK_DEFINITION = "sink_definition"
     FLOW_DEFINITION = "flow_definition"
     PLANNING_INFORMATION = "planning_information"
+    CLUSTER_RESOURCES = "cluster_resources"
     FLOW_PROGRESS = "flow_progress"
     ACCOUNTING = "accounting"
     LATE_ROWS = "late_rows"

@@ -11,11 +11,14 @@ from datetime import datetime
 
 from penstock.events import (
     BatchProgress,
+    ClusterResources,
+    ClusterState,
     Event,
     EventType,
     FlowStatus,
     UpdateState,
     WatermarkState,
+    cluster_resources_of,
     verdict_of,
     watermark_state_of,
 )
@@ -94,6 +97,7 @@ class MetricsProjection:
         self._started = started
         self._state = UpdateState.WAITING_FOR_RESOURCES
         self._continuous = False
+        self._cluster: ClusterResources | None = None
         self._flows: dict[tuple[str, str], _Flow] = {}
 
     def _apply(self, event: Event) -> None:
@@ -103,6 +107,9 @@ class MetricsProjection:
         if event.event_type is EventType.UPDATE_PROGRESS:
             known = {state.value: state for state in UpdateState}
             self._state = known.get(str(details_of(event).get("state")), self._state)
+            if self._state.terminal:
+                self._cluster = None
+        self._cluster = cluster_resources_of(event) or self._cluster
         if fact is not None:
             self._progress(self._flow(fact.dataset, fact.flow), fact)
         dataset = event.origin.dataset_name
@@ -150,6 +157,9 @@ class MetricsProjection:
         yield metrics.UPDATE_CONTINUOUS, whole, float(self._continuous)
         for state in UpdateState:
             yield metrics.UPDATE_STATE, {**whole, "state": state.value}, float(state is self._state)
+        if self._cluster is not None:
+            yield metrics.EXECUTORS, whole, float(self._cluster.num_executors)
+            yield metrics.MASTER_LOST, whole, float(self._cluster.state is ClusterState.MASTER_LOST)
         for flow in self._flows.values():
             for status in FlowStatus:
                 yield metrics.STATUS, {**flow.labels, "status": status.value}, float(status is flow.status)

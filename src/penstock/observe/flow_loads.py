@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from penstock.events import BatchProgress, Event, FlowStatus
 from penstock.events.codec import format_timestamp
@@ -13,6 +14,11 @@ from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 from penstock.observe.lag import Lag
 from penstock.observe.status import PipelineStatus, StatusProjection
 from penstock.observe.throughput import WINDOW, Recent, drain_seconds, falling_behind
+
+_STALLED: Final[Mapping[str, Any]] = dict.fromkeys(
+    ("busy", "input_rows_per_second", "processed_rows_per_second", "drain_seconds")
+)
+"""What the newest batch tells of a flow no more when no task can run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,7 @@ class FlowLoad:
         busy: share of the time, 0 to 1, in which its newest batches (up to 10) worked, from the start of the oldest of
             them until that moment; None before the first batch and after the flow's end.
         input_rows_per_second, processed_rows_per_second: of the newest batch; 0 while the flow waits for data, None
-            after its end.
+            after its end, and while the cluster has no executors.
         batch_ms: how long the newest batch took.
         batch_at: when it was reported.
         lag: what the sources still held when it was planned, None when they cannot tell.
@@ -142,7 +148,10 @@ class LoadedStatus:
         """Returns both as of `now`; `writer_alive` as for `StatusProjection.status`."""
         status = self._status.status(writer_alive=writer_alive)
         over = status.update is None or status.update.state.terminal
-        return status, self._loads.loads(now, over=over)
+        loads = self._loads.loads(now, over=over)
+        if status.cluster is not None and status.cluster.stalled:
+            loads = tuple(replace(each, **_STALLED) for each in loads)
+        return status, loads
 
 
 def busy(recent: Recent, now: datetime) -> float | None:

@@ -87,6 +87,7 @@ class KeptEvents:
         self._created = 0
         self._openings: dict[EventType, tuple[str, set[int]]] = {}
         self._planned: set[int] = set()
+        self._cluster: set[int] = set()
         self._newest: set[int] = set()
         self._begun = False
 
@@ -94,7 +95,7 @@ class KeptEvents:
         """Returns the numbers of the lines that stay."""
         opening = (lines for _, lines in self._openings.values())
         flows = (flow.lines() for flow in self._flows.values())
-        return self._always.union(self._planned, self._newest, *opening, *self._anew.values(), *flows)
+        return self._always.union(self._planned, self._cluster, self._newest, *opening, *self._anew.values(), *flows)
 
     def keep(self, line: int) -> None:
         """Keeps a line that this version cannot read."""
@@ -106,7 +107,9 @@ class KeptEvents:
             self._always.add(line)
         self._begun = True
         if event.event_type is EventType.CREATE_UPDATE:
-            self._created = line
+            self._created, self._cluster = line, set()
+        elif event.event_type is EventType.CLUSTER_RESOURCES:
+            self._cluster = {line}
         self._open(line, event)
         dataset = event.origin.dataset_name
         if dataset is None:

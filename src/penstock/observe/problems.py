@@ -72,6 +72,9 @@ def find_problems(
 ) -> tuple[Problem, ...]:
     """Returns what is wrong as of `status`; of a flow that falls behind, only while its update runs."""
     found = list(_of_update(status))
+    if status.cluster is not None and status.cluster.error is not None:
+        severity = Severity.ERROR if status.cluster.stalled else Severity.WARNING
+        found.append(_problem(status.cluster.error, severity=severity, since=status.cluster.since))
     found += [_problem(error, severity=Severity.WARNING, commands=("penstock doctor",)) for error in status.resources]
     after = _Downstream(lineage)
     for dataset in status.datasets:

@@ -13,6 +13,7 @@ from penstock.events.codec import format_timestamp
 from penstock.events.flow_facts import FlowFact, FlowFacts
 from penstock.observe.accounting import AccountCounts
 from penstock.observe.alerts import AlertProjection
+from penstock.observe.cluster import ClusterProjection, ClusterStatus
 from penstock.observe.dataset_counts import CheckCounts, DatasetCounts, FlowCounts
 from penstock.observe.lag import Lag
 from penstock.observe.undeclared import UndeclaredDatasets
@@ -49,8 +50,8 @@ class DatasetStatus:
         quarantined: rows that expectations put aside, over the same batches.
         late: rows that were dropped because they came behind the watermark, over the same batches, without those that
             `penstock late reprocess` has brought in.
-        input_rows_per_second: arrival rate at the last batch of this update; 0 when idle.
-        processed_rows_per_second: processing rate of that batch; 0 when idle.
+        input_rows_per_second: arrival rate at the last batch of this update; 0 when idle, None without executors.
+        processed_rows_per_second: processing rate of that batch; 0 when idle, None without executors.
         watermark: the earliest watermark of its flows, ISO 8601 in UTC.
         lag: what the sources still hold, None when they cannot tell.
         state_rows: rows in the flows' state stores.
@@ -131,6 +132,8 @@ class PipelineStatus:
     """The alerts that fire, oldest first."""
     resources: tuple[Mapping[str, Any], ...] = ()
     """What `resource_warnings` finds in the run, as errors of the catalogue; the log does not tell it."""
+    cluster: ClusterStatus | None = None
+    """The cluster of a running update; None of a local master, and before there is anything to say."""
 
     def dataset(self, name: str) -> DatasetStatus | None:
         """Returns the dataset called `name` (`schema.name`, any case), or None."""
@@ -144,6 +147,7 @@ class PipelineStatus:
             "undeclared": list(self.undeclared),
             "alerts": [alert.to_json() for alert in self.alerts],
             "resources": list(self.resources),
+            "cluster": None if self.cluster is None else self.cluster.to_json(),
         }
 
 
@@ -160,6 +164,7 @@ class StatusProjection:
         self._counts = DatasetCounts()
         self._undeclared = UndeclaredDatasets()
         self._alerts = AlertProjection()
+        self._cluster = ClusterProjection()
 
     @property
     def history(self) -> UpdateHistory:
@@ -176,6 +181,7 @@ class StatusProjection:
         self._counts.apply(event, fact)
         self._undeclared.apply(event)
         self._alerts.apply(event)
+        self._cluster.apply(event)
 
     def status(self, *, writer_alive: bool | None = None) -> PipelineStatus:
         """Returns the status as of the last event.
@@ -188,10 +194,16 @@ class StatusProjection:
             update = update.interrupted()
         over = update is not None and update.state.terminal
         flows, checks = self._counts.flows(), self._counts.checks()
-        datasets = tuple(self._dataset(name, flows[name], checks[name], over=over) for name in self._counts.shown())
-        return PipelineStatus(update, datasets, self._undeclared.names, self._alerts.firing())
+        cluster = None if over else self._cluster.status()
+        stalled = cluster is not None and cluster.stalled
+        datasets = tuple(
+            self._dataset(name, flows[name], checks[name], over=over, stalled=stalled) for name in self._counts.shown()
+        )
+        return PipelineStatus(update, datasets, self._undeclared.names, self._alerts.firing(), cluster=cluster)
 
-    def _dataset(self, name: str, flows: list[FlowCounts], checks: list[CheckCounts], *, over: bool) -> DatasetStatus:
+    def _dataset(
+        self, name: str, flows: list[FlowCounts], checks: list[CheckCounts], *, over: bool, stalled: bool
+    ) -> DatasetStatus:
         definition = self._counts.definition(name)
         kind = definition.get("dataset_type")
         batches = [flow.last for flow in flows if flow.last is not None]
@@ -205,8 +217,8 @@ class StatusProjection:
             dropped=sum(flow.dropped for flow in flows) if stored else None,
             quarantined=sum(flow.quarantined for flow in flows) if stored else None,
             late=sum(flow.late for flow in flows) if stored else None,
-            input_rows_per_second=_rate(flows, "input_rows_per_second"),
-            processed_rows_per_second=_rate(flows, "processed_rows_per_second"),
+            input_rows_per_second=None if stalled else _rate(flows, "input_rows_per_second"),
+            processed_rows_per_second=None if stalled else _rate(flows, "processed_rows_per_second"),
             watermark=min((batch.watermark for batch in batches if batch.watermark is not None), default=None),
             lag=Lag.of(batches),
             state_rows=_sum(batch.state_rows for batch in batches),

@@ -12,6 +12,7 @@ from penstock.events import (
     BatchAccounts,
     BatchProgress,
     CheckpointedBatch,
+    ClusterResources,
     EventLog,
     EventType,
     FlowStatus,
@@ -22,6 +23,7 @@ from penstock.events import (
     WatermarkStand,
     builders,
 )
+from penstock.events.cluster import cluster_resources
 from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink, MaterializedView
 from penstock.graph.identifier import Identifier
@@ -214,6 +216,17 @@ class Reporter:
             level=Level.INFO if error is None else Level.WARN,
             dataset=str(flow.flow.target),
             flow=flow.flow.name,
+            error=error,
+        )
+
+    def cluster(self, master: str, resources: ClusterResources, *, error: PenstockError | None) -> None:
+        """The cluster has more executors or fewer, or no master; `error` says what is wrong with it."""
+        if error is not None:
+            error.redact(self._redacted)
+        self._log.append(
+            EventType.CLUSTER_RESOURCES,
+            *cluster_resources(master, resources),
+            level=Level.INFO if error is None else Level.WARN,
             error=error,
         )
 

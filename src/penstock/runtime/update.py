@@ -24,6 +24,7 @@ from penstock.plan.stages import (
 from penstock.runtime.accepted_loss import accepted_losses
 from penstock.runtime.board import UpdateBoard
 from penstock.runtime.catalog import StoredCatalog
+from penstock.runtime.cluster_watch import watching_cluster
 from penstock.runtime.continuous_maintenance import looking_after_tables
 from penstock.runtime.event_hooks import EventHooks
 from penstock.runtime.event_table import event_table
@@ -34,8 +35,10 @@ from penstock.runtime.schedule import FlowRunner, run_flows
 from penstock.runtime.services import FlowServices
 from penstock.runtime.set_up import set_up_tables
 from penstock.runtime.workspace import Progress, Workspace, say_nothing
+from penstock.spark.cluster import Cluster
 from penstock.spark.listener import ProgressListener
 from penstock.spark.outside import Outside
+from penstock.spark.session import driver_log
 from penstock.storage import LockOwner, StorageLock
 
 
@@ -119,17 +122,20 @@ def run_update(
         try:
             reporter.update(UpdateState.WAITING_FOR_RESOURCES)
             workspace = Workspace.open(config, say, spark=spark, outside=outside)
-            state, errors = _run(
-                workspace,
-                selection,
-                accept_data_loss,
-                run,
-                reporter=reporter,
-                hooks=hooks,
-                stopping=stopping,
-                lock=lock,
-                say=say,
-            )
+            cluster = Cluster.of(workspace.spark, driver_log())
+            with watching_cluster(cluster, reporter, timeout=config.cluster_timeout, abandon=stopping.abandon) as watch:
+                state, errors = _run(
+                    workspace,
+                    selection,
+                    accept_data_loss,
+                    run,
+                    reporter=reporter,
+                    hooks=hooks,
+                    stopping=stopping,
+                    checks=(lock.check, *(() if watch is None else (watch.check,))),
+                    lock=lock,
+                    say=say,
+                )
         except PenstockError as error:
             with suppress(Exception):  # a log that cannot be written must not hide the error
                 reporter.update(UpdateState.FAILED, error=error)
@@ -153,6 +159,7 @@ def _run(
     reporter: Reporter,
     hooks: EventHooks,
     stopping: _Stopping,
+    checks: Sequence[Callable[[], None]],
     lock: StorageLock,
     say: Progress,
 ) -> tuple[UpdateState, tuple[PenstockError, ...]]:
@@ -188,8 +195,8 @@ def _run(
     listener = ProgressListener()
 
     def check() -> None:
-        lock.check()
-        listener.check()
+        for each in (*checks, listener.check):
+            each()
 
     services = FlowServices(
         pipeline=config.name,

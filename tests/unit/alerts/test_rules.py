@@ -15,14 +15,18 @@ from penstock.config import AlertSettings, TableAlerts
 from penstock.errors import DataError, ExternalError, StateError
 from penstock.events import (
     BatchAccounts,
+    ClusterResources,
+    ClusterState,
     EventType,
     FlowStatus,
+    Level,
     MaintenanceProgress,
     UpdateState,
     WatermarkStand,
     WatermarkState,
     builders,
 )
+from penstock.events.cluster import cluster_resources
 
 T = "s.t"
 MINUTE = timedelta(minutes=1)
@@ -283,12 +287,30 @@ def test_what_the_pipeline_no_longer_declares_is_not_watched() -> None:
     assert wrong(story, settings()) == []
 
 
+def test_a_cluster_without_executors_until_they_come_or_the_update_ends() -> None:
+    story = begun()
+    none = ClusterResources(ClusterState.NO_EXECUTORS, 0)
+    error = ExternalError("CLUSTER_NO_EXECUTORS", master="spark://m:7077", reason="x", log="y")
+    story.say(EventType.CLUSTER_RESOURCES, cluster_resources("spark://m:7077", none), error=error)
+    assert condition(wrong(story, settings())) == ("CLUSTER_NO_EXECUTORS", None, story.clock.now())
+    assert wrong(story, AlertSettings({"*": TableAlerts(cluster=False)})) == []
+    story.say(
+        EventType.CLUSTER_RESOURCES,
+        cluster_resources("x", ClusterResources(ClusterState.AVAILABLE, 1)),
+        level=Level.INFO,
+    )
+    assert wrong(story, settings()) == []
+    story.say(EventType.CLUSTER_RESOURCES, cluster_resources("x", none), error=error)
+    story.say(EventType.UPDATE_PROGRESS, builders.update_progress(UpdateState.COMPLETED, pipeline="p"))
+    assert wrong(story, settings()) == []
+
+
 def test_an_entry_of_a_table_wins_over_that_of_all_tables() -> None:
     asked = AlertSettings(
         {"*": TableAlerts(freshness=60.0, no_input=5.0, failed=False), "s.T": TableAlerts(freshness=5.0, failed=True)}
     )
-    assert asked.of("S.t") == TableAlerts(5.0, 5.0, None, None, True, True, True)
-    assert asked.of("s.other") == TableAlerts(60.0, 5.0, None, None, True, False, True)
+    assert asked.of("S.t") == TableAlerts(5.0, 5.0, None, None, True, True, True, True)
+    assert asked.of("s.other") == TableAlerts(60.0, 5.0, None, None, True, False, True, True)
 
 
 def test_a_table_that_the_pipeline_does_not_have_is_named() -> None:

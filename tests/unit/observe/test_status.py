@@ -52,7 +52,7 @@ def counts(dataset: DatasetStatus) -> list[tuple[str, int, int]]:
 def test_the_document_has_the_agreed_keys() -> None:
     document = project_status(RECORDED_EVENTS).to_json()
     assert json.loads(json.dumps(document)) == document
-    assert list(document) == ["update", "datasets", "undeclared", "alerts", "resources"]
+    assert list(document) == ["update", "datasets", "undeclared", "alerts", "resources", "cluster"]
     assert list(document["update"]) == ["id", "state", "started", "ended", "cause", "pipeline", "error"]
     for dataset in document["datasets"]:
         assert list(dataset) == [
@@ -89,6 +89,7 @@ def test_no_run_yet(tmp_path: Path) -> None:
         "undeclared": [],
         "alerts": [],
         "resources": [],
+        "cluster": None,
     }
     assert read_status(str(tmp_path / "none")).to_json() == {
         "update": None,
@@ -96,6 +97,7 @@ def test_no_run_yet(tmp_path: Path) -> None:
         "undeclared": [],
         "alerts": [],
         "resources": [],
+        "cluster": None,
     }
     assert list(tmp_path.iterdir()) == []
 

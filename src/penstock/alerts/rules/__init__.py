@@ -33,6 +33,7 @@ class Rule(Protocol):
 def all_rules() -> tuple[type[Rule], ...]:
     """Returns the rules in the order in which their alerts are told."""
     from penstock.alerts.rules.accounting import Accounting
+    from penstock.alerts.rules.cluster import Cluster
     from penstock.alerts.rules.expectations import Expectations
     from penstock.alerts.rules.failed import Failed
     from penstock.alerts.rules.falling_behind import FallingBehind
@@ -40,4 +41,4 @@ def all_rules() -> tuple[type[Rule], ...]:
     from penstock.alerts.rules.no_input import NoInput
     from penstock.alerts.rules.watermark_stalled import WatermarkStalled
 
-    return Failed, Accounting, Freshness, NoInput, FallingBehind, Expectations, WatermarkStalled
+    return Failed, Cluster, Accounting, Freshness, NoInput, FallingBehind, Expectations, WatermarkStalled
