@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import urllib.parse
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
 from tests.integration.java import java_executable, java_home, spark_home
-from tests.processes import Server, accepts_connections, free_ports
+from tests.processes import Server, accepts_connections, family, free_ports
 
 # What spark-class adds: Spark reaches into the JDK, which modules forbid unless told otherwise.
 _OPENED = ("java.lang", "java.lang.invoke", "java.net", "java.nio", "java.util", "java.util.concurrent")
@@ -58,6 +59,22 @@ class SparkStandalone:
     def executors_started(self) -> int:
         """How many executors the workers have been asked to start since they run."""
         return sum(len(list(work.glob("app-*/*"))) for work in self._folder.glob("work-*"))
+
+    def kill_executors(self) -> int:
+        """Kills the executors that run, and returns how many; the workers start others."""
+        below = [each for pid in self.pids[1:] for each in family(pid) if each.pid != pid]
+        executors = [each for each in below if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline())]
+        for each in executors:
+            each.kill()
+        return len(executors)
+
+    def kill_applications(self) -> None:
+        """Ends all applications, as a person does on the master's page."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._master_ui}/json", timeout=5) as page:
+            running = [each["id"] for each in json.load(page)["activeapps"]]
+        for name in running:
+            form = urllib.parse.urlencode({"id": name, "terminate": "true"}).encode()
+            urllib.request.urlopen(f"http://127.0.0.1:{self._master_ui}/app/kill/", form, timeout=5).close()
 
     def kill_master(self) -> None:
         """Kills the master, as a machine that loses its power would."""

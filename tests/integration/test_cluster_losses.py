@@ -16,6 +16,7 @@ from penstock.events import ClusterResources, ClusterState, EventType, cluster_r
 _SECONDS = 400.0  # the JVMs share the cores of a small machine
 _CLUSTER = {EventType.CLUSTER_RESOURCES}
 _SMALL = "{spark.executor.memory: 512m, spark.driver.memory: 512m, spark.databricks.delta.snapshotPartitions: 1}"
+ONE = ClusterResources(ClusterState.AVAILABLE, 1)
 LOST = ClusterResources(ClusterState.MASTER_LOST, 0)
 
 
@@ -69,8 +70,12 @@ def test_a_restarted_master_that_knows_no_application_ends_the_run_and_the_next_
     project = Project(tmp_path / "small", spark.url)
     project.arrive(1)
     with running("run", project.directory, "--continuous", "--json") as command:
-        project.wait_for(command, ClusterResources(ClusterState.AVAILABLE, 1))
+        project.wait_for(command, ONE)
         command.wait_for(lambda: project.rows() == [1], what="the first row", timeout=_SECONDS)
+        assert spark.kill_executors() == 1
+        project.wait_for(command, ClusterResources(ClusterState.NO_EXECUTORS, 0))
+        command.wait_for(lambda: project.told()[-1] == ONE, what="another executor", timeout=_SECONDS)
+        [lost] = [event for event in read_events(str(project.storage), types=_CLUSTER) if event.error is not None]
         spark.kill_master()
         project.wait_for(command, ClusterResources(ClusterState.MASTER_LOST, 1))
         project.arrive(2)
@@ -80,6 +85,9 @@ def test_a_restarted_master_that_knows_no_application_ends_the_run_and_the_next_
         status = project.status()
         project.arrive(3)
         outcome = command.wait(_SECONDS).expect(1)
+    assert lost.error is not None
+    assert lost.error["condition"] == "CLUSTER_NO_EXECUTORS"
+    assert "Lost executor 0" in lost.error["message"]
     assert status["cluster"]["state"] == "MASTER_LOST"
     assert status["datasets"][0]["processed_rows_per_second"] is None
     assert outcome.conditions == ["CLUSTER_MASTER_LOST"]
@@ -101,6 +109,18 @@ def test_a_run_waits_for_executors_and_tells_when_they_come(tmp_path: Path) -> N
             command.wait(_SECONDS).expect(0)
     assert status["cluster"]["error"]["condition"] == "CLUSTER_NO_EXECUTORS"
     assert [each["condition"] for each in alerts] == ["CLUSTER_NO_EXECUTORS"]
-    assert project.told()[-1] == ClusterResources(ClusterState.AVAILABLE, 1)
+    assert project.told()[-1] == ONE
     assert project.status()["cluster"] is None
     assert project.rows() == [1]
+
+
+@pytest.mark.slow  # the watch itself: tests/unit/runtime/test_cluster_watch.py
+@pytest.mark.timeout(1200)
+def test_an_application_that_the_cluster_ends_ends_the_run(spark: SparkStandalone, tmp_path: Path) -> None:
+    project = Project(tmp_path / "small", spark.url)
+    project.arrive(1)
+    with running("run", project.directory, "--continuous", "--json") as command:
+        command.wait_for(lambda: project.rows() == [1], what="the first row", timeout=_SECONDS)
+        spark.kill_applications()
+        outcome = command.wait(_SECONDS).expect(1)
+    assert outcome.conditions == ["CLUSTER_APPLICATION_STOPPED"]

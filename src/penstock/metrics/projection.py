@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from penstock.events import (
     BatchProgress,
@@ -26,6 +27,9 @@ from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
 from penstock.metrics import definitions as metrics
 from penstock.metrics.definitions import BATCH_SECONDS, Metric
 from penstock.observe.throughput import WINDOW, falling_behind
+
+_RATES: Final = {metrics.INPUT_RATE, metrics.PROCESSED_RATE, metrics.FALLING_BEHIND}
+"""What the newest batch tells of a flow no more when no task can run."""
 
 Sample = tuple[Metric, Mapping[str, str], float]
 """A metric, its labels by name, and its value."""
@@ -173,7 +177,8 @@ class MetricsProjection:
                 yield metrics.FAILED, labels, failed
             yield metrics.WATERMARK_STALLED, flow.labels, float(flow.stalled)
             if flow.recent:
-                yield from _newest(flow)
+                stalled = self._cluster is not None and self._cluster.stalled
+                yield from (each for each in _newest(flow) if not (stalled and each[0] in _RATES))
 
 
 def _newest(flow: _Flow) -> Iterator[Sample]:

@@ -16,7 +16,7 @@ from penstock.observe.status import PipelineStatus, StatusProjection
 from penstock.observe.throughput import WINDOW, Recent, drain_seconds, falling_behind
 
 _STALLED: Final[Mapping[str, Any]] = dict.fromkeys(
-    ("busy", "input_rows_per_second", "processed_rows_per_second", "drain_seconds")
+    ("busy", "input_rows_per_second", "processed_rows_per_second", "drain_seconds", "falling_behind")
 )
 """What the newest batch tells of a flow no more when no task can run."""
 

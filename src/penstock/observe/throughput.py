@@ -10,6 +10,7 @@ from typing import Final
 
 from penstock.events import BatchProgress, Event
 from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
+from penstock.observe.cluster import ClusterProjection
 
 WINDOW: Final = 10
 """How many of the newest batches are looked at."""
@@ -24,7 +25,8 @@ Recent = Sequence[tuple[datetime, BatchProgress]]
 class FlowThroughput:
     """The newest batches (up to 10) of one flow in the newest update.
 
-    `rows_per_second` is the rows read divided by the time that their batches took.
+    `rows_per_second` is the rows read divided by the time that their batches took; None, as all that follows from it,
+    while the cluster has no executors.
     `falling_behind` says why, in words, or is None; see `falling_behind`. `drain_seconds` is the
     time until the backlog is gone at the present pace, None when it does not shrink or is unknown.
     """
@@ -44,6 +46,7 @@ class ThroughputProjection:
 
     def __init__(self) -> None:
         self._facts = FlowFacts()
+        self._cluster = ClusterProjection()
         self._update_id: str | None = None
         self._recent: dict[tuple[str, str], deque[tuple[datetime, BatchProgress]]] = {}
         self._names: dict[tuple[str, str], tuple[str, str]] = {}
@@ -54,6 +57,7 @@ class ThroughputProjection:
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
+        self._cluster.apply(event)
         if event.event_type.of_its_update and event.origin.update_id != self._update_id:
             self._update_id = event.origin.update_id
             self._recent.clear()
@@ -72,13 +76,14 @@ class ThroughputProjection:
         return tuple(map(self._flow, self._recent))
 
     def _flow(self, key: tuple[str, str]) -> FlowThroughput:
-        recent = self._recent[key]
+        recent, cluster = self._recent[key], self._cluster.status()
+        stalled = cluster is not None and cluster.stalled
         return FlowThroughput(
             *self._names[key],
             batches=len(recent),
-            rows_per_second=rows_per_second(recent),
-            falling_behind=falling_behind(recent),
-            drain_seconds=drain_seconds(recent),
+            rows_per_second=None if stalled else rows_per_second(recent),
+            falling_behind=None if stalled else falling_behind(recent),
+            drain_seconds=None if stalled else drain_seconds(recent),
             since=recent[0][0],
         )
 

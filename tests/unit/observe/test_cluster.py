@@ -102,15 +102,15 @@ def test_metrics_tell_executors_while_the_update_runs() -> None:
         projection = MetricsProjection()
         for event in story.events:
             projection.apply(event)
-        wanted = {metrics.EXECUTORS, metrics.MASTER_LOST}
+        wanted = {metrics.EXECUTORS, metrics.MASTER_LOST, metrics.PROCESSED_RATE}
         return {metric.name: value for metric, _, value in projection.samples() if metric in wanted}
 
-    story = working()
-    assert values(story) == {"penstock_executors": 2, "penstock_master_lost": 0}
+    story, rate = working(), "penstock_flow_processed_rows_per_second"
+    assert values(story) == {"penstock_executors": 2, "penstock_master_lost": 0, rate: 7}
     said(story, ClusterState.MASTER_LOST, 0)
     assert values(story) == {"penstock_executors": 0, "penstock_master_lost": 1}
     story.state(UpdateState.FAILED)
-    assert values(story) == {}
+    assert values(story) == {rate: 7}
 
 
 def test_the_totals_of_a_log_have_the_newest_state_of_the_cluster() -> None:

@@ -21,6 +21,7 @@ def overview(site: Site, snapshot: Snapshot, request: Request) -> Page:
     rows = [models.DatasetRow.of(dataset) for dataset in snapshot.status.datasets]
     context = {
         "update": models.update_model(snapshot.status.update),
+        "cluster": snapshot.status.cluster,
         "datasets": rows,
         "behind": behind if models.is_running(snapshot.status.update) else set(),
         "totals": models.totals(rows),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from penstock.config import PipelineConfig
 from penstock.declare.user_frames import failure_location
 from penstock.errors import DefinitionError, PenstockError, SourceLocation, conditions
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
+from penstock.runtime.cluster_watch import ClusterWatch, watching_cluster
 from penstock.runtime.event_table import event_table
 from penstock.runtime.followers import Follower, followed_by
+from penstock.runtime.reporter import Reporter
 from penstock.runtime.script.queries import ScriptQueries
 from penstock.runtime.script.reads import ScriptReads
 from penstock.runtime.script.reports import ScriptReports
@@ -29,7 +31,9 @@ from penstock.runtime.script.user_code import UserCode, told
 from penstock.runtime.script.watcher import Interrupt, Stopping, Watcher
 from penstock.runtime.script.writer_hooks import hooked_writers, script_location
 from penstock.runtime.update import UpdateOutcome
+from penstock.spark.cluster import Cluster
 from penstock.spark.read_hooks import handling_reads_everywhere, install_read_hooks
+from penstock.spark.session import driver_log
 from penstock.storage import LockOwner, StorageLayout, StorageLock
 
 _POLL_SECONDS = 0.2
@@ -97,6 +101,8 @@ class _ScriptRun:
         self._told: set[tuple[str, SourceLocation | None, str]] = set()
         self._reports: ScriptReports | None = None
         self._queries: ScriptQueries | None = None
+        self._cluster: ClusterWatch | None = None
+        self._with_session = ExitStack()
 
     def abandon_storage(self) -> None:
         """The lock is lost: another run has taken the storage over, or soon may."""
@@ -115,6 +121,7 @@ class _ScriptRun:
     ) -> UpdateOutcome:
         """Runs the script to its end, and its queries to theirs."""
         self._reports = reports = ScriptReports(log, self._config.name, self._config.redact)
+        self._reporter = Reporter(log, self._config.name, self._config.redact)
         reports.update(UpdateState.INITIALIZING)
         install_read_hooks()
         try:
@@ -124,6 +131,7 @@ class _ScriptRun:
                 reports.update(UpdateState.FAILED, reason=type(error).__name__)
             raise
         finally:
+            self._with_session.close()
             if self._queries is not None:
                 self._queries.detach()
         if lock.lost is not None:
@@ -147,11 +155,17 @@ class _ScriptRun:
             progress=self._progress,
             spark=spark,
         )
+
+        def check() -> None:
+            lock.check()
+            if self._cluster is not None:
+                self._cluster.check()
+
         with (
             session.hooked(self._stop_queries),
             handling_reads_everywhere(self._reads),
             hooked_writers(self._start, self._locate) as waiting,
-            Watcher(lambda: self._queries, self._stopping, interrupt, lock.check) as watcher,
+            Watcher(lambda: self._queries, self._stopping, interrupt, check) as watcher,
         ):
             try:
                 failure = self._execute(code, arguments, session)
@@ -224,6 +238,13 @@ class _ScriptRun:
             stop_timeout=self._config.stop_timeout,
         )
         self._queries.attach()
+        watching = watching_cluster(
+            Cluster.of(spark, driver_log()),
+            self._reporter,
+            timeout=self._config.cluster_timeout,
+            abandon=self._stopping.abandon,
+        )
+        self._cluster = self._with_session.enter_context(watching)
 
     def _start(self, write: StreamWrite) -> StreamingQuery:
         assert self._queries is not None, "there is no query without a session"
