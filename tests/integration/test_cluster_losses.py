@@ -96,6 +96,7 @@ def test_a_restarted_master_that_knows_no_application_ends_the_run_and_the_next_
     assert project.rows() == [1, 2, 3]
 
 
+@pytest.mark.slow  # the watch itself: tests/unit/runtime/test_cluster_watch.py
 @pytest.mark.timeout(1200)
 def test_a_run_waits_for_executors_and_tells_when_they_come(tmp_path: Path) -> None:
     with SparkStandalone(tmp_path / "cluster", workers=0) as spark:
