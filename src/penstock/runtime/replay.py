@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
@@ -26,7 +27,7 @@ from penstock.spark.query_settings import spark_settings
 from penstock.spark.replay import QuarantineReplay
 from penstock.spark.replay_destination import AppendedRows, Destination
 from penstock.spark.replayed_events import ReplayedEvents
-from penstock.spark.translate import translate_failure
+from penstock.spark.translate import reason_of, translate_failure
 from penstock.storage import lock_for_command
 from penstock.storage.delta_table import is_delta_table, open_delta_table, query_rows
 
@@ -90,6 +91,11 @@ def replay_quarantine(
                 moved = replay.run(where)
             except PenstockError:
                 raise
+            except AnalysisException as error:
+                reason = (
+                    f"a rule does not resolve against the columns of its rows: {reason_of(error).removesuffix('.')}"
+                )
+                raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=table.identifier, reason=reason) from error
             except Exception as error:
                 raise translate_failure(error, dataset=str(table.identifier), flow=REPLAY_FLOW) from error
         aside = open_delta_table(quarantine_path(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -17,6 +17,7 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import SOURCE
 from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
+from penstock.spark.missing_references import with_missing_references
 from penstock.spark.row_origin import row_origin
 
 FAILURE_MARK = "PENSTOCK_EXPECTATION_FAILED"
@@ -105,20 +106,36 @@ def observe_expectations(
     Rows for the quarantine are taken out as well; `broken_rules` tells whoever writes the quarantine which
     they are. Whether rows are unique is not looked at, because that takes more than one pass.
     `occurrence` tells apart two uses of the same view in one query. A row that breaks an
-    expectation of kind FAIL raises inside the task, so the batch commits nothing.
+    expectation of kind FAIL raises inside the task, so the batch commits nothing. A constraint may refer to a column
+    that the query dropped or renamed, as a filter of Spark's may.
 
     Raises:
-        AnalysisException: a constraint does not resolve against the columns of `frame`.
+        AnalysisException: a constraint resolves neither against the columns of `frame` nor as its `where`.
     """
     for each in expectations:
         if isinstance(each.constraint, UniqueKey):
             keys = [sf.col(quoted(column)) for column in each.constraint.columns]
             frame.select(*(key.eqNullSafe(key) for key in keys))  # refuses what is not there, or cannot be compared
     expectations = [each for each in expectations if not isinstance(each.constraint, UniqueKey)]
+    metric = f"penstock:{dataset}:{occurrence}"
+    try:
+        return _observed(frame, expectations, dataset, metric)
+    except AnalysisException:
+        rules = _rules(expectations)
+        judged = with_missing_references(frame, rules)
+        if judged is None:
+            raise
+    answered = [replace(each, constraint=sf.col(name)) for each, name in zip(expectations, rules, strict=True)]
+    frame, observed = _observed(judged, answered, dataset, metric)
+    return frame.drop(*rules), observed
+
+
+def _observed(
+    frame: DataFrame, expectations: Sequence[Expectation], dataset: Identifier, metric: str
+) -> tuple[DataFrame, ObservedExpectations]:
     conditions = [condition(expectation) for expectation in expectations]
     trusted = _all(conditions, expectations, OnViolation.QUARANTINE)
     kept = trusted & _all(conditions, expectations, OnViolation.DROP)
-    metric = f"penstock:{dataset}:{occurrence}"
     observed = ObservedExpectations(metric, dataset, tuple(expectations), _jvm.dataset_id(frame))
     # What passes is counted: two thirds of the cost of counting what fails, where each condition is evaluated twice.
     counters = [
@@ -135,20 +152,32 @@ def observe_expectations(
 
 
 def with_judgements(frame: DataFrame, expectations: Sequence[Expectation]) -> DataFrame:
-    """Adds a column for each rule that may say something else when it is computed again, for `broken_rules`.
+    """Adds a column for each rule that the rows alone do not answer later, for `broken_rules`.
 
     These are rules that look at the clock or draw. As a part of the query a rule is computed once, and its
     `current_timestamp()` is what the checkpoint holds for the batch: a batch that runs again is judged as before.
+    A rule may also refer to a column that the query dropped: then all rules get a column.
     `is_judgement` tells the columns.
     """
-    rules = {
+    rules = _rules(expectations)
+    try:
+        judged = _jvm.analyzed_plan(frame.select(*(rule.alias(name) for name, rule in rules.items())))
+    except AnalysisException:
+        answered = with_missing_references(frame, rules)
+        if answered is None:
+            raise
+        return answered
+    moving = {str(each.name()) for each in _jvm.scala_seq(judged.projectList()) if _moves(each)}
+    return frame.withColumns({name: rule for name, rule in rules.items() if name in moving}) if moving else frame
+
+
+def _rules(expectations: Sequence[Expectation]) -> dict[str, Column]:
+    """Returns the conditions, by the names of the columns for what they say of a row."""
+    return {
         f"{_MEETS}{position}": condition(each)
         for position, each in enumerate(expectations)
         if not isinstance(each.constraint, UniqueKey)
     }
-    judged = _jvm.analyzed_plan(frame.select(*(rule.alias(name) for name, rule in rules.items())))
-    moving = {str(each.name()) for each in _jvm.scala_seq(judged.projectList()) if _moves(each)}
-    return frame.withColumns({name: rule for name, rule in rules.items() if name in moving}) if moving else frame
 
 
 def _moves(expression: Any) -> bool:

@@ -17,7 +17,7 @@ from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
 from penstock.graph.sql_names import quoted
-from penstock.spark.expectations import broken_rules, is_judgement
+from penstock.spark.expectations import broken_rules, is_judgement, with_judgements
 from penstock.spark.quick_append import append, can_append, few_rows
 from penstock.spark.row_origin import ORIGIN_TYPE, row_origin
 from penstock.storage.delta_table import open_delta_table
@@ -39,7 +39,7 @@ def with_source_of_few(marked: DataFrame) -> DataFrame:
 def put_aside(frame: DataFrame, expectations: Sequence[Expectation], *, dataset: Identifier) -> DataFrame:
     """Returns only the rows that break a quarantining expectation, in the columns of a quarantine."""
     rules = [each for each in expectations if each.on_violation in {OnViolation.DROP, OnViolation.QUARANTINE}]
-    frame = with_source(frame)
+    frame = with_judgements(with_source(frame), rules)
     marked = frame.withColumn(quarantine.RULES, broken_rules(frame, rules, dataset=dataset))
     return quarantined(marked, flow=dataset.name, batch_id=None)
 
