@@ -16,6 +16,7 @@ from penstock.runtime.refresh_notes import refresh_note, versions_of
 from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.state import once_transaction
+from penstock.runtime.value_places import with_place
 from penstock.spark.checking_writer import Counters
 from penstock.spark.progress import refresh_progress
 from penstock.spark.translate import translate_failure
@@ -77,7 +78,8 @@ class BatchFlow:
                 counters = self._replace(query, replacement, {**conf, **EMPTY_COMMITS})
                 self._last = read if self._may_be_left_out() else None
         except Exception as error:
-            raise translate_failure(error, dataset=str(self._stage.dataset), flow=self._flow.flow.name) from error
+            known = translate_failure(error, dataset=str(self._stage.dataset), flow=self._flow.flow.name)
+            raise with_place(known, self._flow, services) from error
         seconds = time.monotonic() - started
         progress = refresh_progress(counters, query.counted, batch_id=self._refreshes, seconds=seconds)
         progress = with_merged(progress, query.checking, 0)  # a transaction of its own, always the same

@@ -31,6 +31,7 @@ from penstock.runtime.stop_after_batch import stop_after_batch
 from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream
 from penstock.runtime.targets import in_columns_of_target, stream_writer
 from penstock.runtime.unnamed_failure import damaged_checkpoint
+from penstock.runtime.value_places import with_place
 from penstock.runtime.watermark_recovery import WatermarkRecovery, batch_to_compute
 from penstock.spark.batch_again import BatchAgain
 from penstock.spark.checking_writer import CheckingWriter
@@ -352,7 +353,7 @@ class StreamingFlow:
             or translate_failure(error, dataset=dataset, flow=flow)
         )
         if known.condition != "FLOW_FAILED":
-            return known
+            return with_place(known, self._flow, self._services)
         return damaged_checkpoint(self._checkpoint, dataset=dataset, flow=flow) or known
 
     def _say(self, reason: str) -> None:

@@ -27,6 +27,7 @@ from penstock.errors import (
 )
 from penstock.graph.elements import Table
 from penstock.spark._jvm import is_spark_error
+from penstock.spark.data_exceptions import QueryPlace, data_exception, query_place
 from penstock.spark.expectations import FAILURE_MARK
 from penstock.spark.kafka_failures import is_away, kafka_failure
 from penstock.spark.object_store_failures import object_store_failure
@@ -100,6 +101,7 @@ class Cause:
     sql_state: str | None = None
     is_storage: bool = False
     """Whether the storage itself has failed: no file is missing or damaged, but could not be read or written."""
+    place: QueryPlace | None = None
 
 
 def translate_analysis(
@@ -305,7 +307,8 @@ def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | Non
     if condition.startswith(_TYPE_CONDITIONS) or (condition.startswith("DELTA_") and "SCHEMA" in condition):
         return StateError("TABLE_SCHEMA_MISMATCH", dataset=dataset, name=dataset, detail=_first_line(cause.message))
     if (cause.sql_state or "").startswith(_DATA_EXCEPTION):
-        return DataError("DATA_EXCEPTION", dataset=dataset, flow=flow, detail=_first_line(cause.message))
+        detail = _first_line(cause.message)
+        return data_exception(condition, cause.message, detail, cause.place, dataset=dataset, flow=flow)
     return None
 
 
@@ -354,9 +357,10 @@ def causes_of(error: BaseException) -> Iterator[Cause]:
     with suppress(Py4JNetworkError, OSError):
         while throwable is not None and seen < 20:
             seen += 1
-            condition, state, parameters = None, None, {}
+            condition, state, parameters, place = None, None, {}, None
             if is_spark_error(throwable):
                 condition, state = throwable.getCondition(), throwable.getSqlState()
+                place = query_place(throwable) if (state or "").startswith(_DATA_EXCEPTION) else None
                 with suppress(Py4JError):  # reflection finds no method on a class that Scala made private
                     found = throwable.getMessageParameters()
                     parameters = {str(key): str(found[key]) for key in found} if found else {}
@@ -364,7 +368,7 @@ def causes_of(error: BaseException) -> Iterator[Cause]:
             if name.startswith(_DATABASE):
                 state = throwable.getSQLState()
             is_storage = name in _IO_FAILURES and _is_thrown_by_storage(throwable)
-            yield Cause(name, condition, str(throwable.getMessage()), parameters, state, is_storage)
+            yield Cause(name, condition, str(throwable.getMessage()), parameters, state, is_storage, place)
             throwable = throwable.getCause()
 
 
