@@ -14,11 +14,14 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from delta.tables import DeltaTable
+from pyspark.errors import PySparkTypeError, PySparkValueError
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, DataFrameWriterV2, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+from pyspark.sql.types import DataType
 
+from penstock.spark.local_rows import as_connect_takes, is_rows
 from penstock.spark.sources.secret_options import Secret, no_secret
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.told_readers import (
@@ -315,8 +318,35 @@ def _hook_session() -> None:
             if kwargs:
                 formatter.clear()
 
+    _hook_create_data_frame()
     SparkSession.table = hooked_table  # type: ignore[method-assign]
     SparkSession.sql = hooked_sql  # type: ignore[method-assign]
+
+
+def _hook_create_data_frame() -> None:
+    original = SparkSession.createDataFrame
+
+    @functools.wraps(original)
+    def hooked(
+        self: SparkSession,
+        data: Any,
+        schema: Any = None,
+        samplingRatio: Any = None,  # noqa: N803 - PySpark's parameter names
+        verifySchema: bool = True,  # noqa: N803
+    ) -> Any:
+        # Not of the whole process: a script of plain Spark runs as there.
+        if _handler.get(None) is None or not (verifySchema and is_rows(data, schema)):
+            return original(self, data, schema, samplingRatio, verifySchema)
+        rows = list(data)
+        try:
+            return original(self, rows, schema, samplingRatio, verifySchema)
+        except (PySparkTypeError, PySparkValueError):
+            taken = as_connect_takes(rows, DataType.fromDDL(schema) if isinstance(schema, str) else schema)
+            if taken is None:
+                raise
+            return original(self, *taken)
+
+    SparkSession.createDataFrame = hooked  # type: ignore[method-assign]
 
 
 def _hook_action(owner: type, method: str) -> None:
