@@ -56,7 +56,7 @@ def _of_connect(rows: list[Any], schema: StructType) -> list[Row] | None:
         table = LocalDataToArrowConversion.convert(rows, schema, False)
     except Exception:  # noqa: BLE001 - assertions and errors of Arrow
         return None
-    return cast("list[Row]", ArrowTableToRowsConversion.convert(table, schema))
+    return ArrowTableToRowsConversion.convert(table, schema)
 
 
 def _collected(spark: SparkSession, rows: Any, schema: Any) -> list[Row]:
@@ -85,7 +85,7 @@ def test_values_are_taken_as_connect_takes_them(spark: SparkSession, in_pipeline
 @pytest.mark.parametrize("name", _ROWS)
 def test_rows_are_taken_as_connect_takes_them(spark: SparkSession, in_pipeline: None, name: str) -> None:
     ddl, rows = _ROWS[name]
-    kind = DataType.fromDDL(ddl)
+    kind: Any = DataType.fromDDL(ddl)
     with handling_reads(None), pytest.raises(PySparkException):
         spark.createDataFrame(rows, kind)
     schema = kind if isinstance(kind, StructType) else StructType().add("value", kind)

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, NotYetResolved, UpstreamFailed, plain_schema
 from penstock.analysis.endless_state import endless_state
+from penstock.analysis.fallible_casts import cast_notices
 from penstock.analysis.snapshots import first_snapshot
 from penstock.analysis.update_keys import update_keys
 from penstock.declare.user_frames import caller_location, failure_location
@@ -167,7 +168,7 @@ class QueryAnalyser:
             widens=any(source.options.widens_types for source in evaluation.auto_loader_sources),
             lineage=column_lineage(lambda: read.followed(frame), schema.names, evaluation),
             one_sided_joins=one_sided_joins(frame) if STREAM_JOIN in (state.name for state in kept) else (),
-            notices=_notices(evaluation, flow, name),
+            notices=(*_notices(evaluation, flow, name), *self._cast_notices(flow, target, frame)),
         )
 
     def _source(self, evaluation: Evaluation, flow: UnresolvedFlow) -> _Source:
@@ -182,6 +183,11 @@ class QueryAnalyser:
                 return _Source(frame, applied, columns, partial(followed_snapshot, flow))
             case _:
                 return _Source(evaluation.call(flow.function))
+
+    def _cast_notices(self, flow: UnresolvedFlow, target: Dataset | Sink, frame: DataFrame) -> Iterator[PenstockError]:
+        if self.settings.reports_casts:
+            rules = target.expectations if isinstance(target, Dataset) else ()
+            yield from cast_notices(frame, flow, rules, self.settings.directory)
 
     @staticmethod
     def _expect(evaluation: Evaluation, dataset: Dataset, frame: DataFrame) -> DataFrame:

@@ -31,7 +31,8 @@ class FileSettings:
 
     `targets` are environments that lie over the settings already, because the file's own format does that;
     `storage` is the place for what the pipeline stores when nothing else says one. When `of_session`,
-    entries of `configuration` that begin with `spark.` are settings of Spark's session as well.
+    entries of `configuration` that begin with `spark.` are settings of Spark's session as well. `of_databricks` says
+    that they are settings of Databricks.
     """
 
     settings: Settings
@@ -41,6 +42,7 @@ class FileSettings:
     of_session: bool = False
     errors: list[ConfigError] = field(default_factory=list)
     notices: list[ConfigError] = field(default_factory=list)
+    of_databricks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ def _penstock(found: PipelineFile, root: Node | None, choice: Choice) -> FileSet
         base.of_session,
         [*base.errors, *read.errors],
         [*base.notices, *read.notices],
+        base.of_databricks,
     )
 
 
@@ -120,6 +123,7 @@ def _databricks(shown: str, root: Node | None) -> FileSettings:
     if isinstance(root, MappingNode):
         root = next((value for name, _, value in pairs(root) if name == "spec"), root)
     read = _checked(Reader(shown), root, DATABRICKS, of_session=True)
+    read.of_databricks = True
     try:
         _move_settings(read.settings)
     except ConfigError as error:

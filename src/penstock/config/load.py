@@ -144,6 +144,7 @@ def _build(
         event_log_retention=_retention(values),
         references={**_references(spark_conf, referred), **of_sections},
         notices=tuple(read.notices),
+        of_databricks=read.of_databricks,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from penstock.errors import ConfigError, DefinitionError, SourceLocation, did_yo
 from penstock.graph.identifier import DefaultSchema, Identifier
 
 _BATCH = "batch"
+_IMPORTS_DLT = re.compile(r"""(?:^|["\n])\s*(?:import|from)\s+dlt\b""", re.MULTILINE)  # also in a cell of an .ipynb
 
 EVENT_LOG_RETENTION: Final = 30 * 86_400.0
 """Thirty days, as long as Delta keeps the log of a table: what is dropped then is told by totals."""
@@ -97,6 +99,8 @@ class PipelineConfig:
     """Of a run as one batch, the storage of the pipeline's other runs; `storage` is a folder in it."""
     notices: tuple[ConfigError, ...] = ()
     """What a file that was written for another system says without effect here."""
+    of_databricks: bool = False
+    """Whether settings of Databricks declare the pipeline."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schema", DefaultSchema(self.schema, self.catalog))
@@ -132,6 +136,16 @@ class PipelineConfig:
         """
         found = find_source_files(self.directory, self.libraries, self.file, self.paths)
         return [path for path in found if path != self.stand_ins]
+
+    def expects_null(self) -> bool:
+        """Whether Databricks' settings declare it or a file imports `dlt`: then it may expect NULL of failed casts."""
+        if self.of_databricks:
+            return True
+        try:
+            files = [path.read_text(encoding="utf-8", errors="replace") for path in self.source_files()]
+        except (ConfigError, OSError):  # whoever needs the files says what is wrong with them
+            return False
+        return any(_IMPORTS_DLT.search(text) for text in files)
 
     def resolve_spark_conf(self) -> dict[str, str]:
         """Returns `spark_conf` with the values of the secrets in it: never show or log the result.

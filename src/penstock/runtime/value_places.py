@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from penstock.analysis.expression_places import sql_place
 from penstock.declare.user_frames import shown_path
-from penstock.errors import PenstockError, SourceLocation
+from penstock.errors import PenstockError
 from penstock.graph.resolved import ResolvedFlow
-from penstock.graph.sql_query import SqlQuery
 from penstock.runtime.services import FlowQueries
 
 
@@ -19,15 +19,7 @@ def with_place(error: PenstockError, flow: ResolvedFlow, services: FlowQueries) 
         error.location = replace(error.location, path=shown_path(error.location.path, services.settings.directory))
         return error
     code = error.facts["where"].removeprefix(" in '").removesuffix("'")
-    error.location = (_place_of(code, flow, services) if code else None) or flow.flow.location
-    return error
-
-
-def _place_of(code: str, flow: ResolvedFlow, services: FlowQueries) -> SourceLocation | None:
-    """Looks for the SQL text of an expression in the flow's statement and in the expectations of its target."""
-    function = flow.flow.function
-    if isinstance(function, SqlQuery) and (offset := function.text.text.find(code)) >= 0:
-        return function.text.location(offset)
     table = services.graph.tables.get(flow.flow.target)
     rules = table.expectations if table is not None else ()
-    return next((each.location for each in rules if code in str(each.constraint)), None)
+    error.location = (sql_place(code, flow.flow, rules) if code else None) or flow.flow.location
+    return error

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from penstock.analysis import Resolver, pipeline_trigger, with_view_quarantines
+from penstock.analysis.fallible_casts import one_a_file
 from penstock.config import PipelineConfig
 from penstock.declare import load_pipeline
 from penstock.declare.registry import PipelineRegistry
@@ -117,7 +118,10 @@ class Workspace:
     def settings(self, *, persist: bool) -> EvaluationSettings:
         """Returns what all evaluations share; without `persist` nothing is written."""
         batch = self.config.batch_of is not None
-        return EvaluationSettings(self.data, self.config.paths, persist, batch, self.outside, self.config.secret)
+        config = self.config
+        return EvaluationSettings(
+            self.data, config.paths, persist, batch, self.outside, config.secret, not persist and config.expects_null()
+        )
 
     @property
     def shared(self) -> StorageLayout:
@@ -167,7 +171,8 @@ class Workspace:
             self.paths(resolved)  # a path that is nowhere is told before anything is created
         except DefinitionError as error:
             raise PipelineInvalid([error]) from None
-        return replace(resolved, warnings=(*config.warnings, *registry.notices, *resolved.warnings))
+        warnings = (*config.warnings, *registry.notices, *one_a_file(resolved.warnings))
+        return replace(resolved, warnings=warnings)
 
     def define_functions(self, progress: Progress) -> None:
         """Runs the pipeline's files for the functions that they define on the session; other mistakes do not matter."""

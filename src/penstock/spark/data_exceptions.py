@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -33,6 +35,7 @@ _ANSI = (
 _TWIN = re.compile(r"[`'](try_\w+|get\(\))")
 _NAME = re.compile(r"\w+")
 _CALL_SITE = re.compile(r"(?P<file>.+):(?P<line>\d+)")
+_OURS = str(Path(__file__).parents[1])
 _SETTING = """spark_conf: {spark.sql.ansi.enabled: "false"}"""
 
 
@@ -51,15 +54,24 @@ class QueryPlace:
 def query_place(throwable: Any) -> QueryPlace | None:
     """Returns the place that a Spark exception is about, None when it tells none."""
     with suppress(Py4JError):
-        for context in throwable.getQueryContext():
+        return context_place(throwable.getQueryContext())
+    return None
+
+
+def context_place(contexts: Iterable[Any]) -> QueryPlace | None:
+    """Returns the place that the first of Spark's `QueryContext`s tells."""
+    with suppress(Py4JError):
+        for context in contexts:
             text = str(context.fragment())
+            if not text:
+                return None
             name = _NAME.match(text)
             function = name.group().casefold() if name else ""
             if str(context.contextType()) == "SQL":
                 return QueryPlace(function, text)
             site = _CALL_SITE.fullmatch(str(context.callSite()).strip())
             line = linecache.getline(site["file"], int(site["line"])).strip() if site else ""
-            if site and line:
+            if site and line and not site["file"].startswith(_OURS):
                 return QueryPlace(function, line, SourceLocation(site["file"], int(site["line"])))
             return QueryPlace(function, f"{text}()")
     return None

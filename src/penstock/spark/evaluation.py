@@ -59,6 +59,7 @@ class EvaluationSettings:
     `persist` False promises that nothing is written (validate); `schemas` gives the place where
     Auto Loader keeps the schema of a source. With `batch`, streaming reads are answered with all that there is.
     `outside` stands in the place of what is not the pipeline's; `secret` gives the value of a secret by its name.
+    `reports_casts` asks for notices of casts that can fail.
     """
 
     directory: Path
@@ -67,6 +68,7 @@ class EvaluationSettings:
     batch: bool = False
     outside: Outside | None = None
     secret: Secret = field(default=no_secret, repr=False)
+    reports_casts: bool = False
 
 
 def _none(source_format: str) -> Mapping[str, str]:

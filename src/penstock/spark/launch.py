@@ -40,9 +40,10 @@ class SessionConfig:
     `spark_conf` holds the user's settings, secrets resolved; they win over every default of `spark/defaults.py`.
     `python_roots` are folders whose Python files the executors can import. `jar_sets` names further locked sets.
     `short_lived` compiles less: a start takes half the processor time, long work takes longer; for `validate` and
-    `plan`. `warehouse` is where tables without a path go that a user creates outside the pipeline; a temporary folder
-    when None. `cluster_timeout` is how many seconds a cluster may take to accept the application.
-    `class_archive_to_record` is for `class_archive_training` only.
+    `plan`. With `call_sites` Spark is told even then where a Column was made. `warehouse` is where tables without a
+    path go that a user creates outside the pipeline; a temporary folder when None. `cluster_timeout` is how many
+    seconds a cluster may take to accept the application. `class_archive_to_record` is for `class_archive_training`
+    only.
     """
 
     name: str
@@ -51,6 +52,7 @@ class SessionConfig:
     python_roots: Sequence[Path] = ()
     jar_sets: Sequence[str] = ()
     short_lived: bool = False
+    call_sites: bool = False
     warehouse: str | None = None
     cluster_timeout: float = CLUSTER_TIMEOUT
     class_archive_to_record: Path | None = None
@@ -75,6 +77,7 @@ class SessionConfig:
             python_roots=(pipeline.directory,),
             jar_sets=object_store_jar_sets(pipeline, spark_conf),
             short_lived=short_lived,
+            call_sites=short_lived and pipeline.expects_null(),
             cluster_timeout=pipeline.cluster_timeout,
         )
 
@@ -206,7 +209,7 @@ def _structure(
     if machine.local:
         # Hadoop gives each file the permissions that its own mask leaves, whatever that of the process is.
         yield "spark.hadoop.fs.permissions.umask-mode", f"{process_umask():03o}"
-    if config.short_lived:
+    if config.short_lived and not config.call_sites:
         # Where each Column was made, told to the JVM in five calls, is for the errors of running jobs.
         yield "spark.python.sql.dataFrameDebugging.enabled", "false"
     if not machine.local:

@@ -324,7 +324,7 @@ def _hook_session() -> None:
 
 
 def _hook_create_data_frame() -> None:
-    original = SparkSession.createDataFrame
+    original: Callable[..., DataFrame] = SparkSession.createDataFrame
 
     @functools.wraps(original)
     def hooked(
@@ -346,7 +346,7 @@ def _hook_create_data_frame() -> None:
                 raise
             return original(self, *taken)
 
-    SparkSession.createDataFrame = hooked  # type: ignore[method-assign]
+    SparkSession.createDataFrame = hooked  # type: ignore[assignment, method-assign]
 
 
 def _hook_action(owner: type, method: str) -> None:

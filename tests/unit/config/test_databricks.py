@@ -92,6 +92,27 @@ def _found(config: PipelineConfig) -> list[str]:
     return [path.relative_to(config.directory).as_posix() for path in config.source_files()]
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import dlt\n", True),
+        ("x = 1\n  from dlt import *\n", True),
+        ('{"cells": [{"source": ["import dlt\\n"]}]}', True),
+        ("import dltHub\nfrom pyspark import pipelines as dlt\n", False),
+        ("", False),
+    ],
+)
+def test_pipelines_that_may_expect_null_of_casts(project: Project, code: str, *, expected: bool) -> None:
+    folder = project("name: orders\nlibraries: [{file: {path: a.py}}]\n")
+    config = load_project(folder)
+    assert not config.expects_null(), "whoever needs the file says that it is missing"
+    (folder / "a.py").write_text(code, encoding="utf-8")
+    assert config.expects_null() is expected
+    project("extends: pipeline.json\n")
+    project('{"name": "orders", "libraries": [{"file": {"path": "a.py"}}]}', "pipeline.json")
+    assert load_project(folder).expects_null()
+
+
 def test_files_of_a_workspace_are_found_in_the_folder(project: Project) -> None:
     project("extends: pipeline.json\nsecrets: {shop/password: '${env:PASSWORD}'}\n")
     folder = project(SETTINGS, "pipeline.json")

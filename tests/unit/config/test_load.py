@@ -58,6 +58,7 @@ def test_defaults(project: Project) -> None:
         "references": {},
         "batch_of": None,
         "notices": (),
+        "of_databricks": False,
     }
 
 
