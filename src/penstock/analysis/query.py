@@ -25,6 +25,7 @@ from penstock.graph.resolved import AppliedChanges, EndlessState, Input, OneSide
 from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
 from penstock.graph.stream_definition import StreamDefinition
+from penstock.graph.unbounded_state import STREAM_JOIN
 from penstock.spark.append_distinct import append_distinct
 from penstock.spark.changes.resolve import judged_expectations, resolve_changes
 from penstock.spark.changes.snapshots import followed_snapshot, snapshot_target
@@ -35,7 +36,6 @@ from penstock.spark.join_watermarks import one_sided_joins
 from penstock.spark.lineage.query import column_lineage
 from penstock.spark.operator_calls import hearing_operator_calls
 from penstock.spark.plans import (
-    STREAM_JOIN,
     possible_output_modes,
     streaming_only_operators,
     supported_output_mode,

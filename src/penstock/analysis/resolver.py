@@ -71,6 +71,7 @@ class Resolver:
     default_schema: str
     stored_table: Callable[[Identifier], str | None]
     runs_complete: Callable[[UnresolvedFlow], bool] = lambda _: False
+    strict: bool = False
     _known: dict[Identifier, Known] = field(default_factory=dict)
     _tables: dict[Identifier, StreamingTable | MaterializedView] = field(default_factory=dict)
     _views: dict[Identifier, ResolvedView] = field(default_factory=dict)
@@ -110,7 +111,7 @@ class Resolver:
             event_hooks=self.graph.event_hooks,
             catalog=self.graph.catalog,
         )
-        broken, warnings = check(resolved)
+        broken, warnings = check(resolved, strict=self.strict)
         if broken:
             raise PipelineInvalid(broken)
         once = {notice.message: notice for notice in reversed(self._notices)}

@@ -28,9 +28,10 @@ def doctor(
     """Look for what is wrong with the storage: checkpoints, tables, event log, lock, disk; say what to type.
 
     Finds what `checkpoint verify` finds, tables that cannot be opened or are no longer declared, lines of the log that
-    were skipped, the lock of a process that is gone, a disk that is nearly full, a later version of Penstock, jars of
-    this user's cache that have changed, a master without `spark.authenticate`, and a run that has few file descriptors
-    left, too many threads or a large output. Changes nothing. Exits with 3 when anything is found.
+    were skipped, joins that keep rows for ever and how many, the lock of a process that is gone, a disk that is nearly
+    full, a later version of Penstock, jars of this user's cache that have changed, a master without
+    `spark.authenticate`, and a run that has few file descriptors left, too many threads or a large output. Changes
+    nothing. Exits with 3 when anything is found.
     """
     from penstock.observe.doctor.examination import examine
 

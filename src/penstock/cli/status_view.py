@@ -209,8 +209,9 @@ def accounts_line(status: PipelineStatus) -> str | None:
 def problems(status: PipelineStatus) -> Iterator[list[str]]:
     """Yields the errors of the newest update and of each dataset that failed in it, each as `render` shows an error.
 
-    Also a watermark that stands still, and batches that do not add up, of whatever update: their rows are still what
-    they are; then file descriptors, threads and output of the run, when they are too many. Alerts that fire come last.
+    Also a watermark that stands still, a join's state that grows for ever, and batches that do not add up, of whatever
+    update: their rows are still what they are; then file descriptors, threads and output of the run, when they are too
+    many. Alerts that fire come last.
     """
     found: list[tuple[str, Mapping[str, Any], datetime | None]] = []
     if status.update is not None and status.update.error is not None:
@@ -224,6 +225,9 @@ def problems(status: PipelineStatus) -> Iterator[list[str]]:
         (dataset.name, dataset.watermark_warning, None)
         for dataset in status.datasets
         if dataset.watermark_warning is not None
+    ]
+    found += [
+        (dataset.name, dataset.state_warning, None) for dataset in status.datasets if dataset.state_warning is not None
     ]
     found += [
         (dataset.name, dataset.accounts.error, None)

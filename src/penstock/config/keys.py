@@ -248,6 +248,7 @@ _SETTINGS = (
         "2 minutes",
         "30 seconds",
     ),
+    Key("strict", Flag(), "Whether state that grows for ever is refused, not only warned of.", "true", "false"),
     Key(
         "maintenance",
         _MAINTENANCE,

@@ -136,6 +136,7 @@ def _build(
         cluster_timeout=values.get("cluster_timeout", CLUSTER_TIMEOUT),
         retries=RetrySettings(**_values(values.get("retries", {}))),
         stop_timeout=values.get("stop_timeout", STOP_TIMEOUT),
+        strict=values.get("strict", False),
         maintenance=MaintenanceSettings(**_values(values.get("maintenance", {}))),
         alerts=alert_settings(sections.get("alerts", {}), folder),
         metrics=metrics_settings(sections.get("metrics", {}), folder),

@@ -85,6 +85,8 @@ class PipelineConfig:
     retries: RetrySettings = field(default_factory=RetrySettings)
     stop_timeout: float = STOP_TIMEOUT
     """How many seconds after the first signal a run has ended, its current batches with it or not."""
+    strict: bool = False
+    """Whether state that grows for ever is an error; else it is a warning."""
     maintenance: MaintenanceSettings = field(default_factory=MaintenanceSettings)
     alerts: AlertSettings = field(default_factory=AlertSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)

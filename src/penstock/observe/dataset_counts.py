@@ -21,6 +21,8 @@ from penstock.events import (
 from penstock.events.codec import format_timestamp
 from penstock.events.compaction import mapping, mappings, moment, total, totals_of
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
+from penstock.events.state_size import StateGrowth
+from penstock.graph.unbounded_state import STREAM_JOIN, UNBOUNDED_STATE
 from penstock.observe.accounting import AccountCounts
 
 TOTALS: Final = "status"
@@ -44,7 +46,8 @@ class CheckCounts:
 class FlowCounts:
     """One flow's totals; `last` is its newest batch, `current` the same if this update made it.
 
-    `standing` is the warning about a watermark that stands still. `failing_since` is the first error without a batch
+    `standing` is the warning about a watermark that stands still, `state` how much state the newest batches kept, and
+    `unbounded` the newest update's warning that it grows for ever. `failing_since` is the first error without a batch
     after it, over restarts and updates.
     """
 
@@ -63,12 +66,15 @@ class FlowCounts:
     standing: Mapping[str, Any] | None = None
     standing_since: datetime | None = None
     retry_at: datetime | None = None
+    state: StateGrowth = field(default_factory=StateGrowth)
+    unbounded: Mapping[str, Any] | None = None
 
     def reset(self) -> None:
         """Forgets all batches, as a full refresh does."""
         self.rows = self.dropped = self.quarantined = self.late = 0
         self.checks.clear()
         self.accounts = AccountCounts()
+        self.state = StateGrowth()
         self.last = self.current = self.last_at = self.standing = None
 
     def add_late(self, late: LateRows) -> None:
@@ -173,8 +179,15 @@ class DatasetCounts:
             standing = None if state is WatermarkState.MOVING else event.error
             flow = self._flows.setdefault(key, FlowCounts())
             flow.standing, flow.standing_since = standing, event.timestamp
+        elif event.error is not None and event.error.get("condition") == UNBOUNDED_STATE[STREAM_JOIN]:
+            self._flow_of_warning(event.error).unbounded = event.error
         elif fact is not None:
             self._progress(event, fact)
+
+    def _flow_of_warning(self, warning: Mapping[str, Any]) -> FlowCounts:
+        dataset = str(warning.get("dataset"))
+        flow = (mapping(warning, "facts") or {}).get("flow", dataset)
+        return self._flows.setdefault(flow_key(dataset, str(flow)), FlowCounts())
 
     def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Returns of each flow what a `compaction` event tells of it."""
@@ -225,6 +238,8 @@ class DatasetCounts:
         key = name.casefold()
         if self._defined_by != self._update_id:
             self._defined_by, self._defined = self._update_id, {}
+            for flow in self._flows.values():
+                flow.unbounded = None  # the update tells of it behind its definitions
         self._defined[key] = None
         before = {e.get("name"): e.get("constraint") for e in _expectations(self._definitions.get(key))}
         self._definitions[key] = definition
@@ -261,6 +276,7 @@ class DatasetCounts:
             flow.add(flow.last, sign=-1)
         flow.add(fact.progress)
         flow.last = flow.current = fact.progress
+        flow.state.add(fact.timestamp, fact.progress)
         flow.last_at = fact.timestamp
 
 

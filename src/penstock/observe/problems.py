@@ -121,6 +121,13 @@ def _of_dataset(dataset: DatasetStatus, after: _Downstream) -> Iterator[Problem]
             evidence=Evidence.LATE_ROWS if dataset.late else None,
             commands=(f"penstock watermark {dataset.name}",),
         )
+    if dataset.state_warning is not None:
+        yield _problem(
+            dataset.state_warning,
+            severity=Severity.WARNING,
+            dataset=dataset.name,
+            commands=(f"penstock state {dataset.name}",),
+        )
 
 
 def _with_alerts(found: Iterable[Problem], alerts: Iterable[Alert]) -> Iterator[Problem]:

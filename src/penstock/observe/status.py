@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from penstock.errors.catalogue import condition, fill
 from penstock.events import Event, FlowStatus
 from penstock.events.alerts import Alert
 from penstock.events.codec import format_timestamp
+from penstock.events.compaction import mapping
 from penstock.events.flow_facts import FlowFact, FlowFacts
 from penstock.observe.accounting import AccountCounts
 from penstock.observe.alerts import AlertProjection
@@ -64,6 +66,8 @@ class DatasetStatus:
         accounts: how the rows of its batches add up, over the same batches as `rows`; None for a view.
         watermark_warning: why a flow's watermark stands still although rows arrive, like `error`; None when it moves.
         watermark_warning_since: when that was noticed.
+        state_warning: that a join of its flows keeps rows for ever, with how many there are and how they grow, like
+            `error`; None where none does, or where that is allowed.
         expectations: in the order of their declaration.
     """
 
@@ -87,6 +91,7 @@ class DatasetStatus:
     accounts: AccountCounts | None = None
     watermark_warning: Mapping[str, Any] | None = None
     watermark_warning_since: datetime | None = None
+    state_warning: Mapping[str, Any] | None = None
     expectations: tuple[ExpectationStatus, ...] = ()
 
     @property
@@ -116,6 +121,7 @@ class DatasetStatus:
             "retry_at": None if self.retry_at is None else format_timestamp(self.retry_at),
             "accounts": None if self.accounts is None else self.accounts.to_json(),
             "watermark_warning": None if self.watermark_warning is None else dict(self.watermark_warning),
+            "state_warning": None if self.state_warning is None else dict(self.state_warning),
             "expectations": [expectation.to_json() for expectation in self.expectations],
         }
 
@@ -235,6 +241,7 @@ class StatusProjection:
             accounts=AccountCounts.sum(flow.accounts for flow in flows) if stored else None,
             watermark_warning=next((flow.standing for flow in flows if flow.standing is not None), None),
             watermark_warning_since=next((flow.standing_since for flow in flows if flow.standing is not None), None),
+            state_warning=next((warning for flow in flows if (warning := _with_size(flow)) is not None), None),
             expectations=tuple(
                 ExpectationStatus(check.name, check.passed, check.failed, check.action) for check in checks
             ),
@@ -282,6 +289,18 @@ def _rate(flows: Iterable[FlowCounts], field_name: str) -> float | None:
         elif flow.current is not None and (rate := getattr(flow.current, field_name)) is not None:
             rates.append(rate)
     return round(sum(rates), 3) if rates else None
+
+
+def _with_size(flow: FlowCounts) -> Mapping[str, Any] | None:
+    """Returns the warning that a flow's state grows for ever, with the size after its newest batch."""
+    if flow.unbounded is None or (size := flow.state.size) is None:
+        return flow.unbounded
+    facts = {**(mapping(flow.unbounded, "facts") or {}), "size": f"It has {size.describe()}."}
+    return {
+        **flow.unbounded,
+        "message": fill(condition(str(flow.unbounded["condition"])).message, facts),
+        "facts": facts,
+    }
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -39,6 +39,7 @@ from penstock.plan.stages import (
     UpdatePlan,
 )
 from penstock.plan.state import CLUSTER_BY, DATASET_TYPE, GENERATION, PIPELINE, StateSnapshot, TableState
+from penstock.plan.unbounded_state import with_state_sizes
 
 _TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
 
@@ -56,7 +57,8 @@ def plan_update(
     """
     planner = _Planner(graph, state, selection, overlap)
     stages = tuple(planner.stages())
-    return UpdatePlan(graph, stages, (*planner.notices, *_undeclared(state)), tuple(planner.refusals))
+    sized = with_state_sizes(graph, state, planner.goes_on)
+    return UpdatePlan(sized, stages, (*planner.notices, *_undeclared(state)), tuple(planner.refusals))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,11 @@ class _Planner:
                 yield from self._flow_stages(table, flow, generation, reset=anew)
         for sink in self.graph.sinks.values():
             yield from self._sink_stages(sink, reset=sink.identifier in reset)
+
+    def goes_on(self, flow: ResolvedFlow) -> bool:
+        """Whether a flow goes on with the state of its checkpoint."""
+        target = flow.flow.target
+        return (target, flow.flow.name) in self.state.streams and target not in self.selection.full_refreshed
 
     def _exists(self, identifier: Identifier) -> bool:
         """Whether the table is there, or the sink has a checkpoint."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from penstock.errors import PenstockError
+from penstock.events.state_size import StateSize
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
@@ -68,28 +69,6 @@ class CheckpointCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class StateSize:
-    """What a flow's stateful operators kept after its newest batch, `bytes` in memory.
-
-    `growth` is how many rows came to it in each of the newest `batches` on average; None when only one is known.
-    """
-
-    rows: int
-    bytes: int
-    batches: int = 1
-    growth: float | None = None
-
-    def describe(self) -> str:
-        """Returns it in words."""
-        text = f"{self.rows:,} row{'' if self.rows == 1 else 's'} of state, {self.bytes / 1e6:,.1f} MB in memory"
-        if self.growth is None:
-            return text
-        more = f"{abs(self.growth):,.0f} {'fewer' if self.growth < 0 else 'more'}"
-        batches = "the last batch" if self.batches == 1 else f"each of the last {self.batches} batches"
-        return f"{text}, {more} with {batches}"
-
-
-@dataclass(frozen=True, slots=True)
 class StateSnapshot:
     """The tables that exist, and the once-flows (`(target, flow)`) that already ran in this generation.
 
@@ -102,7 +81,8 @@ class StateSnapshot:
     version did not note it. `checks` says what is wrong with checkpoints in use; those without a fault are not there.
     `rows_read` tells how many rows the flows into a target, or one of them, have read since they began anew; it reads
     the whole event log, so it is asked only about what would be read again. `state_size` tells how much state a flow
-    keeps, None when the end of the event log does not.
+    keeps, None when the end of the event log does not; `table_rows` how many rows a
+    stored table has now, None when its log does not.
     """
 
     tables: Mapping[Identifier, TableState] = field(default_factory=dict)
@@ -117,3 +97,4 @@ class StateSnapshot:
     checks: Mapping[tuple[Identifier, str], CheckpointCheck] = field(default_factory=dict)
     rows_read: Callable[[Identifier, str | None], int] = lambda _target, _flow: 0
     state_size: Callable[[Identifier, str], StateSize | None] = lambda _target, _flow: None
+    table_rows: Callable[[Identifier], int | None] = lambda _table: None

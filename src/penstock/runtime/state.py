@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 
+import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from penstock.errors import DefinitionError, PenstockError, StateError, first_line
 from penstock.events import read_events, tail_events
 from penstock.events.flow_records import FlowRecords
+from penstock.events.state_size import StateSize, state_sizes
 from penstock.graph.elements import MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.late_rows import late_rows_of, late_rows_path
@@ -21,10 +23,9 @@ from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.refresh import recorded_inputs
-from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSize, StateSnapshot, TableState
+from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSnapshot, TableState
 from penstock.runtime.checkpoint_checks import CheckpointChecks
 from penstock.runtime.refresh_notes import last_refresh, versions_of
-from penstock.runtime.state_sizes import state_sizes
 from penstock.runtime.stream_notes import is_started, known_definition
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.storage import Storage, StorageLayout
@@ -100,12 +101,26 @@ def snapshot(
         dict(CheckpointChecks(pipeline, graph, layout, opened, paths, highest).found()),
         _rows_read(layout),
         _state_size(layout),
+        _table_rows(opened),
     )
 
 
 def _state_size(layout: StorageLayout) -> Callable[[Identifier, str], StateSize | None]:
     sizes = cache(lambda: state_sizes(tail_events(layout.uri)))
     return lambda target, flow: sizes().get((str(target).casefold(), flow.casefold()))
+
+
+def _table_rows(opened: Mapping[Identifier, DeltaTable]) -> Callable[[Identifier], int | None]:
+    def table_rows(table: Identifier) -> int | None:
+        if table not in opened:
+            return None
+        files = pa.table(opened[table].get_add_actions(flatten=True))
+        if "num_records" not in files.column_names:
+            return None if files.num_rows else 0
+        counts: list[int | None] = files["num_records"].to_pylist()
+        return None if None in counts else sum(each or 0 for each in counts)
+
+    return table_rows
 
 
 def _rows_read(layout: StorageLayout) -> Callable[[Identifier, str | None], int]:

@@ -170,7 +170,7 @@ def _run(
     plan = workspace.plan(graph, selection)
     paths = workspace.paths(graph)
     names = DefaultSchema(config.schema, graph.catalog)
-    reporter.definitions(graph, paths)
+    reporter.definitions(plan.graph, paths)
     reporter.plan(plan)
     if plan.refusals:
         raise UpdateRefused(plan.refusals)

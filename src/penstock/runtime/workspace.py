@@ -157,6 +157,7 @@ class Workspace:
             default_schema=registry.default_schema,
             stored_table=lambda identifier: published_table(self.shared, identifier),
             runs_complete=lambda flow: runs_complete(self.layout.checkpoints(flow.target, flow.name)),
+            strict=config.strict,
         )
         progress(f"Analysing {len(graph.datasets)} dataset{'s' if len(graph.datasets) != 1 else ''}")
         try:

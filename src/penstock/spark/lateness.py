@@ -20,10 +20,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import DataType, StructType
 
 from penstock.events.lateness import DELAYS_MS, Lateness
+from penstock.graph.unbounded_state import STREAM_JOIN
 from penstock.spark import _jvm
 from penstock.spark.java_columns import binary_search
 from penstock.spark.late_filter import DELAY, FirstOperator, LateFilter, LateRowsUnknown, first_operator
-from penstock.spark.plans import STREAM_JOIN, drops_late_rows, stateful_name
+from penstock.spark.plans import drops_late_rows, stateful_name
 from penstock.spark.running_batch import RunningBatch
 
 _METRIC: Final = "penstock:lateness"

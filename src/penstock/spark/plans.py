@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.graph.elements import OutputMode
+from penstock.graph.unbounded_state import STREAM_JOIN
 from penstock.spark import _jvm
 
 
@@ -35,7 +36,6 @@ STATEFUL = {
     "TransformWithStateInPySpark": "transformWithState",
 }
 
-STREAM_JOIN = "stream-stream join"
 
 _STREAMING_ONLY = STATEFUL.keys() - {"Aggregate", "Distinct", "Deduplicate"}
 

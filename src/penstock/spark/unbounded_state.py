@@ -9,8 +9,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.graph.elements import OutputMode
+from penstock.graph.unbounded_state import STREAM_JOIN
 from penstock.spark import _jvm
-from penstock.spark.plans import STREAM_JOIN, joins_of_streams, operators_with_state, stateful_name
+from penstock.spark.plans import joins_of_streams, operators_with_state, stateful_name
 
 _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column of event time
 

@@ -2,7 +2,8 @@
 
 As `tests/golden/test_rules.py`, for what only the analysis of the queries shows. The `.json` of a
 `bad` file lists its errors, that of an `ok` file its warnings; the `facts` that it gives are compared
-too. `{"downstream": […]}` at its end names the datasets that are only counted.
+too. `{"downstream": […]}` at its end names the datasets that are only counted. A file named `*_strict` is of a
+pipeline with `strict: true`; without it, its errors are warnings.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ SEMANTIC = tuple(sorted({folder.name for folder in FIXTURES.iterdir()} - set(STR
 @pytest.mark.parametrize("file", cases(SEMANTIC), ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_semantic_rule(file: Path, spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
-    (tmp_path / "penstock.yml").write_text("name: golden\n", encoding="utf-8")
+    strict = file.stem.endswith("_strict")
+    (tmp_path / "penstock.yml").write_text(f"name: golden\nstrict: {str(strict).lower()}\n", encoding="utf-8")
     report = validate(load_project(tmp_path), spark=spark)
     problems = report.warnings if file.name.startswith("ok") else report.errors
     wanted = file.with_suffix(".json")
@@ -38,6 +40,11 @@ def test_semantic_rule(file: Path, spark: SparkSession, tmp_path: Path) -> None:
     for error in problems:
         assert not re.search(r"<\w+>", error.message + error.fix), "a fact is missing"
     assert not (tmp_path / ".penstock").exists(), "validate wrote something"
+    if strict:
+        (tmp_path / "penstock.yml").write_text("name: golden\n", encoding="utf-8")
+        lenient = validate(load_project(tmp_path), spark=spark)
+        assert lenient.valid
+        assert [each.to_json() for each in lenient.warnings] == [each.to_json() for each in problems]
 
 
 @pytest.mark.parametrize("rule", SEMANTIC)

@@ -25,6 +25,7 @@ def test_defaults(project: Project) -> None:
         "storage_access": None,
         "stop_timeout": 30.0,
         "cluster_timeout": 30.0,
+        "strict": False,
         "storage": str(absolute / ".penstock"),
         "continuous": False,
         "trigger": {"kind": TriggerKind.AVAILABLE_NOW, "interval": None},

@@ -75,6 +75,7 @@ def test_the_document_has_the_agreed_keys() -> None:
             "retry_at",
             "accounts",
             "watermark_warning",
+            "state_warning",
             "expectations",
         ]
     silver = document["datasets"][2]

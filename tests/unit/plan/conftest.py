@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from penstock.errors import SourceLocation
+from penstock.errors import PenstockError, SourceLocation
+from penstock.events.state_size import StateSize
 from penstock.graph.elements import (
     ChangeFlow,
     Expectation,
@@ -28,7 +29,7 @@ from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import UpdatePlan
-from penstock.plan.state import DATASET_TYPE, GENERATION, RefreshRecord, StateSize, StateSnapshot, TableState
+from penstock.plan.state import DATASET_TYPE, GENERATION, RefreshRecord, StateSnapshot, TableState
 
 _SCHEMA = Schema('{"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": true, "metadata": {}}]}')
 _PLACE = SourceLocation("orders.py", 3)
@@ -64,6 +65,8 @@ class Pipeline:
     schemas: dict[Identifier, Schema] = field(default_factory=dict)
     streams: dict[tuple[Identifier, str], StreamDefinition | None] = field(default_factory=dict)
     sizes: dict[tuple[Identifier, str], StateSize] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    warnings: tuple[PenstockError, ...] = ()
 
     def stream(
         self,
@@ -211,7 +214,9 @@ class Pipeline:
         order = tuple(dict.fromkeys([*self.views, *self.tables]))
         schemas = dict.fromkeys(order, _SCHEMA) | self.schemas
         flows = tuple(self.flows)
-        return ResolvedGraph(self.tables, self.views, flows, order, schemas, sinks=self.sinks, promises=self.promises)
+        return ResolvedGraph(
+            self.tables, self.views, flows, order, schemas, self.warnings, sinks=self.sinks, promises=self.promises
+        )
 
     def plan(
         self,
@@ -235,6 +240,7 @@ class Pipeline:
             versions=self.versions,
             streams=self.streams,
             state_size=lambda *flow: self.sizes.get(flow),
+            table_rows=lambda table: self.rows.get(table.name),
         )
         return plan_update(graph, state, chosen, overlap=overlap)
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from penstock.events.state_size import StateSize
 from penstock.graph.stream_definition import WATERMARK_POLICY, StateOperator, StreamDefinition
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
-from penstock.plan.state import StateSize
 from penstock.plan.stream_changes import Verdict, compare_streams
 
 from .conftest import Pipeline

@@ -1,8 +1,8 @@
 """Semantic rules: what can be wrong with a pipeline once each query was analysed.
 
 Each rule is one file with one function, `ResolvedGraph -> conditions`; `RULES` stop a run,
-`WARNINGS` do not. What concerns one query alone (an unknown table, an expectation that does not
-resolve, a cycle) is found while the query is analysed.
+`WARNINGS` do not; `STRICT` ones do in a pipeline with `strict: true`. What concerns one query alone
+(an unknown table, an expectation that does not resolve, a cycle) is found while the query is analysed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from penstock.analysis.rules.event_time_behind_watermark import event_time_behin
 from penstock.analysis.rules.event_time_type import event_time_type
 from penstock.analysis.rules.jdbc_columns import jdbc_columns
 from penstock.analysis.rules.join_watermark_on_one_side import join_watermark_on_one_side
-from penstock.analysis.rules.join_without_time_bound import join_without_time_bound
 from penstock.analysis.rules.kafka_sink_columns import kafka_sink_columns
 from penstock.analysis.rules.key_not_enforced import key_not_enforced
 from penstock.analysis.rules.layout_column_unknown import layout_column_unknown
@@ -59,19 +58,18 @@ RULES: tuple[Rule, ...] = (
     quarantine_column_reserved,
     event_time_type,
     event_time_behind_watermark,
-    join_without_time_bound,
     join_watermark_on_one_side,
     own_state_store,
 )
+STRICT: tuple[Rule, ...] = (state_never_freed,)
 WARNINGS: tuple[Rule, ...] = (
-    state_never_freed,
     key_not_enforced,
     watermark_without_delay,
 )
 
 
-def check(graph: ResolvedGraph) -> tuple[tuple[PenstockError, ...], tuple[PenstockError, ...]]:
-    """Returns the errors and the warnings of `graph`."""
-    errors = tuple(error for rule in RULES for error in rule(graph))
-    warnings = tuple(warning for rule in WARNINGS for warning in rule(graph))
-    return errors, warnings
+def check(graph: ResolvedGraph, *, strict: bool) -> tuple[tuple[PenstockError, ...], tuple[PenstockError, ...]]:
+    """Returns the errors and the warnings of `graph`; with `strict`, what `STRICT` rules find is an error."""
+    stopping, warning = ((*RULES, *STRICT), WARNINGS) if strict else (RULES, (*STRICT, *WARNINGS))
+    errors = tuple(error for rule in stopping for error in rule(graph))
+    return errors, tuple(found for rule in warning for found in rule(graph))

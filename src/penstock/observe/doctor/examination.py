@@ -10,7 +10,17 @@ from typing import Any, Final
 from penstock.events.codec import format_timestamp
 from penstock.observe.doctor.facts import StorageFacts, read_facts
 from penstock.observe.doctor.finding import Finding
-from penstock.observe.doctor.rules import checkpoints, disk, event_log, lock, resources, tables, undeclared, version
+from penstock.observe.doctor.rules import (
+    checkpoints,
+    disk,
+    event_log,
+    lock,
+    resources,
+    tables,
+    unbounded_state,
+    undeclared,
+    version,
+)
 from penstock.observe.problems import Severity
 
 _RULES: Final[tuple[Callable[[StorageFacts], Iterator[Finding]], ...]] = (
@@ -22,6 +32,7 @@ _RULES: Final[tuple[Callable[[StorageFacts], Iterator[Finding]], ...]] = (
     resources.check,
     event_log.check,
     undeclared.check,
+    unbounded_state.check,
 )
 
 

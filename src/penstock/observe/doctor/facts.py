@@ -11,6 +11,7 @@ from penstock.events.reader import read_events
 from penstock.events.types import EventType
 from penstock.observe.checkpoints.inventory import Inventory
 from penstock.observe.checkpoints.verify import Verification, verify
+from penstock.observe.status import DatasetStatus, project_status
 from penstock.observe.tables import StoredTable
 from penstock.observe.undeclared import UndeclaredDatasets
 from penstock.storage import Storage
@@ -42,6 +43,7 @@ class StorageFacts:
         holder: who holds the lock, alive or not.
         processes: those of the run that goes on, on this machine.
         disk: the local disk under it.
+        datasets: the status of each dataset of the newest update.
         writers: the versions that have written it, in the order of their first run.
         own_version: the one that looks.
     """
@@ -54,6 +56,7 @@ class StorageFacts:
     holder: LockHolder | None
     processes: tuple[ProcessResources, ...]
     disk: DiskSpace | None
+    datasets: tuple[DatasetStatus, ...]
     writers: tuple[Writer, ...]
     own_version: str
 
@@ -84,6 +87,7 @@ def read_facts(storage_uri: str) -> StorageFacts:
         holder=holder,
         processes=resources_of_run(holder),
         disk=disk_space(storage),
+        datasets=project_status(events).datasets,
         writers=tuple(writers.values()),
         own_version=metadata.version("penstock"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.errors import DefinitionError
+from penstock.graph.unbounded_state import SIZE_NOT_KNOWN
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
 from penstock.spark.plans import stateful_operators, watermark
@@ -25,6 +26,7 @@ def aggregation_without_watermark(write: StreamWrite, starting: Starting) -> Str
             dataset=str(write.dataset),
             flow=write.name,
             also="",
+            size=SIZE_NOT_KNOWN["aggregate"],
         )
     )
     return write

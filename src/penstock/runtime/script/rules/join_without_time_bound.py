@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from penstock.errors import DefinitionError
 from penstock.graph.elements import OutputMode
+from penstock.graph.unbounded_state import SIZE_NOT_KNOWN, STREAM_JOIN
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.plans import STREAM_JOIN
 from penstock.spark.unbounded_state import kept_state
 
 
 def join_without_time_bound(write: StreamWrite, starting: Starting) -> StreamWrite:
-    """Warns of it: a script runs with Spark alone as well. A pipeline is refused."""
+    """Warns of it: as of a pipeline, which `strict` refuses."""
     kept = kept_state(write.frame, OutputMode.APPEND)  # the only mode of a join, or the same to it
     if any(each.name == STREAM_JOIN and each.for_ever for each in kept):
         starting.notice(
@@ -20,6 +20,7 @@ def join_without_time_bound(write: StreamWrite, starting: Starting) -> StreamWri
                 location=write.location,
                 dataset=str(write.dataset),
                 flow=write.name,
+                size=SIZE_NOT_KNOWN[STREAM_JOIN],
             )
         )
     return write

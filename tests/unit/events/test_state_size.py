@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from penstock.events import BatchProgress, Event, EventType, Level, Origin, builders
-from penstock.plan.state import StateSize
-from penstock.runtime.state_sizes import state_sizes
+from penstock.events.state_size import StateGrowth, StateSize, state_sizes
 
 
 def _batch(number: int, rows: int | None, flow: str = "Hourly") -> Event:
@@ -35,3 +34,15 @@ def test_a_plan_says_so() -> None:
     assert StateSize(12_345, 5_600_000).describe() == "12,345 rows of state, 5.6 MB in memory"
     assert StateSize(5, 0, 8, -2.4).describe().endswith("0.0 MB in memory, 2 fewer with each of the last 8 batches")
     assert StateSize(1, 0, 1, 20.0).describe() == "1 row of state, 0.0 MB in memory, 20 more with the last batch"
+
+
+def test_batches_that_span_an_hour_tell_the_growth_of_a_day() -> None:
+    growth, start = StateGrowth(), datetime(2026, 1, 1, tzinfo=UTC)
+    growth.add(start, BatchProgress(0, 1, 1, state_rows=100, state_bytes=8_000_000))
+    growth.add(start + timedelta(minutes=59), BatchProgress(1, 1, 1, state_rows=150, state_bytes=9_000_000))
+    assert growth.size == StateSize(150, 9_000_000, 1, 50.0)
+    growth.add(start + timedelta(hours=12), BatchProgress(2, 1, 1, state_rows=1_100, state_bytes=9_000_000))
+    assert growth.size is not None
+    assert growth.size.describe() == (
+        "1,100 rows of state, 9.0 MB in memory, 500 more with each of the last 2 batches, +2,000 a day"
+    )
