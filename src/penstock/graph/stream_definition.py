@@ -27,13 +27,21 @@ class StateOperator:
     """One operator that keeps state: `name` as in `ResolvedFlow.stateful`.
 
     `keys` is what its state is filed under and `values` what it holds, each an expression as the user would
-    read it; `content` is the fingerprint of both, computed columns resolved down to the columns of the sources.
+    read it; `content` is the fingerprint of both, computed columns resolved down to the columns of the sources. It
+    lacks some aggregate functions (`first`, `collect_list`, …) and the state of `applyInPandasWithState`, which `held`
+    has, with the names of their fields; None when it was noted by a version that knew of `content` only.
     """
 
     name: str
     keys: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     content: str = ""
+    held: str | None = None
+
+    def differs(self, other: StateOperator) -> bool:
+        """Whether the state of one means something else to the other, as far as both were noted."""
+        held = self.held is not None and other.held is not None and self.held != other.held
+        return held or self.content != other.content
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,13 @@ class StreamDefinition:
         return {
             "sources": dict(self.sources),
             "operators": [
-                {"name": each.name, "keys": each.keys, "values": each.values, "content": each.content}
+                {
+                    "name": each.name,
+                    "keys": each.keys,
+                    "values": each.values,
+                    "content": each.content,
+                    "held": each.held,
+                }
                 for each in self.operators
             ],
             "watermarks": dict(self.watermarks),
@@ -81,7 +95,13 @@ class StreamDefinition:
         return cls(
             {str(name): str(read) for name, read in stored["sources"].items()},
             tuple(
-                StateOperator(str(each["name"]), tuple(each["keys"]), tuple(each["values"]), str(each["content"]))
+                StateOperator(
+                    str(each["name"]),
+                    tuple(each["keys"]),
+                    tuple(each["values"]),
+                    str(each["content"]),
+                    None if each.get("held") is None else str(each["held"]),
+                )
                 for each in stored["operators"]
             ),
             {str(column): str(delay) for column, delay in stored["watermarks"].items()},

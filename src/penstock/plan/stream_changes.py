@@ -87,7 +87,7 @@ def _other_state(before: tuple[StateOperator, ...], now: tuple[StateOperator, ..
         yield f"it kept state for {_listed(names)} and now needs it for {_listed(new_names)}"
         return
     for old, new in zip(before, now, strict=True):
-        if old.content == new.content:
+        if not old.differs(new):
             continue
         if old.keys != new.keys:
             yield f"the state of its {old.name} is filed by {_listed(old.keys)}, not by {_listed(new.keys)}"

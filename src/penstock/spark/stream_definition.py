@@ -122,9 +122,9 @@ class _State:
                 )
             case name if name in STATEFUL and plan.isStreaming():
                 in_python = name == "TransformWithStateInPySpark"
-                self._keep(
-                    STATEFUL[name], _jvm.scala_seq(plan.leftAttributes() if in_python else plan.groupingAttributes())
-                )
+                keys = _jvm.scala_seq(plan.leftAttributes() if in_python else plan.groupingAttributes())
+                named = str(plan.stateType().catalogString()) if name == "FlatMapGroupsInPandasWithState" else ""
+                self._keep(STATEFUL[name], keys, named=named)
 
     def settings(self) -> tuple[str, ...]:
         """The settings that matter to the operators."""
@@ -132,10 +132,22 @@ class _State:
             return ()
         return STATE_SETTINGS if self._marks < 2 else (WATERMARK_POLICY, *STATE_SETTINGS)
 
-    def _keep(self, name: str, keys: Sequence[Any], values: Sequence[Any] = ()) -> None:
+    def _keep(
+        self,
+        name: str,
+        keys: Sequence[Any],
+        values: Sequence[Any] = (),
+        functions: Sequence[Any] = (),
+        named: str = "",
+    ) -> None:
+        """Notes an operator; `functions` are all that an aggregate computes, `named` the type of a user's state."""
+        content = self._digest(name, keys, values)
+        held = self._digest(name + named, keys, functions or values)
+        self.operators.append(StateOperator(name, _shown(keys), _shown(functions or values), content, held))
+
+    def _digest(self, name: str, keys: Sequence[Any], values: Sequence[Any]) -> str:
         content = [f"{self._text(each)} {each.dataType().catalogString()}" for each in (*keys, *values)]
-        digest = hashlib.sha256("\n".join([name, str(len(keys)), *content]).encode()).hexdigest()
-        self.operators.append(StateOperator(name, _shown(keys), _shown(values), digest))
+        return hashlib.sha256("\n".join([name, str(len(keys)), *content]).encode()).hexdigest()
 
     def _define(self, expressions: Iterable[Any]) -> None:
         for expression in expressions:
@@ -179,15 +191,23 @@ def _needed_of_union(plan: Any, child: Any, needed: frozenset[str]) -> frozenset
     return frozenset(str(own.exprId().id()) for union, own in columns if str(union.exprId().id()) in needed)
 
 
-def _aggregation(plan: Any, needed: frozenset[str]) -> tuple[list[Any], list[Any]]:
-    """What an aggregate groups by, and the functions that it computes for columns that are needed."""
-    outputs = [each for each in _jvm.scala_seq(plan.aggregateExpressions()) if str(each.exprId().id()) in needed]
+def _aggregation(plan: Any, needed: frozenset[str]) -> tuple[list[Any], list[Any], list[Any]]:
+    """What an aggregate groups by, and the functions that it computes for columns that are needed: some, and all."""
+    outputs = _jvm.scala_seq(plan.aggregateExpressions())
+    used = [each for each in outputs if str(each.exprId().id()) in needed]
     parts = _jvm.physical_aggregation(plan)
     if parts is None:  # one with a Python function
-        return _jvm.scala_seq(plan.groupingExpressions()), outputs
+        return _jvm.scala_seq(plan.groupingExpressions()), used, used
     grouping, functions = parts
-    texts = "\n".join(str(each.toString()) for each in outputs)
-    return grouping, [function for function in functions if _plain(function) in texts]
+    texts, others = ("\n".join(str(each.toString()) for each in part) for part in (used, outputs))
+    # What is found nowhere is taken for needed: state that is missed would be read as something else.
+    every = [each for each in functions if (text := _in_query(each)) in texts or text not in others]
+    return grouping, [function for function in functions if _plain(function) in texts], every
+
+
+def _in_query(function: Any) -> str:
+    """The text of an aggregate function in the query, which for some of them is not that of the function itself."""
+    return str(function.aggregateFunction().toAggString(function.isDistinct()))
 
 
 def _plain(function: Any) -> str:

@@ -53,8 +53,8 @@ def own_state(frame, key):
 def own_pandas_state(frame, key):
     return frame.groupBy(key).transformWithStateInPandas(Counting(), "n LONG", "Append", "None")
 
-def older_state(frame, key):
-    return frame.groupBy(key).applyInPandasWithState(counting, "n LONG", "n LONG", "append", "NoTimeout")
+def older_state(frame, key, state="n LONG"):
+    return frame.groupBy(key).applyInPandasWithState(counting, "n LONG", state, "append", "NoTimeout")
 """
 
 
@@ -179,6 +179,45 @@ EDITS = {
     "a filter after": Edit(_HOURLY, f"{_HOURLY}.where('revenue > 0')", _FITS),
     "computed from the sum": Edit(_HOURLY, f"{_HOURLY}.withColumn('gross', F.expr('revenue * 1.2'))", _FITS),
     "another source below": Edit(_HOURLY, f"hourly(marked().unionByName(marked(table='refunds'))).{_SUM}", _FITS),
+    **{
+        f"fields of {function} in another order": Edit(
+            f"hourly(marked()).agg(F.expr('{function}(struct(id, amount){more}) s'))",
+            f"hourly(marked()).agg(F.expr('{function}(struct(amount, id){more}) s'))",
+            _ANEW,
+        )
+        for function, more in (
+            *(("first", ""), ("last", ", true"), ("any_value", ""), ("collect_list", ""), ("collect_set", "")),
+            *(("min", ""), ("max_by", ", at"), ("array_agg", "")),
+        )
+    },
+    "fields below the aggregate in another order": Edit(
+        "hourly(marked().withColumn('s', F.struct('id', 'amount'))).agg(F.first('s').alias('s'))",
+        "hourly(marked().withColumn('s', F.struct('amount', 'id'))).agg(F.first('s').alias('s'))",
+        _ANEW,
+    ),
+    "another name of a field": Edit(
+        "hourly(marked()).agg(F.expr('collect_list(named_struct(\"a\", id)) s'))",
+        "hourly(marked()).agg(F.expr('collect_list(named_struct(\"b\", id)) s'))",
+        _ANEW,
+    ),
+    "another first column": Edit(
+        "hourly(marked()).agg(F.first('product').alias('s'))", "hourly(marked()).agg(F.first('shop').alias('s'))", _ANEW
+    ),
+    "the same first fields": Edit(
+        "hourly(marked()).agg(F.first(F.struct('id', 'amount')).alias('s'))",
+        "hourly(marked()).agg(F.first(F.struct('id', 'amount')).alias('t'))",
+        _FITS,
+    ),
+    "a list that is not used any more": Edit(
+        "hourly(marked()).agg(F.sum('amount').alias('a'), F.collect_list('id').alias('n'))",
+        "hourly(marked()).agg(F.sum('amount').alias('a'), F.collect_list('id').alias('n')).drop('n')",
+        _ANEW,
+    ),
+    "a list that was never used": Edit(
+        "hourly(marked()).agg(F.sum('amount').alias('a'), F.collect_list('id').alias('n')).drop('n')",
+        "hourly(marked()).agg(F.sum('amount').alias('a'), F.collect_list('at').alias('n')).drop('n')",
+        _FITS,
+    ),
     # -- Watermarks and output modes
     "a longer delay": Edit(_HOURLY, f"hourly(marked(delay='2 hours')).{_SUM}", _FITS),
     "no watermark": Edit(_HOURLY, f"hourly({_E}).{_SUM}", _ANEW),
@@ -209,6 +248,9 @@ EDITS = {
     ),
     "state as before transformWithState by another key": Edit(
         f"older_state({_E}, 'product')", f"older_state({_E}, 'shop')", _ANEW
+    ),
+    "fields of the state as before transformWithState in another order": Edit(
+        f"older_state({_E}, 'product', 'a LONG, b LONG')", f"older_state({_E}, 'product', 'b LONG, a LONG')", _ANEW
     ),
     # -- Joins of streams
     "the same join": Edit(_JOIN, _JOIN, _SAME),

@@ -167,3 +167,28 @@ def test_state_outside_of_rocksdb_is_chosen_before_the_first_run(project: Pipeli
     anew = project.directory / ".penstock/checkpoints/shop/counts/counts/1/state/0"
     assert not list(anew.glob("[0-9]*/*.delta"))
     assert not plan_update(project.config, RefreshSelection(), spark=project.spark).plan.notices
+
+
+PLACES = """
+@ps.table(output_mode="update", keys=["id"])
+def places():
+    rows = spark.readStream.schema("id LONG, lat DOUBLE, lon DOUBLE").json("in")
+    return rows.groupBy("id").agg(F.{function}.alias("place"))
+"""
+
+
+@pytest.mark.parametrize("function", ["first", "collect_list"])
+def test_fields_of_a_struct_in_the_state_do_not_change_their_places(function: str, project: PipelineProject) -> None:
+    """Spark compares the types of fields and not their names: it would read a longitude as a latitude."""
+    project.arrive("1", [{"id": 1, "lat": 1.5, "lon": 100.25}])
+    project.write(PLACES.format(function=f"{function}(F.struct('lat', 'lon'))"))
+    assert not project.run().errors
+    before = project.rows("places", "id", "place")
+    project.arrive("2", [{"id": 1, "lat": 2.5, "lon": 200.25}])
+    project.write(PLACES.format(function=f"{function}(F.struct('lon', 'lat'))"))
+    with pytest.raises(UpdateRefused) as refused:
+        project.run()
+    [error] = refused.value.errors
+    assert error.condition == "CHECKPOINT_NOT_COMPATIBLE"
+    assert f"{function}(struct(lat" in error.facts["reasons"]
+    assert project.rows("places", "id", "place") == before

@@ -117,6 +117,11 @@ BREAKING = {
         replace(WINDOWS, operators=(replace(HOURLY, content="a2"),)),
         "the columns from which its aggregate is computed are computed in another way",
     ),
+    "fields of a struct in another order": (
+        replace(WINDOWS, operators=(replace(HOURLY, held="h1"),)),
+        replace(WINDOWS, operators=(replace(HOURLY, values=("first(struct(lon, lat))",), held="h2"),)),
+        "holds sum(amount), not first(struct(lon, lat))",
+    ),
     "one more operator": (
         WINDOWS,
         replace(WINDOWS, operators=(DISTINCT, HOURLY)),
@@ -254,3 +259,12 @@ def test_a_watermark_is_of_no_account_to_a_flow_without_state() -> None:
 )
 def test_size_of_state_in_words(size: StateSize, words: str) -> None:
     assert size.describe() == words
+
+
+def test_what_an_older_version_did_not_note_is_not_compared() -> None:
+    noted = StreamDefinition.from_json(json.loads(json.dumps(WINDOWS.to_json())))
+    now = replace(WINDOWS, operators=(replace(HOURLY, held="h1"),))
+    assert noted.operators[0].held is None
+    assert compare_streams(noted, now, started=True).verdict is Verdict.UNCHANGED
+    known = StreamDefinition.from_json(json.loads(json.dumps(now.to_json())))
+    assert known == now
