@@ -20,6 +20,9 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.deploy.SparkHadoopUtil;
 import org.apache.spark.paths.SparkPath;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.FileSourceOptions;
+import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
@@ -60,6 +63,8 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
 
   private final FileStreamOptions options;
   private final boolean allowOverwrites;
+  private final boolean mayBeGone;
+  private final String folder;
   private final ReadFilesLog log;
   private final Map<?, ?> known; // by the path of each file that was read, when that had been modified
   private final Discovery discovery;
@@ -83,6 +88,8 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     options = new FileStreamOptions(files.options());
     Option<String> asked = files.options().get(ALLOW_OVERWRITES);
     allowOverwrites = asked.isDefined() && Boolean.parseBoolean(asked.get());
+    mayBeGone = new FileSourceOptions(files.options()).ignoreMissingFiles();
+    this.folder = local(folder);
     log = log(folder);
     known = (Map<?, ?>) InsideSpark.field(SeenFilesMap.class, "map", seenFiles());
     step = currentLogOffset();
@@ -123,6 +130,11 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     }
   }
 
+  /** A folder of a disk as its path, anything else as the URI that it is. */
+  private static String local(String folder) {
+    return folder.startsWith("file:") ? new Path(folder).toUri().getPath() : folder;
+  }
+
   private static String emptyFolder() {
     try {
       return Files.createTempDirectory("penstock-").toUri().toString();
@@ -158,6 +170,18 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
       discovery.planned(step);
     }
     return step < 0 ? null : new FileStreamSourceOffset(step);
+  }
+
+  @Override
+  public Dataset<Row> getBatch(
+      Option<org.apache.spark.sql.execution.streaming.Offset> start, org.apache.spark.sql.execution.streaming.Offset end) {
+    Dataset<Row> rows = super.getBatch(start, end);
+    long first = start.isDefined() ? FileStreamSourceOffset.apply(start.get()).logOffset() + 1 : 0;
+    long last = FileStreamSourceOffset.apply(end).logOffset();
+    if (first <= last) {
+      BatchFiles.compare(folder, toString(), last, log.get(Option.apply(first), Option.apply(last)), rows, mayBeGone);
+    }
+    return rows;
   }
 
   /** Called by Spark at the end of a batch; the names are those of Auto Loader. */

@@ -11,6 +11,9 @@ from penstock.events.types import Event, EventType
 
 QUERY_IDENTITY: Final = "read = evaluated + dropped_in_views + late + deduplicated"
 TARGET_IDENTITY: Final = "evaluated = written + dropped + quarantined"
+FILES_IDENTITY: Final = "files in the log of the source = files read"
+
+_SHOWN_FILES: Final = 10
 
 
 class Verdict(Enum):
@@ -30,6 +33,7 @@ class BatchAccounts:
     target and its quarantine say. Of a table of change flows `written` counts the events that its change log
     took. `dropped_in_views` are rows that expectations of views kept out, `late` those that came behind the
     watermark, `deduplicated` repetitions that the query removed. None is a number that nobody tells.
+    `files_gone` are URIs of files that the log of a source has for this batch, and that were gone when it was read.
     `query_unchecked` and `target_unchecked` say why an identity cannot be checked, None when it can.
     """
 
@@ -44,6 +48,7 @@ class BatchAccounts:
     deduplicated: int = 0
     query_unchecked: str | None = None
     target_unchecked: str | None = None
+    files_gone: tuple[str, ...] = ()
 
     @property
     def missing_in_query(self) -> int | None:
@@ -62,7 +67,7 @@ class BatchAccounts:
     @property
     def verdict(self) -> Verdict:
         """BROKEN when one identity is; else that of the target, because most queries do not keep each row."""
-        if self.missing_in_query or self.missing_in_target:
+        if self.missing_in_query or self.missing_in_target or self.files_gone:
             return Verdict.BROKEN
         return Verdict.NOT_CHECKABLE if self.missing_in_target is None else Verdict.BALANCED
 
@@ -77,6 +82,9 @@ class BatchAccounts:
         if self.missing_in_target:
             parts = f"{self.written} written{_plus(self.dropped, 'dropped')}{_plus(self.quarantined, 'quarantined')}"
             said.append(f"{self.evaluated} rows evaluated, but {parts}: {_surplus(self.missing_in_target)}")
+        if self.files_gone:
+            advice = "written again under another name, they are read"
+            said.append(f"{_files(self.files_gone)} of its source gone before the batch read them ({advice})")
         return "; ".join(said)
 
     def to_json(self) -> dict[str, Any]:
@@ -94,8 +102,15 @@ class BatchAccounts:
             "checks": [
                 _check(QUERY_IDENTITY, self.missing_in_query, self.query_unchecked),
                 _check(TARGET_IDENTITY, self.missing_in_target, self.target_unchecked),
+                *self._check_of_files(),
             ],
         }
+
+    def _check_of_files(self) -> list[dict[str, Any]]:
+        """Told only where files are wrong: most sources have none."""
+        if not self.files_gone:
+            return []
+        return [{**_check(FILES_IDENTITY, len(self.files_gone), None), "files": list(self.files_gone[:_SHOWN_FILES])}]
 
 
 def verdict_of(event: Event) -> Verdict | None:
@@ -119,6 +134,11 @@ def _check(identity: str, missing: int | None, reason: str | None) -> dict[str, 
         }
     verdict = Verdict.BROKEN if missing else Verdict.BALANCED
     return {"identity": identity, "verdict": verdict.value, "missing": missing, "reason": None}
+
+
+def _files(uris: tuple[str, ...]) -> str:
+    more = f" and {len(uris) - _SHOWN_FILES:,} more" if len(uris) > _SHOWN_FILES else ""
+    return f"{len(uris):,} file{'' if len(uris) == 1 else 's'} ({', '.join(uris[:_SHOWN_FILES])}{more})"
 
 
 def _plus(number: int, word: str) -> str:

@@ -85,8 +85,11 @@ class StreamAccounts:
         planned = CheckpointFolder.open_without_state(checkpoint).in_flight
         return cls(stage, query, row_keeping(query.frame), real_time, _change_log(stage, services), writer, planned)
 
-    def draw_up(self, progress: Mapping[str, Any]) -> BatchAccounts:
-        """Returns the accounts of the batch that Spark's `progress` tells of, with all counters among its metrics."""
+    def draw_up(self, progress: Mapping[str, Any], files_gone: tuple[str, ...] = ()) -> BatchAccounts:
+        """Returns the accounts of the batch that Spark's `progress` tells of, with all counters among its metrics.
+
+        `files_gone` are files of the batch that were not read, which matters unless the target had it already.
+        """
         rows = counted_rows(progress.get("observedMetrics") or {}, self._query.counted)
         read = int(progress.get("numInputRows") or 0)
         late = sum(int(state["numRowsDroppedByWatermark"]) for state in progress["stateOperators"])
@@ -101,11 +104,11 @@ class StreamAccounts:
         if not accounts.evaluated and accounts.written:
             if accounts.batch_id == self._repeated:  # Delta's sink left out a batch that the table had already
                 return replace(accounts, query_unchecked=_NO_COUNTS, target_unchecked=_NO_COUNTS)
-            return replace(accounts, evaluated=0, query_unchecked=_LOST_COUNTS, target_unchecked=None)
+            accounts = replace(accounts, evaluated=0, query_unchecked=_LOST_COUNTS, target_unchecked=None)
         if accounts.missing_in_query and (table := _with_deletion_vectors(progress)) is not None:
             reason = f"Spark counts rows that deletion vectors of {table} have deleted as read"
             accounts = replace(accounts, query_unchecked=reason)
-        return accounts
+        return replace(accounts, files_gone=files_gone)
 
     def _unchecked_query(self, read: int, rows: CountedRows, repeats: int | None) -> str | None:
         if self._real_time:

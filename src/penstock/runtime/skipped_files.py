@@ -26,6 +26,11 @@ class SkippedFiles:
                     self._warn(uri, f"it {'was gone' if gone else 'is corrupt'} and its source has {option}")
 
     def _warn(self, uri: str, why: str) -> None:
-        reason = f"has left out {uri}, or the rest of it, because {why}: "
-        reason += "these rows are not in the table; the file, written again under another name, brings them"
-        self._services.reporter.flow(self._flow, FlowStatus.RUNNING, reason=reason, level=Level.WARN)
+        warn_of_skipped(uri, why, self._flow, self._services)
+
+
+def warn_of_skipped(uri: str, why: str, flow: ResolvedFlow, services: FlowServices) -> None:
+    """Says in the event log that a flow has left a file out, and how its rows come."""
+    reason = f"has left out {uri}, or the rest of it, because {why}: "
+    reason += "these rows are not in the table; the file, written again under another name, brings them"
+    services.reporter.flow(flow, FlowStatus.RUNNING, reason=reason, level=Level.WARN)

@@ -26,6 +26,7 @@ from penstock.runtime.lateness import with_measured_lateness
 from penstock.runtime.retry import Stopped
 from penstock.runtime.services import FlowQuery, FlowServices
 from penstock.runtime.sink_failure import sink_failure
+from penstock.runtime.skipped_files import warn_of_skipped
 from penstock.runtime.standing_watermark import StandingWatermark
 from penstock.runtime.stop_after_batch import stop_after_batch
 from penstock.runtime.stream_notes import FlowOwner, is_started, note_stream
@@ -42,6 +43,7 @@ from penstock.spark.progress import batch_progress
 from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.source_loss import FILES, check_planned_files, go_on_elsewhere, source_loss
 from penstock.spark.sources.auto_loader import describe_failure
+from penstock.spark.sources.batch_files import missing_files
 from penstock.spark.translate import is_upstream_schema_change, translate_failure
 from penstock.spark.writes import StreamWriter, start_stream
 from penstock.storage import Storage
@@ -312,7 +314,10 @@ class StreamingFlow:
         told = self._checkpointed(str(progress["id"]), numbers.batch_id)
         self._services.reporter.batch(self._flow, numbers, told)
         self._watermark.notice(numbers, told)
-        report_accounts(accounts.draw_up(progress), self._flow, self._services)
+        missing = missing_files(self._services.spark, self._checkpoint, progress)
+        report_accounts(accounts.draw_up(progress, missing.gone), self._flow, self._services)
+        for uri in missing.left_out:
+            warn_of_skipped(uri, "it was gone and its source has ignoreMissingFiles", self._flow, self._services)
 
     def _on_idle(self) -> None:
         self._services.reporter.flow(self._flow, FlowStatus.IDLE)

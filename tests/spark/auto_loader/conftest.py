@@ -32,6 +32,7 @@ class Landing:
     schema: Any = None
     evolutions: list[Evolution] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
+    progress: list[dict[str, Any]] = field(default_factory=list)
     outstanding: list[tuple[int, int]] = field(default_factory=list)
     transform: Callable[[DataFrame], DataFrame] = field(default=lambda frame: frame)
 
@@ -78,6 +79,7 @@ class Landing:
                     raise
                 self.evolutions.append(evolution)
             else:
+                self.progress.extend(json.loads(each.json) for each in query.recentProgress)
                 self.batches.extend(progress["numInputRows"] for progress in query.recentProgress)
                 told = [progress["sources"][0]["metrics"] for progress in query.recentProgress]
                 self.outstanding.extend(

@@ -18,7 +18,7 @@ from penstock.errors import DefinitionError
 from penstock.spark.sources.auto_loader import load_auto_loader, option_names
 from penstock.spark.sources.auto_loader.limits import files_within
 from penstock.spark.sources.auto_loader.options import parse_bytes, parse_options
-from penstock.spark.sources.skipped_files import skipped_files
+from penstock.spark.sources.batch_files import missing_files
 from penstock.spark.sources.stream_read import StreamRead
 
 Build = Callable[..., Landing]
@@ -286,4 +286,5 @@ def test_files_are_chosen_at_any_depth_and_may_go(landing: Build) -> None:
     it.transform = lambda frame: frame
     it.run()
     assert it.rows() == [(1,), (2,)]
-    assert f"file://{it.files}/0.parquet" in skipped_files(it.spark, gone=True), "which a run tells"
+    gone = missing_files(it.spark, str(it.root / "checkpoint"), it.progress[0])
+    assert gone.left_out == (f"file://{it.files}/0.parquet",), "which a run tells"

@@ -10,7 +10,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import EventType, UpdateState
 from penstock.observe.status import project_status
-from penstock.runtime import UpdateOutcome
+from penstock.runtime import UpdateOutcome, streaming_flow
 from penstock.spark import checking_writer
 from penstock.spark.writes import append_to_table
 
@@ -145,3 +145,50 @@ def test_accounts_say_where_each_row_has_gone(project: PipelineProject, monkeypa
     assert shown.accounts.broken == 1
     assert shown.accounts.error is not None
     assert shown.accounts.error["condition"] == "ACCOUNTING_BROKEN"
+
+
+@pytest.mark.parametrize("ignores", [False, True])
+def test_a_file_in_the_log_of_its_source_that_no_batch_has_read_is_found(
+    ignores: bool, project: PipelineProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(rule: str) -> None:
+        options = {"cloudFiles.format": "json", "ignoreMissingFiles": str(ignores).lower()}
+        code = ""
+        for name, kind in (("plain", "json"), ("loaded", "cloudFiles")):
+            used = {key: value for key, value in options.items() if name == "loaded" or "." not in key}
+            chosen = "".join(f".option('{key}', '{value}')" for key, value in used.items())
+            code += f'''
+@dlt.table
+@dlt.expect_or_fail("rule", "{rule}")
+def {name}():
+    return spark.readStream.format("{kind}"){chosen}.schema("id LONG").load("in")
+'''
+        project.write(code)
+
+    for number in range(3):
+        project.arrive(str(number), [{"id": number}])
+    write("id < 2")
+    assert project.run().state is UpdateState.FAILED, "its batch is planned and not done"
+    (project.directory / "in/1.json").unlink()
+    write("id < 9")
+    # As if it had vanished a moment later, between this look and Spark's.
+    monkeypatch.setattr(streaming_flow, "check_planned_files", lambda *_, **__: None)
+    update = project.run()
+    gone = f"file://{project.directory}/in/1.json"
+    for table in ("plain", "loaded"):
+        assert project.rows(table, "id") == [0, 2]
+        [accounts] = _accounts(project, update)[table]
+        assert accounts["verdict"] == ("BALANCED" if ignores else "BROKEN")
+        assert [each["files"] for each in accounts["checks"][2:]] == ([] if ignores else [[gone]])
+    if ignores:
+        assert update.state is UpdateState.COMPLETED, update.errors
+        told = [each.message for each in project.events(update) if f"has left out {gone}" in each.message]
+        assert len(told) == 2
+    else:
+        assert [error.condition for error in update.errors] == ["ACCOUNTING_BROKEN"] * 2
+        assert f"1 file ({gone}) of its source gone before the batch read" in update.errors[0].message
+
+    project.arrive("4", [{"id": 4}])
+    after = project.run()
+    assert after.state is UpdateState.COMPLETED, after.errors
+    assert not any("has left out" in each.message for each in project.events(after)), "it is told once"

@@ -56,6 +56,16 @@ def test_the_message_says_what_is_missing() -> None:
     assert builders.accounting("orders", unknown)[0] == "orders: batch 7 cannot be checked: a function"
 
 
+def test_a_file_that_was_gone_breaks_the_accounts() -> None:
+    assert len(ADDS_UP.to_json()["checks"]) == 2
+    lost = replace(ADDS_UP, files_gone=tuple(f"file:///in/{number}" for number in range(12)))
+    assert lost.verdict is Verdict.BROKEN
+    assert lost.broken_equation.startswith("12 files (file:///in/0, file:///in/1, ")
+    assert "file:///in/9 and 2 more) of its source gone before the batch read them" in lost.broken_equation
+    check = lost.to_json()["checks"][2]
+    assert (check["verdict"], check["missing"], len(check["files"])) == ("BROKEN", 12, 10)
+
+
 def test_a_verdict_is_read_back_from_its_event_only() -> None:
     def event(details: object, event_type: EventType = EventType.ACCOUNTING) -> Event:
         moment = datetime(2026, 1, 1, tzinfo=UTC)

@@ -127,3 +127,12 @@ def test_a_sink_is_compared_as_far_as_it_tells() -> None:
     assert reasons(silent) == (None, "the sink does not tell how many rows it wrote")
     function = accounts(RunSinkFlow(**_STAGE, sink=FunctionSink(identifier=T, location=HERE, function=print)))
     assert None not in reasons(function.draw_up(progress(0, 2, numInputRows=4096)))  # it took two rows
+
+
+def test_files_that_were_gone_do_not_matter_to_a_batch_that_the_table_has(tmp_path: Path) -> None:
+    write(tmp_path, 4, 3)
+    told = progress(4, 0, observedMetrics={})
+    assert into_table(tmp_path, repeated=4).draw_up(told, ("file:///a",)).verdict is Verdict.NOT_CHECKABLE
+    write(tmp_path, 5, 2)
+    found = into_table(tmp_path, repeated=4).draw_up(progress(5, 2), ("file:///a",))
+    assert (found.verdict, found.files_gone) == (Verdict.BROKEN, ("file:///a",))

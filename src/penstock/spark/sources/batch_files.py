@@ -1,0 +1,39 @@
+"""The files that the log of a source has for a batch, and that were gone when Spark read the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from penstock.spark._jvm import jvm
+from penstock.storage import local_path
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFiles:
+    """URIs: `gone` are those that nobody has allowed for, `left_out` those of sources with `ignoreMissingFiles`."""
+
+    gone: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def missing_files(spark: SparkSession, checkpoint: str, progress: Mapping[str, Any]) -> MissingFiles:
+    """Returns those of the batch that Spark's `progress` tells of; none where Penstock's own source is not used."""
+    found: list[str] = []
+    for source in progress.get("sources") or ():
+        start, end = source.get("startOffset"), source.get("endOffset")
+        if start == end or not isinstance(end, Mapping) or "logOffset" not in end:
+            continue
+        with suppress(Py4JError, TypeError):  # TypeError: py4j took a class that is not there for a package
+            files = jvm(spark).penstock.files.BatchFiles
+            told = files.gone(local_path(checkpoint), str(source.get("description")), int(end["logOffset"]))
+            found.extend(map(str, told))
+    return MissingFiles(
+        tuple(each.removeprefix("gone ") for each in found if each.startswith("gone ")),
+        tuple(each.removeprefix("left ") for each in found if each.startswith("left ")),
+    )
