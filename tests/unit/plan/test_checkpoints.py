@@ -8,10 +8,11 @@ import pytest
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import StateError
+from penstock.events.state_size import StateSize
 from penstock.graph.identifier import Identifier
 from penstock.graph.stream_definition import StateOperator, StreamDefinition
 from penstock.plan.checkpoints import GuardedStream, guard_stream
-from penstock.plan.state import CheckpointCheck, StateSize, StateSnapshot
+from penstock.plan.state import CheckpointCheck, StateSnapshot
 from penstock.plan.stream_changes import Verdict
 from penstock.storage.checkpoint import Repair
 
