@@ -318,3 +318,15 @@ def test_another_stretch_of_time_has_another_schema(landing: Build) -> None:
     assert it.load(persist=False)[0].columns == ["old", "_rescued_data"]
     it.options["modifiedAfter"] = it.options.pop("modifiedBefore")
     assert it.load(persist=False)[0].columns == ["new", "_rescued_data"]
+
+
+def test_text_behind_a_record_is_not_lost(landing: Build) -> None:
+    it = landing(schemaHints="id INT, n STRUCT<a: INT>, b STRING")
+    lines = ['{"id": 1} x', '{"id": 2} ,', '{"id": 3, "n": {"a": 1}, "b": "} y"}', '{"id": 4} {"id": 5}', '{"id": 6}}']
+    it.put("1.json", "".join(f"{line}\n" for line in lines))
+    it.run()
+    found = it.rows("id", "n.a", "b", "_rescued_data")
+    rescued = {row[0]: row[1:] for row in found}
+    assert (rescued[2], rescued[3]) == ((None, None, None), (1, "} y", None))
+    for number, line in ((1, lines[0]), (4, lines[3]), (6, lines[4])):
+        assert rescued[number] == (None, None, {"_corrupt_record": line})

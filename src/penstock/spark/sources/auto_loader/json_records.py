@@ -75,7 +75,7 @@ def json_rows(
     how = parsed_lines(lines, _LINE, _RECORD, data, _parse_options(options))
     # input_file_name() is not deterministic, which keeps the optimizer from parsing once more in the filter.
     parsed = lines.select(*partitions, _LINE, how.record.alias(_RECORD), F.input_file_name().alias(_FILE))
-    look = _SecondLook(_look(data, version, how), how.more)
+    look = _SecondLook(_look(data, version, how, options), how.more)
     kept = parsed.where(_keep(data, options, source_name, look, keep_blank=keep_blank))
     columns = []
     for field in version.columns.fields:
@@ -120,14 +120,13 @@ def _parse_options(options: AutoLoaderOptions) -> dict[str, str]:
     return {name: value for name, value in options.reader.items() if name.casefold() not in LINE_OPTIONS}
 
 
-def _look(data: StructType, version: SchemaVersion, how: ParsedLines) -> str:
+def _look(data: StructType, version: SchemaVersion, how: ParsedLines, options: AutoLoaderOptions) -> str:
     """SQL for what is special about a line: whether something follows the record, and its fields, see `ParsedLines`."""
     unknown = unknown_fields_sql(_LINE, data, tuple(version.partitions.fieldNames()))
-    # Two objects on one line: the parser would take the first and forget the other.
-    trailing = (
-        f"({_LINE} RLIKE '\\\\}}[\\\\s,]*\\\\{{' AND coalesce(size(from_json("
-        f"concat('[', trim(TRAILING ', \\t\\r' FROM {_LINE}), ']'), 'ARRAY<STRING>')), 0) <> 1)"
-    )
+    # Another object on the line, or a text: the parser would take the first and forget the rest.
+    alone = f"concat('[', trim(TRAILING ', \\t\\r\\n' FROM {_LINE}), ']')"
+    elements = f"from_json({alone}, 'ARRAY<STRING>', {options_map(_parse_settings(options))})"
+    trailing = f"({_LINE} RLIKE '\\\\}}[\\\\s,]*[^\\\\s,]' AND coalesce(size({elements}), 0) <> 1)"
     told = f"'rounded', {how.rounded}, 'fields', {how.fields}"
     return f"named_struct('trailing', {trailing}, 'unknown', {unknown}, {told})"
 
