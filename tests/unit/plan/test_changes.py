@@ -99,6 +99,7 @@ def test_a_dropped_column_stays_and_is_reported(pipeline: Pipeline) -> None:
     plan = _pipeline(pipeline, _schema(id="long", old="string"), _schema(id="long", new="string")).plan()
     [notice] = plan.notices
     assert (notice.condition, notice.facts["columns"]) == ("COLUMN_NO_LONGER_FILLED", "old")
+    assert notice.dataset == "shop.orders"
     assert notice.facts["command"] == "penstock run --full-refresh shop.orders"
     assert plan.of_type(AlterTable)[0].changes.columns == {"new": ("string", None)}
     assert "COLUMN_NO_LONGER_FILLED" in render_plan(plan)

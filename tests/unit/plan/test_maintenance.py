@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -95,3 +96,18 @@ def test_creation_time_in_milliseconds_is_exact() -> None:
     tables = {ORDERS: table(created=far)}
     assert not list(due_maintenance(tables, {}, now=far + DAY - 1, interval=DAY))
     assert len(list(due_maintenance(tables, {}, now=far + DAY, interval=DAY))) == 1
+
+
+def test_times_in_an_explanation_are_utc_wherever_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        [stage] = due_maintenance({ORDERS: table(created=NOW)}, {}, now=NOW + DAY, interval=DAY)
+    time.tzset()
+    assert stage.explanation.startswith("created 1970-04-11 00:00 UTC: ")
+
+
+@pytest.mark.parametrize(("over", "expected"), [(0, True), (1, False)])
+def test_table_at_rest_is_maintained_up_to_a_day_after_its_files_may_go(over: float, *, expected: bool) -> None:
+    at = NOW - DAY
+    assert due(table(5), MaintenanceRecord(at, 5, at - 8 * DAY - over)) is expected
