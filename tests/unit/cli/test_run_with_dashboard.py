@@ -47,11 +47,12 @@ def test_it_is_served_while_the_run_lasts(
     seen: list[str] = []
 
     def run_update(config: PipelineConfig, *_: Any, **__: Any) -> UpdateOutcome:
-        seen.append(httpx.get(served[0].url).text)
+        seen.append(httpx.get(served[0].url, timeout=60).text)
         recorded_orders(config.storage)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while "shop.silver_orders" not in seen[-1] and time.monotonic() < until:
-            seen.append(httpx.get(served[0].url).text)
+            time.sleep(0.1)
+            seen.append(httpx.get(served[0].url, timeout=60).text)
         return UpdateOutcome(UpdateState.COMPLETED, SECOND_UPDATE)
 
     monkeypatch.setattr(penstock.runtime, "run_update", run_update)
