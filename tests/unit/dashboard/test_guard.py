@@ -301,3 +301,9 @@ def test_address_that_others_reach_says_what_is_missing() -> None:
         "missing": "a token and TLS",
         "user_at_machine": "user@this-machine",
     }
+
+
+def test_program_that_accepts_nothing_in_particular_is_asked_for_the_token() -> None:
+    client = guarded()
+    del client.headers["accept"]
+    assert client.get("/events").status_code == 401
