@@ -107,12 +107,20 @@ def test_only_a_destination_can_say_that_a_failure_may_pass(error: BaseException
     assert may_pass(error) is passes
 
 
-@pytest.mark.parametrize("url", ["https://", "https:///hook", "ftp://alerts.example.com/hook", "alerts"])
-def test_address_without_a_host_is_refused_without_being_shown(url: str) -> None:
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("https://", "it has no host"),
+        ("https:///hook", "it has no host"),
+        ("ftp://alerts.example.com/hook", "it is neither https:// nor http://"),
+        ("alerts", "it has no host"),
+    ],
+)
+def test_address_that_is_not_of_the_web_is_refused_without_being_shown(url: str, reason: str) -> None:
     with pytest.raises(ConfigError) as caught:
         send_webhook("on_call", Webhook(url), Mock(id="1", body=lambda: b"{}"))
     assert caught.value.condition == "ALERT_ADDRESS_REFUSED"
-    assert caught.value.facts == {"destination": "on_call", "address": "no web address", "reason": "it has no host"}
+    assert caught.value.facts == {"destination": "on_call", "address": "no web address", "reason": reason}
 
 
 @pytest.mark.parametrize(
