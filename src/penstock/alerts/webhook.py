@@ -82,8 +82,8 @@ def _connection(name: str, url: str, webhook: Webhook, timeout: float) -> http.c
     host = parts.hostname or ""
     secure = parts.scheme == "https"
     if not host or parts.scheme not in {"http", "https"}:
-        reason = "it has no host" if not host else "it is neither https:// nor http://"
-        raise ConfigError("ALERT_ADDRESS_REFUSED", destination=name, address="no web address", reason=reason)
+        why = "it is neither https:// nor http://" if host else "it has no host"
+        raise ConfigError("ALERT_ADDRESS_REFUSED", destination=name, address="no web address", reason=why)
     port = parts.port or (443 if secure else 80)
     addresses = addresses_of(host, port)
     for address in addresses:

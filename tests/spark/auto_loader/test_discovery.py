@@ -146,15 +146,8 @@ def _sink(it: Landing, text: str) -> None:
     writer.start(str(it.files)).awaitTermination()
 
 
-@pytest.mark.parametrize(
-    ("seed", "flat"),
-    [
-        (1, False),
-        pytest.param(1, True, marks=pytest.mark.slow),
-        pytest.param(2, False, marks=pytest.mark.slow),
-        pytest.param(3, False, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "flat"), [(1, False), (1, True), (2, False), (3, False)])
 def test_whatever_happens_to_files_and_folders_each_path_is_read_once(landing: Build, seed: int, flat: bool) -> None:
     """Files are written, renamed, moved in with old times and deleted; folders come, go and are renamed."""
     it, chance = landing("text", maxFilesPerTrigger="3"), random.Random(seed)

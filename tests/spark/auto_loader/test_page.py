@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import Any
 
+import pytest
 from tests.repo.documents import ROOT, blocks
 from tests.spark.pipeline_project import PipelineProject
 
@@ -15,6 +16,7 @@ from penstock.runtime.query import run_sql
 _PAGE = blocks(ROOT / "docs/how-to/auto-loader.md")
 
 
+@pytest.mark.slow
 def test_the_page_runs(project: PipelineProject) -> None:
     pipelines = [block.text for block in _PAGE if block.kind == "python"]
     assert len(pipelines) == 5

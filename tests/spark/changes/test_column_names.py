@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from deltalake import QueryBuilder
 from tests.spark.pipeline_project import PipelineProject
 
@@ -56,6 +57,7 @@ def _rows(project: PipelineProject, table: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["order id"], row.get("__START_AT") or 0))
 
 
+@pytest.mark.slow
 def test_changes_of_columns_with_any_name(project: PipelineProject) -> None:
     project.write(SHOP)
     (project.directory / "more.sql").write_text(QUERY, encoding="utf-8")

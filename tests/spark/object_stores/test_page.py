@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 from tests.integration.s3_server import S3Server
 from tests.repo.documents import ROOT, blocks
@@ -10,6 +11,7 @@ from tests.spark.pipeline_project import PipelineProject
 from penstock.testing.crash import forget_newest_commits
 
 
+@pytest.mark.slow
 def test_the_page_runs_and_goes_on_after_a_crash(project: PipelineProject, s3: S3Server, spark: SparkSession) -> None:
     (python,) = [block.text for block in blocks(ROOT / "docs/how-to/object-stores.md") if block.kind == "python"]
     (project.directory / "pipeline.py").write_text(python)

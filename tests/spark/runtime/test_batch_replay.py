@@ -141,6 +141,7 @@ def test_rows_that_no_longer_go_into_quarantine(finished: PipelineProject) -> No
     assert (found.equal, found.only_left, found.only_right) == (1, 2, 0), "two ids are in the table as it was then"
 
 
+@pytest.mark.slow
 def test_the_code_of_another_folder_on_the_data_of_this_one(finished: PipelineProject, tmp_path: Path) -> None:
     left_over = finished.directory / ".penstock/scratch/orders-batch-1-00000000"
     left_over.mkdir(parents=True)
@@ -161,6 +162,7 @@ def test_the_code_of_another_folder_on_the_data_of_this_one(finished: PipelinePr
     shutil.rmtree(left_over.parent)
 
 
+@pytest.mark.slow
 def test_it_works_beside_a_run(finished: PipelineProject) -> None:
     stop, done_a_batch = threading.Event(), threading.Event()
     outcomes: list[UpdateOutcome] = []
@@ -210,6 +212,7 @@ def gone(place: Path) -> Iterator[None]:
         place.with_suffix(".gone").rename(place)
 
 
+@pytest.mark.slow
 def test_one_of_several_flows_has_to_be_named(project: PipelineProject) -> None:
     project.write("""
         dp.create_streaming_table("both")

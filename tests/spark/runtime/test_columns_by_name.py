@@ -88,6 +88,7 @@ def _row(number: int) -> dict[str, Any]:
     return {"id": number, "seq": number, "lat": 1.0, "lon": 2.0}
 
 
+@pytest.mark.slow
 def test_other_spelling_order_and_types_are_stored_by_name_and_counted(project: PipelineProject) -> None:
     project.arrive("1", [_row(1), _row(2)])
     project.write(SHOP.replace("*NOW", "*BEFORE").replace("(NOW)", "(BEFORE)"))

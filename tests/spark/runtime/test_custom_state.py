@@ -22,6 +22,7 @@ def _at(minute: int) -> datetime:
     return _START + timedelta(minutes=minute)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_timers_values_and_first_values_of_the_page(project: PipelineProject) -> None:
     project.write("\n".join(block.text for block in blocks(_PAGE) if block.marks))

@@ -121,6 +121,7 @@ def told(project: PipelineProject, update: UpdateOutcome | None = None) -> dict[
     }
 
 
+@pytest.mark.slow
 def test_each_dropped_row_is_kept_once(project: PipelineProject) -> None:
     project.write(PIPELINE)
     arrive(project, 0, 1)

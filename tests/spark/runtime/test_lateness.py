@@ -187,6 +187,7 @@ def windows():
 """
 
 
+@pytest.mark.slow
 def test_unless_told_it_counts_in_samples_and_a_checkpoint_goes_on_with_and_without(
     project: PipelineProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

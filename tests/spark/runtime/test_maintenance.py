@@ -101,6 +101,7 @@ def test_a_run_looks_after_what_is_due_when_its_flows_have_ended(project: Pipeli
     assert project.rows("silver", "id") == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_continuous_run_looks_after_tables_beside_its_flows(
     project: PipelineProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

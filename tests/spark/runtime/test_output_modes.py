@@ -116,7 +116,7 @@ def _is_accounted(event: Any, table: str) -> bool:
     return "accounting" in event.details and event.origin.dataset_name == f"shop.{table}"
 
 
-@pytest.mark.parametrize("files_a_batch", [2, 1000])
+@pytest.mark.parametrize("files_a_batch", [pytest.param(2, marks=pytest.mark.slow), 1000])
 def test_each_group_has_its_newest_value(project: PipelineProject, files_a_batch: int) -> None:
     project.write(SOURCE.format(files=files_a_batch) + UPDATED)
     model, quality, merged = Model(), Counter[tuple[str, bool]](), 0

@@ -55,6 +55,7 @@ def _conditions(project: PipelineProject) -> set[str]:
     return {warning.condition for warning in plan.warnings}
 
 
+@pytest.mark.slow
 def test_what_changes_without_computing_a_table_again(project: PipelineProject, spark: SparkSession) -> None:
     project.arrive("1", [{"id": 1, "kind": "a", "note": "x"}, {"id": -1, "kind": "a", "note": "y"}])
     project.write(BEFORE)

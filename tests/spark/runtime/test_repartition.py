@@ -81,6 +81,7 @@ def checkpoint(project: PipelineProject, flow: str) -> CheckpointFolder:
     return CheckpointFolder.open(str(project.directory / f".penstock/checkpoints/shop/{flow}/{flow}/0"))
 
 
+@pytest.mark.slow
 def test_fewer_and_more_partitions_forget_nothing(project: PipelineProject) -> None:
     project.write(CODE)
     arrive(project, 0)
