@@ -78,6 +78,7 @@ def test_the_jvm_is_killed(project: OrdersProject, dataset: str, batches: int) -
     _run_again(project)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_jvm_is_killed_while_the_pipeline_is_analysed(project: OrdersProject) -> None:
     with running("run", project.directory, "--json") as command:
@@ -88,6 +89,7 @@ def test_the_jvm_is_killed_while_the_pipeline_is_analysed(project: OrdersProject
     assert "Traceback" not in outcome.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_both_are_killed_and_the_status_says_so(project: OrdersProject) -> None:
     with running("run", project.directory) as command:

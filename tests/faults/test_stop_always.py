@@ -100,6 +100,7 @@ def test_a_run_whose_jvm_hangs_ends_and_the_next_one_goes_on(project: Small) -> 
     assert sorted(row["id"] for row in read_table(stored(project.storage, "default", "rows"))) == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_run_ends_while_its_jvm_starts(project: Small) -> None:
     with running("run", project.directory) as command:
         command.jvm().suspend()  # whatever it is doing
@@ -107,6 +108,7 @@ def test_a_run_ends_while_its_jvm_starts(project: Small) -> None:
         end(command, signal.SIGTERM, ONCE)
 
 
+@pytest.mark.slow
 def test_a_script_whose_jvm_hangs_ends(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text('{"id": 1}\n')

@@ -39,7 +39,7 @@ def _project(folder: Path, master: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("master", ["spark://127.0.0.1:{port}", "yarn"])
+@pytest.mark.parametrize("master", ["spark://127.0.0.1:{port}", pytest.param("yarn", marks=pytest.mark.slow)])
 def test_a_master_that_refuses_connections_ends_the_start(tmp_path: Path, closed: int, master: str) -> None:
     (tmp_path / "yarn-site.xml").write_text(_SITE.format(port=closed))
     project = _project(tmp_path, master.format(port=closed))

@@ -217,7 +217,10 @@ def test_settings_that_stop_the_start(run: Any, conf: dict[str, str], condition:
     assert child.finish() == (0, "")
 
 
-@pytest.mark.parametrize("setting", [("spark.sql.shuffle.partitions", "two"), ("spark.scheduler.mode", "NOPE")])
+@pytest.mark.parametrize(
+    "setting",
+    [("spark.sql.shuffle.partitions", "two"), pytest.param(("spark.scheduler.mode", "NOPE"), marks=pytest.mark.slow)],
+)
 def test_a_setting_that_spark_refuses(run: Any, setting: tuple[str, str]) -> None:
     key, value = setting
     child = run(f"""
@@ -230,6 +233,7 @@ def test_a_setting_that_spark_refuses(run: Any, setting: tuple[str, str]) -> Non
     assert child.finish() == (0, "")
 
 
+@pytest.mark.slow
 def test_a_master_that_is_not_one(run: Any) -> None:
     child = run("""
         try:
@@ -241,6 +245,7 @@ def test_a_master_that_is_not_one(run: Any) -> None:
     assert child.finish() == (0, "")
 
 
+@pytest.mark.slow
 def test_a_damaged_class_archive_is_not_noticed(run: Any, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     shutil.copytree(cache_directory() / "jars", cache / "jars", copy_function=shutil.copy2)

@@ -118,6 +118,7 @@ def test_a_broker_that_is_down_fails_its_flow_alone(tmp_path: Path) -> None:
     assert address in json.dumps(loud[0])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_a_run_after_the_broker_came_back_takes_everything(tmp_path: Path, kafka: KafkaBroker) -> None:
     topic = "orders_after_outage"

@@ -34,6 +34,7 @@ def test_a_new_project_of_spark_pipelines_runs_as_it_is(project: Path) -> None:
     assert list(project.glob(".penstock")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_configuration_reaches_the_session_when_it_starts(project: Path) -> None:
     (project / "transformations" / "settings.py").write_text(
