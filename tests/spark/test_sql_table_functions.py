@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.spark.pipeline_project import PipelineProject
 
 FIRST = [{"id": 1, "who": {"name": "Ann"}, "n": 2.5}, {"id": 2, "who": {"name": "Bob"}, "n": 3}]
@@ -66,6 +67,7 @@ def joined():
 '''  # noqa: E501
 
 
+@pytest.mark.slow
 def test_files_as_streams_and_as_tables(project: PipelineProject) -> None:
     project.settings |= {"paths": "{/Volumes/main/raw: ./in}", "configuration": "{lines: lines.csv}"}
     project.arrive("1", FIRST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
@@ -57,6 +58,7 @@ def _orders(hour: int, *amounts: int) -> list[dict[str, object]]:
     return [{"id": n, "at": f"2026-01-01T{hour:02d}:10:00Z", "amount": each} for n, each in enumerate(amounts)]
 
 
+@pytest.mark.slow
 def test_a_field_partitions_and_a_name_with_punctuation_is_stored(
     project: PipelineProject, spark: SparkSession
 ) -> None:
