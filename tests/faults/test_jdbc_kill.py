@@ -46,6 +46,7 @@ _IMPORTS = "from pyspark.sql import functions as F\n"
 _PLACES = ({"DIES_IN": "transaction", "DIES_AT": "before:3"}, {"DIES_IN": "batch", "DIES_AT": "after:3"})
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_each_row_once(tmp_path: Path) -> None:
     (tmp_path / "penstock.yml").write_text("name: sinks\nschema: shop\nspark_conf: {spark.sql.shuffle.partitions: 1}\n")

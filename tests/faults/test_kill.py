@@ -66,8 +66,9 @@ def test_python_is_killed(project: OrdersProject, dataset: str, batches: int) ->
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("dataset", "batches"),
-    [("bronze_orders", 2), pytest.param("silver_orders", 3, marks=pytest.mark.slow)],
+    [("bronze_orders", 2), ("silver_orders", 3)],
 )
+@pytest.mark.slow
 def test_the_jvm_is_killed(project: OrdersProject, dataset: str, batches: int) -> None:
     with running("run", project.directory, "--json") as command:
         _wait_for_batches(command, project, dataset, batches)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from tests.oracle.tables import read_table
@@ -13,6 +14,7 @@ from tests.spark.pipeline_project import PipelineProject
 from penstock.runtime.query import run_sql
 
 
+@pytest.mark.slow
 def test_the_page_runs(project: PipelineProject, spark: SparkSession) -> None:
     (python,) = [block.text for block in blocks(ROOT / "docs/how-to/delta.md") if block.kind == "python"]
     (project.directory / "pipeline.py").write_text(python)

@@ -158,6 +158,7 @@ def some():
 """
 
 
+@pytest.mark.slow
 def test_each_kind_of_state_is_divided(project: PipelineProject) -> None:
     """Deduplication within a watermark, sessions, an outer join, an aggregate of an aggregate, state of one's own."""
     project.write(KINDS)

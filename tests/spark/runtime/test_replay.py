@@ -126,6 +126,7 @@ def test_repaired_rows_move_once_and_the_others_stay(project: PipelineProject, m
     assert project.rows("copy", "id") == [1, 2, 5]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_replayed_is_refused(project: PipelineProject) -> None:
     project.write(PIPELINE + SNAPSHOTS)
     project.arrive("1", ROWS)

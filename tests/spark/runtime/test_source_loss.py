@@ -87,6 +87,7 @@ def _losses(update: UpdateOutcome) -> dict[str, tuple[str, str]]:
     return {error.facts["flow"]: (error.condition, error.facts.get("lost", error.message)) for error in update.errors}
 
 
+@pytest.mark.slow
 def test_a_loss_is_refused_until_it_is_accepted(project: PipelineProject) -> None:
     project.write(PIPELINE)
     folder = project.directory

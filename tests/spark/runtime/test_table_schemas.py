@@ -53,6 +53,7 @@ def _columns(project: PipelineProject, table: str) -> dict[str, tuple[str, bool,
     return {field.name: (str(field.type.type), field.nullable, field.metadata.get("comment")) for field in fields}
 
 
+@pytest.mark.slow
 def test_declared_schemas(project: PipelineProject) -> None:
     project.arrive("1", [{"id": n, "at": "2026-01-02T03:04:05Z"} for n in (1, 2, 3)])
     project.write(SHOP)

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.oracle.tables import read_table
 from tests.spark.pipeline_project import PipelineProject
 
@@ -171,6 +172,7 @@ def _run_until(project: PipelineProject, whole: dict[str, list[Any]]) -> UpdateO
         return running.result(60)
 
 
+@pytest.mark.slow
 def test_windows_are_those_of_a_run_without_a_crash(project: PipelineProject) -> None:
     project.write(PIPELINE)
     _arrive(project, "1", 1, 2, 3, 7, 12, 17, 17)

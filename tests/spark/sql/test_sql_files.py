@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from typing import Any
 
+import pytest
 from tests.oracle.tables import assert_table
 from tests.spark.pipeline_project import PipelineProject
 
@@ -72,6 +73,7 @@ def _write(project: PipelineProject, file: str, text: str) -> None:
     (project.directory / file).write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_pipeline_of_sql_and_python(project: PipelineProject) -> None:
     project.settings["configuration"] = "{limits.lowest: '0'}"
     project.write(PYTHON)
