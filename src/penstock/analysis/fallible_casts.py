@@ -45,6 +45,6 @@ def one_a_file(notices: Iterable[PenstockError]) -> list[PenstockError]:
             others.append(notice)
     for file, casts in of_files.items():
         ordered = sorted(casts.values(), key=lambda notice: (notice.location and notice.location.line) or 0)
-        told = ", ".join(notice.facts["casts"] for notice in ordered)
-        others.append(DefinitionError(_CONDITION, location=ordered[0].location, file=file, casts=told))
+        listed = ", ".join(notice.facts["casts"] for notice in ordered)
+        others.append(DefinitionError(_CONDITION, location=ordered[0].location, file=file, casts=listed))
     return others

@@ -59,10 +59,7 @@ _RESULT_SETTINGS = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spa
 
 @dataclass(slots=True)
 class Resolver:
-    """Analyses a whole pipeline; one instance per analysis.
-
-    Functions run one after the other in this thread. Nothing is written.
-    """
+    """Analyses a whole pipeline, once: functions run one after the other in this thread, and nothing is written."""
 
     spark: SparkSession
     graph: DataflowGraph

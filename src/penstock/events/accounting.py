@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from penstock.events.text import plural
 from penstock.events.types import Event, EventType
 
 QUERY_IDENTITY: Final = "read = evaluated + dropped_in_views + late + deduplicated"
@@ -138,7 +139,7 @@ def _check(identity: str, missing: int | None, reason: str | None) -> dict[str, 
 
 def _files(uris: tuple[str, ...]) -> str:
     more = f" and {len(uris) - _SHOWN_FILES:,} more" if len(uris) > _SHOWN_FILES else ""
-    return f"{len(uris):,} file{'' if len(uris) == 1 else 's'} ({', '.join(uris[:_SHOWN_FILES])}{more})"
+    return f"{plural(len(uris), 'file')} ({', '.join(uris[:_SHOWN_FILES])}{more})"
 
 
 def _plus(number: int, word: str) -> str:

@@ -18,7 +18,7 @@ from penstock.events.audit import user_action as user_action  # noqa: PLC0414 - 
 from penstock.events.column_lineage import told_lineage
 from penstock.events.late_rows import LateRows
 from penstock.events.redaction import shown_option
-from penstock.events.text import clean
+from penstock.events.text import clean, plural
 from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, MaintenanceProgress, UpdateState
 from penstock.events.watermark import WatermarkStand, WatermarkState
 from penstock.graph.column_lineage import ColumnLineage
@@ -208,7 +208,7 @@ def flow_definition(
 
 def planning_information(stages: Sequence[tuple[str, str | None, str | None, str]]) -> Built:
     """What the update is going to do: (stage, dataset, flow, explanation) in the order of execution."""
-    return f"planned {_count(len(stages), 'stage')}", {
+    return f"planned {plural(len(stages), 'stage')}", {
         "planning_information": {
             "stages": [
                 {"stage": stage, "dataset": dataset, "flow": flow, "explanation": explanation}
@@ -268,9 +268,9 @@ def flow_batch(
     checkpointed: CheckpointedBatch | None = None,
 ) -> Built:
     """A batch is committed: its numbers, and what its checkpoint says, if any. The event's level is METRICS."""
-    message = f"{_name(name)}: batch {progress.batch_id} wrote {_count(progress.num_output_rows, 'row')}"
+    message = f"{_name(name)}: batch {progress.batch_id} wrote {plural(progress.num_output_rows, 'row')}"
     if progress.num_upserted_rows is not None:
-        message = f"{_name(name)}: batch {progress.batch_id} upserted {_count(progress.num_upserted_rows, 'row')}"
+        message = f"{_name(name)}: batch {progress.batch_id} upserted {plural(progress.num_upserted_rows, 'row')}"
         message += f" and deleted {progress.num_deleted_rows or 0:,}"
     if progress.batch_duration_ms is not None:
         message += f" in {_duration(progress.batch_duration_ms)}"
@@ -282,7 +282,7 @@ def flow_batch(
         message += f", {progress.late_rows:,} late"
     kept = sum(count.failed_records for count in progress.expectations if count.action == "warn")
     if kept:
-        message += f", {_count(kept, 'warning')}"
+        message += f", {plural(kept, 'warning')}"
     metrics = {field.name: getattr(progress, field.name) for field in fields(progress) if field.name != "expectations"}
     metrics["phases_ms"] = dict(progress.phases_ms)
     metrics["state_operators"] = [asdict(operator) for operator in progress.state_operators]
@@ -325,7 +325,7 @@ def accounting(name: str, accounts: BatchAccounts) -> Built:
             message = f"{batch} does not add up: {accounts.broken_equation}"
         case Verdict.BALANCED:
             message = (
-                f"{batch} adds up: {_count(accounts.evaluated or 0, 'row')} evaluated, {accounts.written:,} written"
+                f"{batch} adds up: {plural(accounts.evaluated or 0, 'row')} evaluated, {accounts.written:,} written"
             )
         case Verdict.NOT_CHECKABLE:
             message = f"{batch} cannot be checked: {accounts.target_unchecked or 'a number is not known'}"
@@ -336,10 +336,10 @@ def late_rows(name: str, late: LateRows) -> Built:
     """What became of a batch's rows behind the watermark; append it with Level.WARN when there were any."""
     batch = f"{_name(name)}: batch {late.batch_id}"
     if late.kept is None:
-        counted = "late rows" if late.counted is None else f"{_count(late.counted, 'late row')} by Spark's count"
+        counted = "late rows" if late.counted is None else f"{plural(late.counted, 'late row')} by Spark's count"
         message = _with_reason(f"{batch} dropped {counted}, which could not be kept", late.reason)
     elif late.kept:
-        dropped = f"{batch} dropped {_count(late.kept, 'late row')}, kept in {late.table}"
+        dropped = f"{batch} dropped {plural(late.kept, 'late row')}, kept in {late.table}"
         message = f"{_with_reason(dropped, late.reason)}: penstock late show {late.table.removesuffix(SUFFIX)}"
     else:
         message = _with_reason(f"{batch} dropped no late rows", late.reason)
@@ -361,11 +361,11 @@ def maintenance(name: str, done: MaintenanceProgress) -> Built:
     """A table was looked after, or could not be: then append it with Level.WARN and the error."""
     words = []
     if done.files_removed:
-        words.append(f"{_count(done.files_removed, 'file')} became {done.files_added:,}")
+        words.append(f"{plural(done.files_removed, 'file')} became {done.files_added:,}")
     if done.files_deleted:
-        words.append(f"{_count(done.files_deleted, 'file')} that no version needs deleted")
+        words.append(f"{plural(done.files_deleted, 'file')} that no version needs deleted")
     if done.pruned:
-        words.append(f"{_count(len(done.pruned), 'former checkpoint')} removed")
+        words.append(f"{plural(len(done.pruned), 'former checkpoint')} removed")
     message = f"{_name(name)}: {', '.join(words) or 'nothing to put together or to delete'}"
     return _with_reason(message, done.kept_because), {"maintenance_progress": asdict(done)}
 
@@ -391,10 +391,6 @@ def _list(names: Sequence[str]) -> str:
     if len(names) > 3:
         shown.append(f"{len(names) - 3} more")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _duration(milliseconds: int) -> str:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from penstock.events.flow_facts import details_of
-from penstock.events.text import clean
+from penstock.events.text import clean, plural
 from penstock.events.types import Event, EventType
 
 
@@ -44,8 +44,7 @@ class ClusterResources:
 def cluster_resources(master: str, resources: ClusterResources) -> tuple[str, dict[str, Any]]:
     """Returns message and details of the event; append it with Level.WARN and the error when something is lost."""
     lost = {ClusterState.EXECUTORS_LOST: "executors lost, ", ClusterState.MASTER_LOST: "master lost, "}
-    number = resources.num_executors
-    message = f"{clean(master)}: {lost.get(resources.state, '')}{number:,} executor{'' if number == 1 else 's'}"
+    message = f"{clean(master)}: {lost.get(resources.state, '')}{plural(resources.num_executors, 'executor')}"
     return message, {EventType.CLUSTER_RESOURCES.value: resources.to_json()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
-from penstock.events.text import clean
+from penstock.events.text import clean, plural
 from penstock.events.types import Event, EventType
 
 _LIMIT: Final = 200
@@ -44,7 +44,7 @@ def late_rows_of_event(event: Event) -> LateRows | None:
 
 def reprocessed(flow: str, table: str, *, windows: int, rows: int) -> tuple[str, dict[str, Any]]:
     """Message and details of a `late_rows` event: `rows` of `table` came into their `windows`, and have left it."""
-    late, of = f"{rows:,} late row{'' if rows == 1 else 's'}", f"{windows:,} window{'' if windows == 1 else 's'}"
+    late, of = plural(rows, "late row"), plural(windows, "window")
     told = {"table": table, "windows": windows, "reprocessed": rows}
     return f"{clean(flow, limit=_LIMIT)}: {late} came into {of} after all", {EventType.LATE_ROWS.value: told}
 

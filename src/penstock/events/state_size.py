@@ -10,6 +10,7 @@ from typing import Final
 
 from penstock.events.flow_facts import flow_key
 from penstock.events.progress import batch_progress_of
+from penstock.events.text import plural
 from penstock.events.types import BatchProgress, Event
 
 Sizes = dict[tuple[str, str], "StateSize"]
@@ -35,7 +36,7 @@ class StateSize:
 
     def describe(self) -> str:
         """Returns it in words."""
-        text = f"{self.rows:,} row{'' if self.rows == 1 else 's'} of state, {self.bytes / 1e6:,.1f} MB in memory"
+        text = f"{plural(self.rows, 'row')} of state, {self.bytes / 1e6:,.1f} MB in memory"
         if self.growth is None:
             return text
         more = f"{abs(self.growth):,.0f} {'fewer' if self.growth < 0 else 'more'}"

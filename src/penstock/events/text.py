@@ -16,6 +16,11 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _INVISIBLE = re.compile(r"[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
+def plural(count: int, noun: str) -> str:
+    """Returns `1 row`, `2 rows`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def clean(text: str, *, limit: int | None = None) -> str:
     """Returns `text` as one harmless line of at most `limit` characters.
 

@@ -115,7 +115,7 @@ def watching_cluster(
             if watch.failure is not None and not abandon.wait(_NOTICED_SECONDS) and not ended.is_set():
                 kill_children()
 
-    thread = threading.Thread(target=look_again_and_again, name="cluster watch", daemon=True)
+    thread = reporter.background_thread(look_again_and_again, "cluster watch")
     thread.start()
     try:
         yield watch

@@ -23,6 +23,7 @@ from penstock.events import (
     WatermarkStand,
     builders,
 )
+from penstock.events.background import BackgroundThread
 from penstock.events.cluster import cluster_resources
 from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink, MaterializedView
@@ -43,6 +44,10 @@ class Reporter:
         self._log = log
         self._pipeline = pipeline
         self._redacted = redacted
+
+    def background_thread(self, work: Callable[[], object], name: str) -> BackgroundThread:
+        """Returns a thread that the update can do without; that it ended too early is an event."""
+        return BackgroundThread(work, name, self._log)
 
     def update(self, state: UpdateState, *, error: PenstockError | None = None, reason: str | None = None) -> None:
         """The update enters a state."""

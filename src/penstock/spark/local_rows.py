@@ -11,6 +11,11 @@ from pyspark.sql import Row
 from pyspark.sql.types import DataType, StructType
 
 _CONVERTED_BY_SPARK = {"numpy", "pandas", "pyarrow", "pyspark"}  # arrays, tables, DataFrames, RDDs
+_REFUSALS = (
+    *(AssertionError, AttributeError, LookupError, NotImplementedError, OverflowError, TypeError, ValueError),
+    PySparkException,
+)
+"""What PySpark's conversion and Arrow raise for values that do not fit."""
 
 
 def is_rows(data: Any, schema: Any) -> bool:
@@ -32,7 +37,5 @@ def as_connect_takes(rows: list[Any], schema: DataType) -> tuple[pa.Table, Struc
         rows = [[each] for each in rows]
     try:
         return LocalDataToArrowConversion.convert(rows, struct, False), struct
-    except (AssertionError, AttributeError, LookupError, NotImplementedError, OverflowError, TypeError, ValueError):
-        return None
-    except PySparkException:
+    except _REFUSALS:
         return None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from penstock.errors import ExternalError, PenstockError
 from penstock.events import ClusterResources, ClusterState
+from penstock.events.background import BackgroundThread
 from penstock.runtime import cluster_watch
 from penstock.runtime.cluster_watch import ClusterWatch, watching_cluster
 from penstock.spark.cluster import ClusterSnapshot
@@ -42,6 +45,9 @@ class Reports:
     def cluster(self, _master: str, resources: ClusterResources, *, error: PenstockError | None) -> None:
         condition = None if error is None else error.condition
         self.said.append((resources.state, resources.num_executors, condition))
+
+    def background_thread(self, work: Callable[[], object], name: str) -> BackgroundThread:
+        return BackgroundThread(work, name, Mock())
 
 
 def _watch(cluster: Any, reports: Any) -> ClusterWatch:

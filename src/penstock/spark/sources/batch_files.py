@@ -31,8 +31,8 @@ def missing_files(spark: SparkSession, checkpoint: str, progress: Mapping[str, A
             continue
         with suppress(Py4JError, TypeError):  # TypeError: py4j took a class that is not there for a package
             files = jvm(spark).penstock.files.BatchFiles
-            told = files.gone(local_path(checkpoint), str(source.get("description")), int(end["logOffset"]))
-            found.extend(map(str, told))
+            missing = files.gone(local_path(checkpoint), str(source.get("description")), int(end["logOffset"]))
+            found.extend(map(str, missing))
     return MissingFiles(
         tuple(each.removeprefix("gone ") for each in found if each.startswith("gone ")),
         tuple(each.removeprefix("left ") for each in found if each.startswith("left ")),
