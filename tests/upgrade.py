@@ -132,8 +132,8 @@ def _is_text(content: bytes) -> bool:
 if __name__ == "__main__":
     from tests.spark.session_settings import CHOSEN
 
-    from penstock.spark.launch import SessionConfig
-    from penstock.spark.session import start_session, stop_session
+    from penstock.spark.session.launch import SessionConfig
+    from penstock.spark.session.session import start_session, stop_session
 
     session = start_session(SessionConfig(name="upgrade", master="local[2]", spark_conf=CHOSEN))
     make(session, sys.argv[1])

@@ -14,9 +14,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from penstock.spark.setup.class_path import SPARK_HOME
-from penstock.spark.setup.jars import ensure_jars, jars_cached
-from penstock.spark.setup.own_classes import JAR
+from penstock.spark.accelerators.own_classes import JAR
+from penstock.spark.session.setup.class_path import SPARK_HOME
+from penstock.spark.session.setup.jars import ensure_jars, jars_cached
 
 SOURCES = Path(__file__).resolve().parent.parent / "java"
 JAVA = "17"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from penstock.spark.defaults import DEFAULTS, Default, Machine
+from penstock.spark.session.defaults import DEFAULTS, Default, Machine
 
 TARGET = Path(__file__).resolve().parent.parent / "docs/reference/spark-defaults.md"
 HEAD = """\
@@ -14,7 +14,7 @@ HEAD = """\
 Your own value under `spark_conf` in `penstock.yml` always wins. `spark.sql.extensions`, `spark.driver.extraJavaOptions`
 and `spark.jars` are lists: yours is added to ours. "Spark's own" means that Spark's default is left alone there.
 
-This page is made from `src/penstock/spark/defaults.py` by `python tools/generate_spark_defaults.py`.
+This page is made from `src/penstock/spark/session/defaults.py` by `python tools/generate_spark_defaults.py`.
 
 | setting | `local[2]` | cluster | reason |
 |---|---|---|---|

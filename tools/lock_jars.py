@@ -17,9 +17,9 @@ from xml.sax.saxutils import quoteattr
 
 import pyspark
 
-from penstock.spark.setup.java import find_java
+from penstock.spark.session.setup.java import find_java
 
-LOCK = Path(__file__).resolve().parent.parent / "src/penstock/spark/setup/jars.lock.json"
+LOCK = Path(__file__).resolve().parent.parent / "src/penstock/spark/session/setup/jars.lock.json"
 
 
 def resolve(roots: list[str], *, transitive: bool, scratch: Path) -> list[dict[str, str | int]]:

@@ -17,8 +17,8 @@ from typing import Any
 from benchmarks.arguments import parse, parser_of
 from benchmarks.auto_loader import discovery, throughput
 from benchmarks.compare import publish
-from penstock.spark.launch import SessionConfig
-from penstock.spark.session import start_session, stop_session
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.session import start_session, stop_session
 
 
 def main() -> int:

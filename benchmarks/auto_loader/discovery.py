@@ -14,9 +14,9 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.spark.offset_log import repair_offset_log
 from penstock.spark.sources.auto_loader import load_auto_loader
 from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.streams.offset_log import repair_offset_log
 
 GOAL_FIRST: Final = 60.0
 GOAL_LATER: Final = 0.3

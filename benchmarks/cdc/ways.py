@@ -20,11 +20,11 @@ from penstock.graph.elements import ChangeFlow, ColumnSelection, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import quarantine_path
 from penstock.graph.schema import Schema
-from penstock.spark.changes.log import ChangeLog, LoggedBatch
-from penstock.spark.changes.order import Order
-from penstock.spark.changes.resolve import resolve_changes
-from penstock.spark.changes.writer import ChangeWriter
-from penstock.spark.tables import create_table
+from penstock.spark.delta.tables import create_table
+from penstock.spark.writers.changes.log import ChangeLog, LoggedBatch
+from penstock.spark.writers.changes.order import Order
+from penstock.spark.writers.changes.resolve import resolve_changes
+from penstock.spark.writers.changes.writer import ChangeWriter
 
 _TARGET = Identifier("bench", "customers")
 _SCHEMA = "id LONG, at LONG, op STRING, name STRING, city STRING, amount DOUBLE"

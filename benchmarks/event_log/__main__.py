@@ -32,9 +32,9 @@ from penstock.config import load_project
 from penstock.events import BatchProgress, EventLog, EventType, batch_progress_of, builders, read_events
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import run_update
-from penstock.spark.launch import SessionConfig
-from penstock.spark.listener import JavaCalls
-from penstock.spark.session import start_session, stop_session
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.session import start_session, stop_session
+from penstock.spark.streams.listener import JavaCalls
 
 _GOAL: Final = 1.0
 _WARM_UP: Final = 5

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
-from benchmarks.expectations.by_hand import put_aside, ten_conditions
+from benchmarks.expectations.by_hand import quarantine_rows, ten_conditions
 from benchmarks.expectations.variants import (
     PUT_ASIDE,
     TEN_CONDITIONS,
@@ -31,7 +31,7 @@ from benchmarks.expectations.variants import (
     write_project,
 )
 
-_BY_HAND = {TEN_CONDITIONS: ten_conditions, PUT_ASIDE: put_aside}
+_BY_HAND = {TEN_CONDITIONS: ten_conditions, PUT_ASIDE: quarantine_rows}
 
 
 def main() -> int:
@@ -44,8 +44,8 @@ def main() -> int:
 
 
 def _measure(folder: Path, rows: int, repeat: int) -> dict[str, list[float]]:
-    from penstock.spark.launch import SessionConfig
-    from penstock.spark.session import start_session, stop_session
+    from penstock.spark.session.launch import SessionConfig
+    from penstock.spark.session.session import start_session, stop_session
 
     source = folder / "input"
     bad = write_input(source, rows)

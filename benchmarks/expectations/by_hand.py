@@ -23,7 +23,7 @@ def ten_conditions(spark: SparkSession, source: Path, folder: Path) -> tuple[flo
     return _run(spark, query.trigger(availableNow=True).start(str(folder / "orders")), folder / "orders")
 
 
-def put_aside(spark: SparkSession, source: Path, folder: Path) -> tuple[float, Total]:
+def quarantine_rows(spark: SparkSession, source: Path, folder: Path) -> tuple[float, Total]:
     """Two idempotent writes of a persisted batch, as Delta's documentation advises; nothing is counted."""
     good, bad = folder / "orders", folder / "orders_quarantine"
 

@@ -24,8 +24,8 @@ from benchmarks.compare import publish
 from penstock.errors import SourceLocation
 from penstock.graph.jdbc_target import JdbcTarget, TableName
 from penstock.spark.jdbc import JdbcBatches, SinkPlace, prepare, with_defaults
-from penstock.spark.launch import SessionConfig
-from penstock.spark.session import start_session, stop_session
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.session import start_session, stop_session
 from penstock.spark.sinks.sink import SinkBatch
 from penstock.storage.checkpoint import CheckpointFolder
 

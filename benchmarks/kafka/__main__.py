@@ -29,7 +29,7 @@ from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
 from benchmarks.kafka.readable import Readable, rows_of
 from benchmarks.orders.tuned_settings import tuned_settings
-from penstock.spark.setup.jars import ensure_jars
+from penstock.spark.session.setup.jars import ensure_jars
 
 _ROOT: Final = Path(__file__).parent.parent.parent
 _BASE: Final = "hand-written-tuned"

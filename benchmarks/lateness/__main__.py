@@ -24,7 +24,7 @@ from pyarrow import compute, parquet
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
-from penstock.spark.lateness import SAMPLED_BATCHES
+from penstock.spark.late.lateness import SAMPLED_BATCHES
 
 _PLAIN: Final = "false"
 _SETTINGS: Final = (_PLAIN, "sample", "true")
@@ -74,8 +74,8 @@ class _Pipeline:
 
 
 def main() -> int:
-    from penstock.spark.launch import SessionConfig
-    from penstock.spark.session import start_session, stop_session
+    from penstock.spark.session.launch import SessionConfig
+    from penstock.spark.session.session import start_session, stop_session
 
     given = _arguments()
     runs: list[dict[str, Any]] = []

@@ -29,8 +29,8 @@ from tests.schema_registry_server import SchemaRegistryServer, framed
 import penstock as ps
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
-from penstock.spark.launch import SessionConfig
-from penstock.spark.session import start_session, stop_session
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.session import start_session, stop_session
 
 _JSON, _AVRO, _PROTOBUF = "json_values", "avro_values", "protobuf_values"
 _FIELDS = {"id": "long", "customer": "string", "amount": "double", "at": "long", "note": "string"}

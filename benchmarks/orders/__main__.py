@@ -15,7 +15,7 @@ from benchmarks.measure import ProgramFailedError, measure
 from benchmarks.orders.check import problems
 from benchmarks.orders.generator import FILES, generate
 from benchmarks.orders.systems import SYSTEMS
-from penstock.spark.setup import prefetch
+from penstock.spark.session.setup import prefetch
 
 FULL = 1_000_000
 

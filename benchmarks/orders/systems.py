@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.orders.check import Tables
 from benchmarks.orders.tuned_settings import tuned_settings
-from penstock.spark.setup.jars import ensure_jars
+from penstock.spark.session.setup.jars import ensure_jars
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from penstock.spark.defaults import Machine, session_conf
-from penstock.spark.setup.own_classes import own_jars
+from penstock.spark.accelerators.own_classes import own_jars
+from penstock.spark.session.defaults import Machine, session_conf
 
 # They name sources in the checkpoint, for which a plain program would have to name each of its readers; no tuning.
 _NOT_FOR_PLAIN_PROGRAMS = {

@@ -37,11 +37,12 @@ def share_of_guards(project: Path, batches: int, repeat: int) -> list[float]:
     from penstock.events import Event
     from penstock.plan import planner
     from penstock.plan.selection import RefreshSelection
-    from penstock.runtime import run_update, streaming_flow
-    from penstock.runtime.accounting import StreamAccounts
-    from penstock.runtime.checkpoint_checks import CheckpointChecks
-    from penstock.spark.launch import SessionConfig
-    from penstock.spark.session import start_session, stop_session
+    from penstock.runtime import run_update
+    from penstock.runtime.flows import streaming_flow
+    from penstock.runtime.flows.accounting import StreamAccounts
+    from penstock.runtime.storage_state.checkpoint_checks import CheckpointChecks
+    from penstock.spark.session.launch import SessionConfig
+    from penstock.spark.session.session import start_session, stop_session
 
     watch = _Stopwatch()
     for place, name in (

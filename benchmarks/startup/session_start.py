@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from penstock.spark.launch import SessionConfig
-from penstock.spark.session import start_session, stop_session
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.session import start_session, stop_session
 
 spark = start_session(SessionConfig("startup"))
 print(f"{time.time():.3f}")

@@ -43,8 +43,8 @@ def main() -> int:
 
 
 def _measure(folder: Path, source: Path, results: dict[str, Result], given: argparse.Namespace) -> Seconds:
-    from penstock.spark.launch import SessionConfig
-    from penstock.spark.session import start_session, stop_session
+    from penstock.spark.session.launch import SessionConfig
+    from penstock.spark.session.session import start_session, stop_session
 
     pairs = [(query, way) for query in given.queries for way in WAYS if query == _LOOKED_AT or way != WITHOUT_LATE_ROWS]
     seconds: Seconds = {pair: [] for pair in pairs}

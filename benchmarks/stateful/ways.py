@@ -88,9 +88,9 @@ def without_late_rows(spark: SparkSession, query: str, source: Path, folder: Pat
 
 @contextmanager
 def _nobody_looks() -> Iterator[None]:
-    from penstock.runtime.late_rows import KeptLateRows
+    from penstock.runtime.flows.late.late_rows import LateRowRecorder
 
-    with mock.patch.multiple(KeptLateRows, notice=mock.DEFAULT, catch_up=mock.DEFAULT, keep=mock.DEFAULT):
+    with mock.patch.multiple(LateRowRecorder, notice=mock.DEFAULT, catch_up=mock.DEFAULT, keep=mock.DEFAULT):
         yield
 
 

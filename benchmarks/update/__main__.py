@@ -25,9 +25,9 @@ from benchmarks.compare import publish
 from penstock.graph.resolved import UpdateKeys
 from penstock.plan.change_capture import CHANGE_FEED, LAYOUT
 from penstock.spark import _jvm
-from penstock.spark.launch import SessionConfig
-from penstock.spark.session import start_session, stop_session
-from penstock.spark.update_writer import UpdateWriter
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.session import start_session, stop_session
+from penstock.spark.writers.update_writer import UpdateWriter
 
 _GOAL_SECONDS = 1.5
 _SHOPS = 100

@@ -7,8 +7,8 @@ sqlite = "penstock_sqlite:CONNECTOR"
 from __future__ import annotations
 
 from penstock.spark.connectors.installed import Connector
+from penstock.spark.failures.python_sources import ConnectorError
 from penstock.spark.sinks.sink import BatchSink, Promise, Sink, SinkBatch, SinkTarget
-from penstock.spark.source_failures import ConnectorError
 from penstock.spark.sources.option import Option
 from penstock.spark.sources.source import ChecksAccess, ReadsBatch, Source, SourceRead
 

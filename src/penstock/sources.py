@@ -147,7 +147,7 @@ def avro_values(
         ExternalError: SCHEMA_REGISTRY_UNREACHABLE, SCHEMA_REGISTRY_LOGIN_REFUSED, SCHEMA_REGISTRY_TLS_FAILED,
             SCHEMA_REGISTRY_UNUSABLE.
     """
-    from penstock.spark.read_hooks import secret_here
+    from penstock.spark.reading.hooks import secret_here
     from penstock.spark.sources.schema_registry import avro_decoder, decoded_columns, fails_fast, registry_of
 
     given = options or {}
@@ -203,7 +203,7 @@ def protobuf_values(
         ExternalError: SCHEMA_REGISTRY_UNREACHABLE, SCHEMA_REGISTRY_LOGIN_REFUSED, SCHEMA_REGISTRY_TLS_FAILED,
             SCHEMA_REGISTRY_UNUSABLE.
     """
-    from penstock.spark.read_hooks import secret_here
+    from penstock.spark.reading.hooks import secret_here
     from penstock.spark.sources.schema_registry import decoded_columns, fails_fast, protobuf_decoder, registry_of
 
     given = options or {}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from penstock.spark.setup.jars import ensure_jars
-from penstock.spark.setup.own_classes import LOG_STORE
+from penstock.spark.accelerators.own_classes import LOG_STORE
+from penstock.spark.session.setup.jars import ensure_jars
 
 _RULE: Final = """
 RULE {name}, {method}

@@ -11,8 +11,8 @@ from tests.faults.table import print_table
 from tests.short_lived_jvms import start_them_quickly
 from tests.spark.session_settings import CHOSEN
 
-from penstock.spark.launch import SessionConfig
-from penstock.spark.session import start_session, stop_session
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.session import start_session, stop_session
 
 start_them_quickly()
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.events.log import EventLog
-from penstock.spark import checking_writer, quarantine
-from penstock.spark.changes.log import ChangeLog
+from penstock.spark.expectations import quarantine
+from penstock.spark.writers import checking_writer
+from penstock.spark.writers.changes.log import ChangeLog
 
 _signs = dict(word.split("=") for word in os.environ.get("HELD", "").split())
 

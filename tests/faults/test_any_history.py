@@ -29,7 +29,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.graph.identifier import Identifier
 from penstock.runtime import UpdateOutcome
-from penstock.runtime.manual_maintenance import optimize_tables, vacuum_tables
+from penstock.runtime.commands.manual_maintenance import optimize_tables, vacuum_tables
 from penstock.spark._jvm import jvm
 
 _SEEDS = st.integers(0, 2**32 - 1)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyspark
 
-from penstock.spark.setup.cache import cache_directory
-from penstock.spark.setup.jars import ensure_jars
-from penstock.spark.setup.java import find_java, java_home_for_spark
+from penstock.spark.session.setup.cache import cache_directory
+from penstock.spark.session.setup.jars import ensure_jars
+from penstock.spark.session.setup.java import find_java, java_home_for_spark
 
 
 def java_executable() -> str:

@@ -17,16 +17,16 @@ import psutil
 import pytest
 from tests.processes import end_family, wait_until
 
-from penstock.spark.driver_process import MODULE_OPTIONS
-from penstock.spark.setup import find_java
-from penstock.spark.setup.cache import cache_directory
-from penstock.spark.setup.class_path import SPARK_HOME
+from penstock.spark.session.driver_process import MODULE_OPTIONS
+from penstock.spark.session.setup import find_java
+from penstock.spark.session.setup.cache import cache_directory
+from penstock.spark.session.setup.class_path import SPARK_HOME
 
 PROGRAM = """
 import json, sys, time
 from penstock.errors import PenstockError
 from penstock.spark import session as s
-from penstock.spark.launch import SessionConfig
+from penstock.spark.session.launch import SessionConfig
 
 def start(**more):
     conf = {"spark.driver.memory": "512m", "spark.sql.shuffle.partitions": "1"} | more.pop("conf", {})
@@ -114,7 +114,7 @@ def test_a_jvm_that_was_launched_ahead_is_used_once_and_ends_when_nobody_asks_fo
         import os
         from pathlib import Path
         from penstock.config import load_project
-        from penstock.spark.launch import launch_ahead
+        from penstock.spark.session.launch import launch_ahead
 
         pipeline = load_project(Path(os.environ["PROJECT"]))
         launch_ahead(pipeline, short_lived=True)
@@ -251,9 +251,9 @@ def test_a_damaged_class_archive_is_not_noticed(run: Any, tmp_path: Path) -> Non
     shutil.copytree(cache_directory() / "jars", cache / "jars", copy_function=shutil.copy2)
     child = run(
         """
-        from penstock.spark.setup import ensure_jars, find_java
-        from penstock.spark.setup.class_archive import archive_path
-        from penstock.spark.setup.class_path import spark_class_path
+        from penstock.spark.session.setup import ensure_jars, find_java
+        from penstock.spark.session.setup.class_archive import archive_path
+        from penstock.spark.session.setup.class_path import spark_class_path
         archive = archive_path(find_java(), spark_class_path(ensure_jars("core")))
         archive.parent.mkdir()
         archive.write_bytes(b"garbage" * 1000)

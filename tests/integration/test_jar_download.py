@@ -15,9 +15,9 @@ import pytest
 from tests.processes import free_ports
 
 from penstock.errors import ExternalError
-from penstock.spark.setup import jars as jars_module
-from penstock.spark.setup.jar_lock import JarSet, LockedJar
-from penstock.spark.setup.jars import damaged_jars, ensure_jars
+from penstock.spark.session.setup import jars as jars_module
+from penstock.spark.session.setup.jar_lock import JarSet, LockedJar
+from penstock.spark.session.setup.jars import damaged_jars, ensure_jars
 
 CONTENT = {"one": b"the first jar" * 100, "two": b"the second jar" * 100}
 

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from tests.integration.kinesis_server import KinesisServer
 from tests.integration.moto_server import REGION
 
-from penstock.spark.source_failures import SourceFailure
+from penstock.spark.failures.python_sources import SourceFailure
 from penstock.spark.sources.kinesis.options import parse_options
 from penstock.spark.sources.kinesis.stream_reader import KinesisStreamReader
 

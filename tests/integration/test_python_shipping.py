@@ -16,7 +16,7 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import functions as f
 from penstock.spark import session as s
-from penstock.spark.launch import SessionConfig
+from penstock.spark.session.launch import SessionConfig
 
 master, root, table = sys.argv[1:]
 sys.path.insert(0, root)

@@ -14,7 +14,7 @@ from tests.integration.s3_server import S3Server
 
 from penstock.dashboard.stored_tables import StoredTables
 from penstock.errors import ConfigError, ExternalError
-from penstock.spark.quick_append import append
+from penstock.spark.delta.quick_append import append
 from penstock.storage import Storage
 from penstock.storage.delta_log import log_damage, remove_unfinished_log
 from penstock.storage.delta_table import has_delta_log, is_delta_table, open_delta_table

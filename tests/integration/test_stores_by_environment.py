@@ -20,8 +20,8 @@ from tests.integration.s3_server import S3Server
 from tests.integration.tls_front import TlsFront
 from tests.oracle.tables import read_table, stored
 
-from penstock.spark.setup.trust_store import PASSWORD, java_key_store
-from penstock.spark.source_failures import SourceFailure
+from penstock.spark.failures.python_sources import SourceFailure
+from penstock.spark.session.setup.trust_store import PASSWORD, java_key_store
 from penstock.spark.sources.kinesis.client import KinesisClient
 from penstock.spark.sources.kinesis.options import parse_options
 

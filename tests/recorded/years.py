@@ -22,8 +22,8 @@ from penstock.events import (
     Level,
     MaintenanceProgress,
     UpdateState,
-    WatermarkStand,
     WatermarkState,
+    WatermarkStatus,
     builders,
 )
 from penstock.events.alerts import Alert, DeliveryState, alert, alert_delivery
@@ -168,7 +168,7 @@ class Recorder:
             self._say(EventType.LATE_ROWS, builders.late_rows(flow, late), level=Level.WARN, **about)
         if self._chance(0.1):
             state = self._random.choice([WatermarkState.MOVING, WatermarkState.STALLED])
-            stand = WatermarkStand(state, self._clock.now().isoformat(), None, 10)
+            stand = WatermarkStatus(state, self._clock.now().isoformat(), None, 10)
             error = None if state is WatermarkState.MOVING else _ERROR
             self._say(EventType.WATERMARK, builders.watermark(flow, stand), error=error, level=Level.WARN, **about)
 

@@ -29,7 +29,7 @@ def test_requirements_are_pinned_and_hashed(lock: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "lock", ["requirements.lock", "requirements-dev.lock", "src/penstock/spark/setup/jars.lock.json"]
+    "lock", ["requirements.lock", "requirements-dev.lock", "src/penstock/spark/session/setup/jars.lock.json"]
 )
 def test_locks_name_no_host(lock: str) -> None:
     assert not re.search(r"https?://|--(extra-)?index-url|--find-links", (ROOT / lock).read_text(encoding="utf-8"))

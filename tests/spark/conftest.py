@@ -11,9 +11,9 @@ from tests.spark.pipeline_project import PipelineProject
 from tests.spark.session_settings import CHOSEN
 
 from penstock.spark._jvm import jvm
-from penstock.spark.launch import SessionConfig
-from penstock.spark.object_store_jars import S3_JARS
-from penstock.spark.session import start_session, stop_session
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.object_store_jars import S3_JARS
+from penstock.spark.session.session import start_session, stop_session
 
 
 @pytest.fixture(scope="session")

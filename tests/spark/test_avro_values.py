@@ -18,7 +18,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 import penstock as ps
 from penstock.errors import DefinitionError
-from penstock.spark.translate import translate_failure
+from penstock.spark.failures.translate import translate_failure
 
 _KAFKA = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT"
 

@@ -10,7 +10,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import DefinitionError
 from penstock.events import UpdateState
-from penstock.runtime.query import run_sql
+from penstock.runtime.commands.query import run_sql
 from penstock.spark._jvm import jvm
 
 OWN = """

@@ -10,10 +10,12 @@ from deltalake import CommitProperties, Transaction, write_deltalake
 from pyspark.sql import SparkSession
 
 from penstock.config.trigger import Trigger, TriggerKind
-from penstock.spark import _jvm, known_transactions, writes
-from penstock.spark.known_transactions import remember_transactions
-from penstock.spark.setup.own_classes import DELTA_SINK
-from penstock.spark.writes import DeltaWriter, append_to_table, start_stream
+from penstock.spark import _jvm
+from penstock.spark.accelerators import known_transactions
+from penstock.spark.accelerators.known_transactions import remember_transactions
+from penstock.spark.accelerators.own_classes import DELTA_SINK
+from penstock.spark.streams import writes
+from penstock.spark.streams.writes import DeltaWriter, append_to_table, start_stream
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.spark.listener import ProgressListener
+from penstock.spark.streams.listener import ProgressListener
 
 _PAUSE = "spark.sql.streaming.noDataProgressEventInterval"
 

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from penstock.spark._jvm import java_session, jvm
-from penstock.spark.setup.own_classes import FILE_SYSTEM, LOG_STORE, own_jars
+from penstock.spark.accelerators.own_classes import FILE_SYSTEM, LOG_STORE, own_jars
 
 _TAKEN = "java.nio.file.FileAlreadyExistsException"
 _TEMPORARY = "4e2d8e42-7d3c-4a5b-8d5c-000000000000.tmp"

@@ -15,10 +15,11 @@ from tests.processes import wait_until
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.config.trigger import Trigger, TriggerKind
-from penstock.spark import _jvm, log_checkpoints
-from penstock.spark.defaults import CHECKPOINT_INTERVAL
-from penstock.spark.log_checkpoints import BESIDE, INTERVAL, checkpoint_if_due, with_checkpoints_beside
-from penstock.spark.writes import DeltaWriter, start_stream
+from penstock.spark import _jvm
+from penstock.spark.accelerators import log_checkpoints
+from penstock.spark.accelerators.log_checkpoints import BESIDE, INTERVAL, checkpoint_if_due, with_checkpoints_beside
+from penstock.spark.accelerators.settings import CHECKPOINT_INTERVAL
+from penstock.spark.streams.writes import DeltaWriter, start_stream
 
 _MONTHS_AGO = time.time() - 100 * 24 * 3600
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import penstock as ps
 from penstock.errors import DefinitionError
-from penstock.spark.read_hooks import install_read_hooks
+from penstock.spark.reading.hooks import install_read_hooks
 from penstock.spark.sources.event_hubs import event_columns, kafka_read
 from penstock.spark.sources.stream_read import StreamRead
 

@@ -12,8 +12,8 @@ from pyspark.sql import functions as sf
 from penstock.errors import SourceLocation
 from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
-from penstock.spark.expectations import broken_rules, observe_expectations, with_judgements
-from penstock.spark.quarantine import put_aside
+from penstock.spark.expectations.observed import broken_rules, observe_expectations, with_judgements
+from penstock.spark.expectations.quarantine import quarantine_rows
 
 _RULE = "customer IS NOT NULL AND amount > 1"
 _PLACE = SourceLocation("pipeline.py", 1)
@@ -104,7 +104,7 @@ def _check(query: DataFrame, rule: str) -> None:
     assert _sorted(kept) == _sorted(right)
 
     rules = [_expectation(OnViolation.QUARANTINE, rule), _expectation(OnViolation.WARN, "1 > 0", "always")]
-    aside = put_aside(query, rules, dataset=_DATASET)
+    aside = quarantine_rows(query, rules, dataset=_DATASET)
     assert _sorted(aside.select(*query.columns)) == _sorted(query.where(f"NOT coalesce({rule}, false)"))
     judged = with_judgements(query, rules)
     outcome = judged.select(broken_rules(judged, rules, dataset=_DATASET).alias("rules"))

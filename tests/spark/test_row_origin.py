@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from penstock.spark.row_origin import row_origin
+from penstock.spark.plans.row_origin import row_origin
 
 _NOTHING = {"file_path": None, "topic": None, "partition": None, "offset": None}
 

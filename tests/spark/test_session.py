@@ -26,11 +26,11 @@ from tests.spark.session_settings import CHOSEN
 from penstock.config.secret_forms import pattern_of
 from penstock.errors import StateError
 from penstock.spark import _jvm
-from penstock.spark.defaults import DEFAULTS, Machine, session_conf
-from penstock.spark.hadoop_settings import lighten_hadoop_settings
-from penstock.spark.launch import SessionConfig
-from penstock.spark.log_redaction import leave_out_of_log
-from penstock.spark.session import driver_log, jvm_exit_code, start_session
+from penstock.spark.accelerators.hadoop_conf import prune_hadoop_conf
+from penstock.spark.session.defaults import DEFAULTS, Machine, session_conf
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.logs import leave_out_of_log
+from penstock.spark.session.session import driver_log, jvm_exit_code, start_session
 
 
 def test_every_default_is_in_force(spark: SparkSession) -> None:
@@ -148,7 +148,7 @@ def test_times_are_written_as_every_reader_takes_them(spark: SparkSession, tmp_p
 def test_hadoop_has_its_settings_without_those_of_yarn_and_notes_of_their_files(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    assert lighten_hadoop_settings(spark, local=True)  # again: what tests before have loaded may have read the files
+    assert prune_hadoop_conf(spark, local=True)  # again: what tests before have loaded may have read the files
     spark.range(1).write.format("delta").save(str(tmp_path / "table"))  # with which Hadoop loads what it has
     settings = _jvm.java_session(spark).sessionState().newHadoopConf()
     assert settings.get("io.file.buffer.size") == "65536"

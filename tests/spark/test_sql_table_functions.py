@@ -92,7 +92,7 @@ def test_files_as_streams_and_as_tables(project: PipelineProject) -> None:
     assert {name for name, kind in kinds.items() if kind == "MaterializedView"} == {"batch", "given", "csv_files"}
     names: dict[str, list[str | None]] = {}
     for flow in report.graph.flows:
-        names[flow.flow.target.name] = [read.name for read in flow.inputs]
+        names[flow.declaration.target.name] = [read.name for read in flow.inputs]
     assert {name: names[name] for name in ("streamed", "strings", "by_path", "options")} == {
         "streamed": ["cloudFiles_in"],
         "strings": ["mine"],

@@ -11,9 +11,9 @@ from pyspark.sql import functions as sf
 from penstock.errors import DataError, DefinitionError, ExternalError, PenstockError, SourceLocation
 from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
-from penstock.spark.expectations import observe_expectations
-from penstock.spark.setup.own_classes import LOG_STORE
-from penstock.spark.translate import failure_messages, translate_analysis, translate_failure, user_raised
+from penstock.spark.accelerators.own_classes import LOG_STORE
+from penstock.spark.expectations.observed import observe_expectations
+from penstock.spark.failures.translate import failure_messages, translate_analysis, translate_failure, user_raised
 
 _PLACE = SourceLocation("orders.py", 7)
 

@@ -8,11 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.cli.rows import print_rows
+from penstock.cli.screen.rows import print_rows
 from penstock.dashboard.table_reader import answer
 from penstock.observe.quarantine import find_quarantine, newest_rows
 from penstock.observe.tables import find_table, read_table
-from penstock.runtime.query import run_sql
+from penstock.runtime.commands.query import run_sql
 
 SHOP = """
 @dlt.table

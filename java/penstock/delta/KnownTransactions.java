@@ -15,7 +15,7 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.collection.mutable.Builder;
 
-/** Spares Delta the look through a table's whole log before each batch; see penstock.spark.known_transactions. */
+/** Spares Delta the look through a table's whole log before each batch; see penstock.spark.accelerators.known_transactions. */
 public final class KnownTransactions {
   private static final String DELTA = "4.4.0";
 

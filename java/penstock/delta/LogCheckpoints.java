@@ -14,7 +14,7 @@ import scala.Option;
 
 /**
  * Writes the checkpoint of a table's log beside the stream that fills the table, where Delta would let the batch wait
- * for it; see penstock.spark.log_checkpoints.
+ * for it; see penstock.spark.accelerators.log_checkpoints.
  */
 public final class LogCheckpoints {
   /** The {@code delta.checkpointInterval} of the tables that this is for: Delta itself hardly ever writes one. */

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from penstock.alerts.changes import changes
-from penstock.alerts.courier import FIRST_PAUSE, Courier
+from penstock.alerts.dispatcher import FIRST_PAUSE, AlertDispatcher
 from penstock.alerts.ledger import Ledger
 from penstock.alerts.message import Message
 from penstock.alerts.sending import Send, send
@@ -57,9 +57,9 @@ class Alerts:
         self._closing = threading.Event()
         self._watch = Watch(self._settings)
         self._ledger = Ledger(log)
-        self._told_names = False
-        self._couriers = tuple(
-            Courier(
+        self._warned_of_names = False
+        self._dispatchers = tuple(
+            AlertDispatcher(
                 destination,
                 self._ledger,
                 message=lambda alerts: Message(config.name, log.host, alerts),
@@ -74,8 +74,8 @@ class Alerts:
     def __enter__(self) -> Self:
         self._unsubscribe = self._log.subscribe(self._events.put)
         self._first = self._log.next_sequence
-        for courier in self._couriers:
-            courier.start()
+        for dispatcher in self._dispatchers:
+            dispatcher.start()
         self._thread.start()
         return self
 
@@ -87,8 +87,8 @@ class Alerts:
         self._unsubscribe()
         self._closing.set()
         self._thread.join(self._close_seconds)
-        for courier in self._couriers:
-            courier.finish(deadline - time.monotonic())
+        for dispatcher in self._dispatchers:
+            dispatcher.finish(deadline - time.monotonic())
 
     def _follow(self) -> None:
         for event in read_events(self._config.storage):
@@ -114,13 +114,13 @@ class Alerts:
         kept = timedelta(seconds=self._settings.keep_firing_for)
         for alert in changes(found, self._ledger.firing(), now=now, keep_firing_for=kept):
             self._ledger.tell(alert)
-        for courier in self._couriers:
-            courier.wake()
+        for dispatcher in self._dispatchers:
+            dispatcher.wake()
 
     def _tell_unknown_names(self) -> None:
-        if self._told_names:
+        if self._warned_of_names:
             return
-        self._told_names = True
+        self._warned_of_names = True
         for error in self._watch.unknown_tables():
             error.location = error.location or self._config.file
             built = builders.planning_warning(error.message)

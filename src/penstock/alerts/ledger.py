@@ -47,10 +47,10 @@ class Ledger:
             error=told.error if fires else None,
         )
 
-    def untold(self, destination: str) -> tuple[Alert, ...]:
+    def undelivered(self, destination: str) -> tuple[Alert, ...]:
         """Returns the alerts of which the destination is to be told."""
         with self._lock:
-            return self._alerts.untold(destination)
+            return self._alerts.undelivered(destination)
 
     def delivered(self, destination: str, alerts: Sequence[Alert]) -> None:
         """The destination has taken them."""

@@ -16,10 +16,10 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import declared_owner, owner_of, quarantine_of
 from penstock.graph.resolved import Input
 from penstock.graph.schema import Schema
-from penstock.spark.definition import marked_source
 from penstock.spark.evaluation import Evaluation
-from penstock.spark.plans import empty_relation
-from penstock.spark.source_names import standing_for
+from penstock.spark.plans.definition import marked_source
+from penstock.spark.plans.inspection import empty_relation
+from penstock.spark.reading.source_names import tag_placeholder
 
 _CHANGE_FEED = frozenset({"readchangefeed", "readchangedata"})
 _CHANGE_FEED_COLUMNS = (
@@ -131,7 +131,7 @@ class AnalysisCatalog:
         else:
             if _is_set(options, _CHANGE_FEED):
                 schema = StructType([*schema.fields, *_CHANGE_FEED_COLUMNS])
-            schema = standing_for(schema, str(name))
+            schema = tag_placeholder(schema, str(name))
         return empty_relation(evaluation.spark, schema, streaming=streaming)
 
 

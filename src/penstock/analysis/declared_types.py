@@ -12,8 +12,8 @@ from penstock.errors import DefinitionError
 from penstock.graph.elements import Table
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedFlow
 from penstock.graph.schema import Schema
-from penstock.spark.conform import check_conforms
-from penstock.spark.translate import reason_of
+from penstock.spark.delta.conform import check_conforms
+from penstock.spark.failures.translate import reason_of
 
 
 def check_types(spark: SparkSession, table: Table, flows: Iterable[ResolvedFlow], declared: Schema) -> None:
@@ -30,9 +30,9 @@ def check_types(spark: SparkSession, table: Table, flows: Iterable[ResolvedFlow]
         except AnalysisException as error:
             raise DefinitionError(
                 "COLUMN_TYPE_NOT_CASTABLE",
-                location=flow.flow.location,
+                location=flow.declaration.location,
                 dataset=str(table.identifier),
-                flow=flow.flow.name,
+                flow=flow.declaration.name,
                 name=table.identifier,
                 reason=reason_of(error),
             ) from None

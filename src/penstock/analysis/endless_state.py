@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from penstock.errors import SourceLocation
 from penstock.graph.resolved import EndlessState
-from penstock.spark.unbounded_state import KeptState
+from penstock.spark.plans.unbounded_state import OperatorRetention
 
 
 def endless_state(
-    operators: Sequence[KeptState], calls: Iterable[tuple[str, SourceLocation]]
+    operators: Sequence[OperatorRetention], calls: Iterable[tuple[str, SourceLocation]]
 ) -> tuple[EndlessState, ...]:
     """Returns those of `operators` (outermost first) that keep their state for ever.
 

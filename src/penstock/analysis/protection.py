@@ -10,9 +10,9 @@ from penstock.errors import DefinitionError
 from penstock.graph.elements import Table
 from penstock.graph.protection import protection_properties, stored_protection
 from penstock.graph.schema import Schema
-from penstock.spark.plans import empty_relation
-from penstock.spark.protection import protect
-from penstock.spark.translate import reason_of
+from penstock.spark.delta.protection import protect
+from penstock.spark.failures.translate import reason_of
+from penstock.spark.plans.inspection import empty_relation
 
 
 def check_protection(spark: SparkSession, table: Table, schema: Schema) -> None:

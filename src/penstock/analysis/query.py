@@ -26,26 +26,26 @@ from penstock.graph.schema import Schema
 from penstock.graph.sql_query import SqlQuery
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.graph.unbounded_state import STREAM_JOIN
-from penstock.spark.append_distinct import append_distinct
-from penstock.spark.changes.resolve import judged_expectations, resolve_changes
-from penstock.spark.changes.snapshots import followed_snapshot, snapshot_target
-from penstock.spark.definition import query_definition
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
-from penstock.spark.expectations import observe_expectations
-from penstock.spark.join_watermarks import one_sided_joins
+from penstock.spark.expectations.observed import observe_expectations
+from penstock.spark.failures.translate import reason_of, translate_analysis
 from penstock.spark.lineage.query import column_lineage
-from penstock.spark.operator_calls import hearing_operator_calls
-from penstock.spark.plans import (
+from penstock.spark.plans.append_distinct import append_distinct
+from penstock.spark.plans.definition import query_definition
+from penstock.spark.plans.inspection import (
     possible_output_modes,
     streaming_only_operators,
     supported_output_mode,
     watermark,
 )
-from penstock.spark.query_settings import spark_settings
+from penstock.spark.plans.join_watermarks import one_sided_joins
+from penstock.spark.plans.operator_calls import recording_operator_calls
+from penstock.spark.plans.stream_definition import stream_definition
+from penstock.spark.plans.unbounded_state import operator_retention
+from penstock.spark.session.query_settings import spark_settings
 from penstock.spark.sources.source import not_possible
-from penstock.spark.stream_definition import stream_definition
-from penstock.spark.translate import reason_of, translate_analysis
-from penstock.spark.unbounded_state import kept_state
+from penstock.spark.writers.changes.resolve import judged_expectations, resolve_changes
+from penstock.spark.writers.changes.snapshots import followed_snapshot, snapshot_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class QueryAnalyser:
         calls: list[tuple[str, SourceLocation]] = []
         root = self.settings.directory
         try:
-            with hearing_operator_calls(lambda operator: calls.append((operator, caller_location(root)))):
+            with recording_operator_calls(lambda operator: calls.append((operator, caller_location(root)))):
                 read = self._source(evaluation, flow)
             frame = read.frame
             if modes[:1] == (OutputMode.APPEND,) and (appending := append_distinct(frame)) is not frame:
@@ -146,7 +146,7 @@ class QueryAnalyser:
             raise translated from error
         schema = plain_schema(frame.schema if read.written is None else read.written)
         mark = watermark(frame) if frame.isStreaming else None
-        kept = kept_state(frame, mode)
+        kept = operator_retention(frame, mode)
         conf = {**(target.spark_conf if isinstance(target, Table) else {}), **flow.spark_conf}
         return AnalysedQuery(
             schema=schema,

@@ -45,11 +45,11 @@ from penstock.graph.quarantine import has_quarantine, quarantine_schema
 from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
-from penstock.spark.column_definitions import parse_columns
 from penstock.spark.connectors import check_sink, promise_of
 from penstock.spark.evaluation import EvaluationSettings, table_path
-from penstock.spark.query_settings import query_settings, spark_settings
-from penstock.spark.translate import reason_of, translate_analysis
+from penstock.spark.failures.translate import reason_of, translate_analysis
+from penstock.spark.session.query_settings import query_settings, spark_settings
+from penstock.spark.sql.column_definitions import parse_columns
 from penstock.storage import StorageLayout
 
 Progress = Callable[[str], None]
@@ -362,8 +362,10 @@ def _decide(table: Table, flows: list[ResolvedFlow]) -> StreamingTable | Materia
     """A `@table` over a streaming query is a streaming table, over a batch one a materialized view."""
     if isinstance(table, (StreamingTable, MaterializedView)):
         return table
-    own = next((flow for flow in flows if flow.flow.name.casefold() == table.identifier.name.casefold()), flows[0])
-    kind = StreamingTable if own.streaming or own.flow.once else MaterializedView
+    own = next(
+        (flow for flow in flows if flow.declaration.name.casefold() == table.identifier.name.casefold()), flows[0]
+    )
+    kind = StreamingTable if own.streaming or own.declaration.once else MaterializedView
     return kind(**{each.name: getattr(table, each.name) for each in fields(table)})
 
 
@@ -383,7 +385,7 @@ def _why_rewritten(table: StreamingTable | MaterializedView, flows: Sequence[Res
             how = "updates rows by their keys (update mode)"
         case _:
             how = "applies changes to rows by their keys"
-    return f"the flow '{flow.flow.name}' {how}"
+    return f"the flow '{flow.declaration.name}' {how}"
 
 
 def _known_quarantine(table: StreamingTable | MaterializedView, flows: Sequence[ResolvedFlow]) -> Known | None:

@@ -8,8 +8,8 @@ from penstock.errors import DefinitionError, did_you_mean
 from penstock.graph.elements import Table, UnresolvedFlow
 from penstock.graph.output_modes import declared_keys
 from penstock.graph.resolved import UpdateKeys
-from penstock.spark.comparable import comparable
-from penstock.spark.grouping import NotGrouped, grouping_columns
+from penstock.spark.plans.comparable import comparable
+from penstock.spark.plans.grouping import NotGrouped, grouping_columns
 
 
 def update_keys(flow: UnresolvedFlow, target: Table, frame: DataFrame) -> UpdateKeys:

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import TemporaryView, UndecidedTable, UnresolvedFlow
 from penstock.graph.quarantine import has_quarantine, quarantine_of
-from penstock.spark.quarantine import put_aside
+from penstock.spark.expectations.quarantine import quarantine_rows
 
 
 def with_view_quarantines(graph: DataflowGraph) -> DataflowGraph:
@@ -51,4 +51,4 @@ def _views(graph: DataflowGraph) -> Iterator[TemporaryView]:
 
 
 def _query(view: TemporaryView) -> Callable[[], Any]:
-    return lambda: put_aside(view.function(), view.expectations, dataset=view.identifier)
+    return lambda: quarantine_rows(view.function(), view.expectations, dataset=view.identifier)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from penstock.cli import (
+from penstock.cli.commands import (
     alerts,
     audit,
     checkpoint,
@@ -47,9 +47,8 @@ from penstock.cli import (
     validate,
     watermark,
 )
-from penstock.cli.ending import end_quickly
-from penstock.cli.repeated_messages import limit_repeated_messages
-from penstock.cli.stopping import interruptible
+from penstock.cli.screen.repeated_messages import limit_repeated_messages
+from penstock.cli.stopping import end_quickly, interruptible
 
 DEBUG_VARIABLE = "PENSTOCK_DEBUG"
 
@@ -74,7 +73,7 @@ class Command(TyperCommand):
         except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError, KeyboardInterrupt, EOFError):
             raise
         except Exception as error:  # noqa: BLE001 -- the last line: whatever it is, a person must be able to read it
-            from penstock.cli.failures import report_failure
+            from penstock.cli.screen.failures import report_failure
 
             raise typer.Exit(report_failure(error, as_json=as_json, debug=debug)) from None
 

@@ -55,7 +55,7 @@ def enter(config: PipelineConfig, *, short_lived: bool = True, writes: bool = Fa
     Raises:
         StateError: STORAGE_LOCKED, if it `writes`.
     """
-    from penstock.spark.launch import launch_ahead
+    from penstock.spark.session.launch import launch_ahead
     from penstock.storage import refuse_if_locked
 
     if writes:

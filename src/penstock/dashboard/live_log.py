@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from penstock.dashboard.outlook import Outlook, is_long
+from penstock.dashboard.partial_snapshot import PartialSnapshot, is_long
 from penstock.dashboard.projections import Projections
 from penstock.errors import PenstockError
 from penstock.events import EventReader
@@ -64,7 +64,7 @@ class LiveLog:
         self._reader = EventReader(storage_uri)
         self.storage = self._reader.storage.uri
         self._whole = Projections()
-        self._outlook: Outlook | None = None
+        self._partial: PartialSnapshot | None = None
         self._generation = -1
         self._epoch = time.time_ns() // 1_000_000  # none of a dashboard before this one, whose pages may still be open
         self._changes = 0
@@ -80,7 +80,7 @@ class LiveLog:
     @property
     def projections(self) -> Projections:
         """What the pages show; ask under `lock`."""
-        return self._whole if self._outlook is None else self._outlook.projections
+        return self._whole if self._partial is None else self._partial.projections
 
     def snapshot(self) -> Snapshot:
         """Returns the state as of now; cheap when nothing changed."""
@@ -113,7 +113,7 @@ class LiveLog:
 
     def _take(self) -> Snapshot:
         # of a log that is read half, nobody knows yet what became of the update
-        half = self._behind and self._outlook is None
+        half = self._behind and self._partial is None
         status = self.projections.status.status(writer_alive=None if half else self._writer_alive)
         status = replace(status, resources=self._resources)
         lineage = self.projections.lineage.lineage()
@@ -124,9 +124,9 @@ class LiveLog:
             lineage=lineage,
             problems=find_problems(status, lineage, self.projections.throughput.all()),
             problem=self._problem,
-            skipped=self.projections.damaged + (self._outlook or self._reader).skipped,
+            skipped=self.projections.damaged + (self._partial or self._reader).skipped,
             read=self._reader.bytes_read / max(self._reader.bytes_total, 1) if self._behind else 1.0,
-            sums=not self._behind or (self._outlook is not None and self._outlook.sums),
+            sums=not self._behind or (self._partial is not None and self._partial.sums),
         )
 
     def _look(self) -> None:
@@ -158,11 +158,11 @@ class LiveLog:
         until, changed, was_behind = time.monotonic() + _LOOK_SECONDS, False, self._behind
         if self._generation < 0:
             self._begin()
-            if self._outlook is not None:
+            if self._partial is not None:
                 return True  # the first page waits for nothing else
-        elif self._outlook is not None and not self._outlook.look():
+        elif self._partial is not None and not self._partial.look():
             self._look_ahead()
-        while not (self._reads_ahead and self._outlook is not None):  # else a page need not wait for that
+        while not (self._reads_ahead and self._partial is not None):  # else a page need not wait for that
             events = self._reader.poll(limit=_EVENTS_AT_ONCE)
             if self._reader.generation != self._generation:
                 self._begin()
@@ -170,22 +170,22 @@ class LiveLog:
                 self._whole.apply(event)
             changed = changed or bool(events)
             self._behind = len(events) == _EVENTS_AT_ONCE
-            if not self._behind and self._outlook is not None:
-                self._outlook = None
+            if not self._behind and self._partial is not None:
+                self._partial = None
                 self._epoch += 1  # the charts have seen a part only
             if not self._behind or time.monotonic() >= until:
                 break
         return changed or was_behind
 
     def _begin(self) -> None:
-        self._whole, self._generation, self._outlook = Projections(), self._reader.generation, None
+        self._whole, self._generation, self._partial = Projections(), self._reader.generation, None
         self._epoch += 1
         if is_long(self._reader.storage):
             self._look_ahead()
 
     def _look_ahead(self) -> None:
         """Shows what the totals and the newest events tell while a long log is read."""
-        self._outlook = Outlook(self._reader.storage)
+        self._partial = PartialSnapshot(self._reader.storage)
         self._behind = True
         self._epoch += 1
 

@@ -76,7 +76,7 @@ def _late(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checks(question: Mapping[str, Any]) -> dict[str, Any]:
-    from penstock.observe.doctor.examination import examine
+    from penstock.care.doctor.examination import examine
 
     return examine(str(question["storage"])).to_json()
 

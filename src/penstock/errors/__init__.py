@@ -15,7 +15,7 @@ from penstock.errors.base import (
 from penstock.errors.catalogue import Condition, Retry, condition, conditions
 from penstock.errors.exhaustion import exhaustion
 from penstock.errors.location import SourceLocation, StatementPosition
-from penstock.errors.render import first_line, render, render_told
+from penstock.errors.render import first_line, render, render_error_record
 from penstock.errors.suggest import did_you_mean
 
 __all__ = [
@@ -39,5 +39,5 @@ __all__ = [
     "exhaustion",
     "first_line",
     "render",
-    "render_told",
+    "render_error_record",
 ]

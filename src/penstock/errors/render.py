@@ -29,7 +29,7 @@ def render(error: PenstockError) -> str:
     return "\n".join(lines)
 
 
-def render_told(told: Mapping[str, Any]) -> str:
+def render_error_record(told: Mapping[str, Any]) -> str:
     """Returns the same lines for an error of the event log, `{condition, message, fix, file, line, dataset}`."""
     place = ":".join(str(told[key]) for key in ("file", "line") if told.get(key) is not None)
     lines = [f"[{told['condition']}] {told['message']}", f"  at {place}" if place else "", f"  Fix: {told['fix']}"]

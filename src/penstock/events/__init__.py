@@ -23,7 +23,7 @@ from penstock.events.types import (
     Origin,
     UpdateState,
 )
-from penstock.events.watermark import WatermarkStand, WatermarkState, WatermarkWatch, watermark_state_of
+from penstock.events.watermark import WatermarkState, WatermarkStatus, WatermarkWatch, watermark_state_of
 
 __all__ = [
     "DELAYS_MS",
@@ -49,8 +49,8 @@ __all__ = [
     "SystemClock",
     "UpdateState",
     "Verdict",
-    "WatermarkStand",
     "WatermarkState",
+    "WatermarkStatus",
     "WatermarkWatch",
     "batch_progress_of",
     "clean",

@@ -66,7 +66,7 @@ class Alert:
         """Whether it still fires."""
         return AlertState.FIRING if self.resolved is None else AlertState.RESOLVED
 
-    def tells_of(self, dataset: str | None, condition: str | None) -> bool:
+    def reports(self, dataset: str | None, condition: str | None) -> bool:
         """Whether it is about this error of this dataset, or with None, of the pipeline itself."""
         return condition == self.error.get("condition") and (dataset or "").casefold() == self.key[1]
 

@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 from penstock.events.accounting import BatchAccounts, Verdict
 from penstock.events.audit import user_action as user_action  # noqa: PLC0414 - it is one of the builders
-from penstock.events.column_lineage import told_lineage
+from penstock.events.column_lineage import lineage_to_json
 from penstock.events.late_rows import LateRows
 from penstock.events.redaction import shown_option
 from penstock.events.text import clean, plural
 from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, MaintenanceProgress, UpdateState
-from penstock.events.watermark import WatermarkStand, WatermarkState
+from penstock.events.watermark import WatermarkState, WatermarkStatus
 from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.late_rows import SUFFIX
 
@@ -201,7 +201,7 @@ def flow_definition(
             "once": once,
             "comment": comment,
             "location": location,
-            "column_lineage": None if lineage is None else told_lineage(lineage),
+            "column_lineage": None if lineage is None else lineage_to_json(lineage),
         }
     }
 
@@ -346,7 +346,7 @@ def late_rows(name: str, late: LateRows) -> Built:
     return message, {"late_rows": late.to_json()}
 
 
-def watermark(name: str, stand: WatermarkStand) -> Built:
+def watermark(name: str, stand: WatermarkStatus) -> Built:
     """A flow's watermark stands still or is in the future, which goes with Level.WARN and an error; or moves again."""
     words = {
         WatermarkState.MOVING: "moves again",

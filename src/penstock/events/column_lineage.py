@@ -13,7 +13,7 @@ MOST_INPUTS: Final = 2000
 _KNOWN: Final = {each.value for each in Transformation}
 
 
-def told_lineage(lineage: ColumnLineage) -> dict[str, Any]:
+def lineage_to_json(lineage: ColumnLineage) -> dict[str, Any]:
     """Returns the lineage as JSON-ready data; of a very wide query only the first columns."""
     columns: list[dict[str, Any]] = []
     room = MOST_INPUTS

@@ -38,7 +38,7 @@ class WatermarkState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class WatermarkStand:
+class WatermarkStatus:
     """A change of state; the details of a `watermark` event.
 
     `watermark` and `event_time_max`, the newest event time, are ISO 8601 in UTC. `batches` with rows have left the
@@ -89,7 +89,7 @@ class WatermarkWatch:
                 watch.apply(progress, told, event.timestamp)
         return watch
 
-    def apply(self, progress: BatchProgress, told: CheckpointedBatch, now: datetime) -> WatermarkStand | None:
+    def apply(self, progress: BatchProgress, told: CheckpointedBatch, now: datetime) -> WatermarkStatus | None:
         """Takes a batch into account that was committed at `now`; returns the new state when it is another one."""
         if told.query_id != self._query_id:
             self._start_anew(told.query_id)
@@ -124,7 +124,7 @@ class WatermarkWatch:
         self._older = self._standing = 0
         self._offsets, self._idle = {}, set()
 
-    def _moved(self, progress: BatchProgress, now: datetime) -> WatermarkStand | None:
+    def _moved(self, progress: BatchProgress, now: datetime) -> WatermarkStatus | None:
         self._watermark, self._newest_at_stand = progress.watermark, self._newest
         self._older = self._standing = 0
         self._idle = set()
@@ -143,13 +143,13 @@ class WatermarkWatch:
             return False
         return _time(self._newest) - _time(self._newest_at_stand) >= HELD_BACK_TIME
 
-    def _enter(self, state: WatermarkState) -> WatermarkStand | None:
+    def _enter(self, state: WatermarkState) -> WatermarkStatus | None:
         if state is self.state:
             return None
         self.state = state
         assert self._watermark is not None
         idle = tuple(sorted(self._idle)) if state is WatermarkState.HELD_BACK else ()
-        return WatermarkStand(state, self._watermark, self._newest, self._standing, idle)
+        return WatermarkStatus(state, self._watermark, self._newest, self._standing, idle)
 
 
 def watermark_state_of(event: Event) -> WatermarkState | None:

@@ -17,7 +17,7 @@ def with_event_parts(
     kinds = {flow.type for flow in flows}
     if FlowType.CHANGE in kinds:
         parts = [EventPart.KEY, EventPart.SEQUENCE]
-        if any(isinstance(each.flow, ChangeFlow) and each.flow.where is not None for each in flows):
+        if any(isinstance(each.declaration, ChangeFlow) and each.declaration.where is not None for each in flows):
             parts.append(EventPart.WHERE)
     elif FlowType.SNAPSHOT_CHANGE in kinds:
         parts = [EventPart.KEY]

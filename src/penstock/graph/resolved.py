@@ -135,7 +135,7 @@ class ResolvedFlow:
     columns wider types when files have them. `lineage` is that of the columns of `schema`.
     """
 
-    flow: UnresolvedFlow
+    declaration: UnresolvedFlow
     type: FlowType
     schema: Schema
     streaming: bool
@@ -167,7 +167,7 @@ class ResolvedFlow:
 class FailedFlow:
     """A flow whose analysis failed; kept, so that all failures are reported together."""
 
-    flow: UnresolvedFlow
+    declaration: UnresolvedFlow
     error: PenstockError
     because_of: Identifier | None = None
     """The dataset read by this flow whose own failure caused this one; None for a direct failure."""
@@ -218,8 +218,8 @@ class ResolvedGraph:
 
     def flow_settings(self, flow: ResolvedFlow) -> dict[str, str]:
         """Returns the `spark_conf` of a flow's table and its own, which wins."""
-        table = self.tables.get(flow.flow.target)
-        return {**(table.spark_conf if table is not None else {}), **flow.flow.spark_conf}
+        table = self.tables.get(flow.declaration.target)
+        return {**(table.spark_conf if table is not None else {}), **flow.declaration.spark_conf}
 
     def allows_unbounded_state(self, flow: ResolvedFlow) -> bool:
         """Whether the flow or its table says that state may grow for ever."""
@@ -227,7 +227,7 @@ class ResolvedGraph:
 
     def flows_to(self, target: Identifier) -> tuple[ResolvedFlow, ...]:
         """Returns the flows into `target`, in the order of their declaration."""
-        return tuple(flow for flow in self.flows if flow.flow.target == target)
+        return tuple(flow for flow in self.flows if flow.declaration.target == target)
 
     def dataset(self, identifier: Identifier) -> Dataset:
         """Returns the declared dataset; a KeyError is a bug of the caller."""

@@ -52,7 +52,7 @@ class AlertProjection:
         """Returns the alerts that fire, oldest first."""
         return tuple(self._firing.values())
 
-    def untold(self, destination: str) -> tuple[Alert, ...]:
+    def undelivered(self, destination: str) -> tuple[Alert, ...]:
         """Returns of which alerts the destination does not know yet, as they are now.
 
         Each that fires, and each that is over and of which it was told. One that began and ended while the destination

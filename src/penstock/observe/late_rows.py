@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from penstock.errors import ConfigError, StateError, first_line
 from penstock.events.types import Event
 from penstock.graph.late_rows import SECONDS, TIME, late_rows_of
-from penstock.observe.tables import StoredTable, TableRows, find_beside, read_table
+from penstock.observe.tables import StoredTable, TableRows, find_companion_table, read_table
 from penstock.storage.delta_table import open_delta_table, query_rows
 
 
@@ -27,7 +27,7 @@ def find_late_rows(storage_uri: str, table: str, *, default_schema: str, events:
         DefinitionError: INVALID_DATASET_NAME.
         ConfigError: LATE_ROWS_NOT_FOUND, with the tables that have late rows.
     """
-    found = find_beside(storage_uri, table, late_rows_of, default_schema=default_schema, events=events)
+    found = find_companion_table(storage_uri, table, late_rows_of, default_schema=default_schema, events=events)
     if isinstance(found, StoredTable):
         return found
     hint = f"These tables have some: {', '.join(found)}." if found else "No table of this storage has any."

@@ -134,7 +134,7 @@ def _with_alerts(found: Iterable[Problem], alerts: Iterable[Alert]) -> Iterator[
     """Yields each problem with the alert about it, then those that only an alert tells of."""
     left = list(alerts)
     for problem in found:
-        mine = next((alert for alert in left if alert.tells_of(problem.dataset, problem.condition)), None)
+        mine = next((alert for alert in left if alert.reports(problem.dataset, problem.condition)), None)
         if mine is not None:
             left.remove(mine)
         yield replace(problem, alert=mine)

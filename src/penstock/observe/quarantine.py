@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from penstock.errors import ConfigError, StateError, first_line
 from penstock.events.types import Event
 from penstock.graph.quarantine import RULES, TIME, quarantine_of
-from penstock.observe.tables import StoredTable, TableRows, find_beside, read_table
+from penstock.observe.tables import StoredTable, TableRows, find_companion_table, read_table
 from penstock.storage.delta_table import open_delta_table, query_rows
 
 
@@ -27,7 +27,7 @@ def find_quarantine(storage_uri: str, table: str, *, default_schema: str, events
         DefinitionError: INVALID_DATASET_NAME.
         ConfigError: QUARANTINE_NOT_FOUND, with the quarantines that there are.
     """
-    found = find_beside(storage_uri, table, quarantine_of, default_schema=default_schema, events=events)
+    found = find_companion_table(storage_uri, table, quarantine_of, default_schema=default_schema, events=events)
     if isinstance(found, StoredTable):
         return found
     hint = f"These have one: {', '.join(found)}." if found else "No table of this storage has one yet."

@@ -15,9 +15,9 @@ from penstock.events.segments import try_decode
 from penstock.events.types import Event, EventType, Level, Origin
 from penstock.observe.dataset_counts import TOTALS as STATUS
 from penstock.observe.dataset_counts import DatasetCounts
-from penstock.observe.kept_events import KeptEvents
 from penstock.observe.quality import TOTALS as QUALITY
 from penstock.observe.quality import QualityProjection
+from penstock.observe.retained_events import RetainedEvents
 from penstock.observe.updates import UpdateHistory
 from penstock.observe.watermark import TOTALS as LATENESS
 from penstock.observe.watermark import WatermarkProjection
@@ -37,7 +37,7 @@ class Summary:
 
 def summarize(lines: Iterable[bytes]) -> Summary:
     """Sums up the beginning of a log, line by line; it may begin with what stands for an older part."""
-    facts, kept = FlowFacts(), KeptEvents()
+    facts, kept = FlowFacts(), RetainedEvents()
     records, counts, quality, watermark = FlowRecords(), DatasetCounts(), QualityProjection(), WatermarkProjection()
     history = UpdateHistory()
     last: Event | None = None

@@ -97,7 +97,7 @@ def _beside(table: StoredTable) -> Iterator[StoredTable]:
     yield StoredTable(late_rows_of(table.identifier), late_rows_path(table.uri))
 
 
-def tables_elsewhere(storage_uri: str) -> dict[Identifier, str]:
+def external_tables(storage_uri: str) -> dict[Identifier, str]:
     """Returns where the tables are that have a `path` elsewhere than in the storage, and what stands beside them."""
     definitions = read_events(storage_uri, types=[EventType.DATASET_DEFINITION])
     layout = StorageLayout(storage_uri)
@@ -134,7 +134,7 @@ def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iter
     raise ConfigError("TABLE_NOT_FOUND", name=name, storage=storage_uri, hint=hint or "It holds no table yet.")
 
 
-def find_beside(
+def find_companion_table(
     storage_uri: str,
     table: str,
     name_of: Callable[[Identifier], Identifier],

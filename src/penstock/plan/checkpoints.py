@@ -42,19 +42,19 @@ def guard_stream(
 
     `way_out` gives the command that computes the flow's target again.
     """
-    key = (flow.flow.target, flow.flow.name)
+    key = (flow.declaration.target, flow.declaration.name)
     assert flow.stream is not None, "streaming flows are analysed with their definition"
     check = CheckpointCheck() if reset else state.checks.get(key, CheckpointCheck())
     changes = compare_streams(state.streams.get(key), flow.stream, started=key in state.streams and not reset)
     if check.refusals:  # what the checkpoint of another flow differs in says nothing
         return GuardedStream(changes, refusals=check.refusals)
     if changes.verdict is Verdict.FULL_REFRESH:
-        allowed = reset_allowed(graph, flow.flow.target)
+        allowed = reset_allowed(graph, flow.declaration.target)
         different = StateError(
             "CHECKPOINT_NOT_COMPATIBLE" if allowed else "CHECKPOINT_CHANGE_FORBIDDEN",
-            location=flow.flow.location,
-            dataset=str(flow.flow.target),
-            flow=flow.flow.name,
+            location=flow.declaration.location,
+            dataset=str(flow.declaration.target),
+            flow=flow.declaration.name,
             name=flow_label(flow),
             reasons="; ".join(changes.reasons),
             rows=f"{state.rows_read(*key):,}",
@@ -71,8 +71,8 @@ def _kept(flow: ResolvedFlow, changes: StreamChanges, way_out: Callable[[], str]
     if changes.kept_settings:
         yield DefinitionError(
             "STATE_SETTING_KEPT",
-            location=flow.flow.location,
-            dataset=str(flow.flow.target),
+            location=flow.declaration.location,
+            dataset=str(flow.declaration.target),
             name=flow_label(flow),
             settings="; ".join(changes.kept_settings),
             command=way_out(),

@@ -10,8 +10,8 @@ from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 
 def flow_label(flow: ResolvedFlow) -> str:
     """Returns how a flow is called towards people: its dataset, and its own name when that differs."""
-    same = flow.flow.name.casefold() == flow.flow.target.name.casefold()
-    return str(flow.flow.target) if same else f"{flow.flow.target} ({flow.flow.name})"
+    same = flow.declaration.name.casefold() == flow.declaration.target.name.casefold()
+    return str(flow.declaration.target) if same else f"{flow.declaration.target} ({flow.declaration.name})"
 
 
 def describe(flow: ResolvedFlow) -> str:
@@ -37,7 +37,7 @@ def explain_flow(graph: ResolvedGraph, flow: ResolvedFlow) -> str:
 
 
 def _more(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
-    if (promise := graph.promises.get(flow.flow.target)) is not None:
+    if (promise := graph.promises.get(flow.declaration.target)) is not None:
         yield promise
     beside = [read for read in graph.stored_inputs(flow.inputs) if flow.streaming and not read.streaming]
     # Of other reads nobody knows here: Spark lists files when the flow starts, and asks a database in each batch.

@@ -104,8 +104,8 @@ class _Planner:
 
     def goes_on(self, flow: ResolvedFlow) -> bool:
         """Whether a flow goes on with the state of its checkpoint."""
-        target = flow.flow.target
-        return (target, flow.flow.name) in self.state.streams and target not in self.selection.full_refreshed
+        target = flow.declaration.target
+        return (target, flow.declaration.name) in self.state.streams and target not in self.selection.full_refreshed
 
     def _exists(self, identifier: Identifier) -> bool:
         """Whether the table is there, or the sink has a checkpoint."""
@@ -144,7 +144,7 @@ class _Planner:
         return f"; its flows have read {rows:,} rows so far" if rows else ""
 
     def _guarded(self, flow: ResolvedFlow, *, reset: bool) -> GuardedStream:
-        way_out = self._way_out(flow.flow.target)
+        way_out = self._way_out(flow.declaration.target)
         guarded = guard_stream(self.graph, self.state, flow, reset=reset, way_out=way_out)
         self.refusals.extend(guarded.refusals)
         self.notices.extend(guarded.notices)
@@ -282,13 +282,15 @@ class _Planner:
         path = self.state.paths[identifier]
         after = self._after(flow)
         match flow.type:
-            case FlowType.APPEND_ONCE | FlowType.CHANGE if flow.flow.once:
-                if (identifier, flow.flow.name) in self.state.done_once and not reset:
-                    yield ExcludeDataset(dataset=identifier, explanation=f"once-flow {flow.flow.name} already ran")
+            case FlowType.APPEND_ONCE | FlowType.CHANGE if flow.declaration.once:
+                if (identifier, flow.declaration.name) in self.state.done_once and not reset:
+                    yield ExcludeDataset(
+                        dataset=identifier, explanation=f"once-flow {flow.declaration.name} already ran"
+                    )
                     return
                 yield RunOnceFlow(
                     dataset=identifier,
-                    explanation=f"{describe(flow)}: {flow.flow.name}",
+                    explanation=f"{describe(flow)}: {flow.declaration.name}",
                     flow=flow,
                     path=path,
                     after=after,
@@ -345,7 +347,7 @@ class _Planner:
         return tuple(
             upstream
             for upstream in self._tables_read_by(flow)
-            if upstream in self.selection.refreshed and upstream != flow.flow.target
+            if upstream in self.selection.refreshed and upstream != flow.declaration.target
         )
 
     def _can_overlap(self, flow: ResolvedFlow) -> bool:
@@ -354,7 +356,7 @@ class _Planner:
         A stateful one waits: its result can depend on how the input is cut into batches, and one
         large batch is cheaper than many small ones. So does one that merges.
         """
-        merges = flow.type.rewrites and flow.flow.target in self.graph.tables
+        merges = flow.type.rewrites and flow.declaration.target in self.graph.tables
         if not self.overlap or flow.stateful or merges:
             return False
         return all(read.streaming and read.dataset is not None for read in self.graph.stored_inputs(flow.inputs))

@@ -82,7 +82,7 @@ class FlowStage(Stage):
     @property
     def flow_name(self) -> str | None:
         """The flow's name."""
-        return self.flow.flow.name
+        return self.flow.declaration.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,13 +26,13 @@ def with_state_sizes(
 
     `goes_on` says whether a flow goes on with its checkpoint.
     """
-    flows = {(str(flow.flow.target), flow.flow.name): flow for flow in graph.flows}
+    flows = {(str(flow.declaration.target), flow.declaration.name): flow for flow in graph.flows}
 
     def sized(warning: PenstockError) -> PenstockError:
         flow = flows.get((warning.dataset or "", warning.facts.get("flow", "")))
         if flow is None or warning.condition not in UNBOUNDED_STATE.values():
             return warning
-        measured = state.state_size(flow.flow.target, flow.flow.name) if goes_on(flow) else None
+        measured = state.state_size(flow.declaration.target, flow.declaration.name) if goes_on(flow) else None
         known = f"It has {measured.describe()}." if measured is not None else _of_sources(graph, state, flow, warning)
         if known is None:
             return warning

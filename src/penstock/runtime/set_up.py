@@ -16,10 +16,10 @@ from penstock.errors import PenstockError
 from penstock.graph.elements import StreamingTable
 from penstock.plan.changes import TableChanges
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable, UpdatePlan
-from penstock.runtime.retry import Stopped, run_with_retries
-from penstock.spark import tables
-from penstock.spark.log_checkpoints import with_checkpoints_beside
-from penstock.spark.translate import translate_set_up
+from penstock.runtime.flows.retry import Stopped, run_with_retries
+from penstock.spark.accelerators.log_checkpoints import with_checkpoints_beside
+from penstock.spark.delta import tables
+from penstock.spark.failures.translate import translate_set_up
 
 _ONE_TRY: Final = RetrySettings(max_flow_retries=0)
 

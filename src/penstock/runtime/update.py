@@ -21,24 +21,24 @@ from penstock.plan.stages import (
     FlowStage,
     MaintainTable,
 )
-from penstock.runtime.accepted_loss import accepted_losses
-from penstock.runtime.board import UpdateBoard
-from penstock.runtime.catalog import StoredCatalog
-from penstock.runtime.cluster_watch import watching_cluster
-from penstock.runtime.continuous_maintenance import looking_after_tables
-from penstock.runtime.event_hooks import EventHooks
-from penstock.runtime.event_table import event_table
-from penstock.runtime.followers import Follower, followed_by
-from penstock.runtime.maintenance import Maintenance
-from penstock.runtime.reporter import Reporter
-from penstock.runtime.schedule import FlowRunner, run_flows
-from penstock.runtime.services import FlowServices
+from penstock.runtime.flows.accepted_loss import accepted_losses
+from penstock.runtime.flows.board import UpdateBoard
+from penstock.runtime.flows.schedule import FlowRunner, run_flows
+from penstock.runtime.flows.services import FlowServices
+from penstock.runtime.maintenance.continuous_maintenance import looking_after_tables
+from penstock.runtime.maintenance.tables import Maintenance
+from penstock.runtime.project.workspace import Progress, Workspace, say_nothing
+from penstock.runtime.reporting.cluster_watch import watching_cluster
+from penstock.runtime.reporting.event_hooks import EventHooks
+from penstock.runtime.reporting.event_table import event_table
+from penstock.runtime.reporting.followers import Follower, followed_by
+from penstock.runtime.reporting.reporter import Reporter
 from penstock.runtime.set_up import set_up_tables
-from penstock.runtime.workspace import Progress, Workspace, say_nothing
-from penstock.spark.cluster import Cluster
-from penstock.spark.listener import ProgressListener
-from penstock.spark.outside import Outside
-from penstock.spark.session import driver_log
+from penstock.runtime.storage_state.catalog import StoredCatalog
+from penstock.spark.reading.outside import Outside
+from penstock.spark.session.cluster import Cluster
+from penstock.spark.session.session import driver_log
+from penstock.spark.streams.listener import ProgressListener
 from penstock.storage import LockOwner, StorageLock
 
 

@@ -20,10 +20,11 @@ from penstock.graph.resolved import Input
 from penstock.graph.sql_query import SqlQuery
 from penstock.spark import _jvm
 from penstock.spark.connectors import batch_source_of, source_of
-from penstock.spark.expectations import ObservedExpectations, observe_expectations
-from penstock.spark.outside import Outside, SourcePlace
-from penstock.spark.read_hooks import handling_reads
-from penstock.spark.source_names import named_apart
+from penstock.spark.expectations.observed import ObservedExpectations, observe_expectations
+from penstock.spark.reading.outside import Outside, SourcePlace
+from penstock.spark.reading.recorded_options import named_source
+from penstock.spark.reading.source_names import with_unique_source_names
+from penstock.spark.session.read_handler import bypass_hooks, handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.sources.delta import delta_options, stream_options
 from penstock.spark.sources.option import places
@@ -32,7 +33,6 @@ from penstock.spark.sources.source import ChecksAccess, Source, SourceRead, chec
 from penstock.spark.sources.stream_read import Load, StreamRead, no_stream
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction
 from penstock.spark.sql.statement import run_statement
-from penstock.spark.told_readers import named_source
 from penstock.storage import StorageLayout, local_path
 from penstock.storage.s3 import is_s3, s3a_uri, unsupported_for_table
 
@@ -81,8 +81,8 @@ class Evaluation:
 
     It is the `ReadHandler` while the function runs; its lists tell afterwards what was read: `inputs` by the function
     itself, `sources` those that the checkpoint knows by name, also of the views that are inlined.
-    `count_once` puts an exchange behind each counted view, for a query that `counts_twice`. `checkpoint` is that of the
-    stream that is going to run; None when none is.
+    `count_once` puts an exchange behind each counted view, for a query of which `observe_runs_twice` is true.
+    `checkpoint` is that of the stream that is going to run; None when none is.
     `more_options` gives what the streaming sources of a format are read with beside the author's options.
     `checks` make sure, before the query starts, that its sources answer.
     `functions` are table functions of SQL, by their folded names, beside those that every statement may call.
@@ -117,7 +117,7 @@ class Evaluation:
             DefinitionError: DATASET_FUNCTION_RETURNED_NO_DATAFRAME; what a hook refuses.
             Exception: whatever the user's code raises.
         """
-        return named_apart(self._called(function), self._read_again)
+        return with_unique_source_names(self._called(function), self._read_again)
 
     def _called(self, function: FlowFunction) -> DataFrame:
         _jvm.activate(self.spark)
@@ -225,12 +225,12 @@ class Evaluation:
         if stored is None:
             if _jvm.is_temporary_view(spark, name):
                 # The function's own view: its reads were noted when it was made, and STREAM(it) is what it is.
-                with handling_reads(None):
+                with bypass_hooks():
                     return spark.table(name)
             if not streaming:
                 self.note(Input("table", name, streaming=False))
             return self._elsewhere(spark, name, streaming, options) if name != written else None
-        with handling_reads(None):
+        with bypass_hooks():
             if not streaming:
                 self._note_place(Input("delta", name, streaming=False), stored)
                 return spark.read.format("delta").options(**options).load(stored)
@@ -241,7 +241,7 @@ class Evaluation:
     def _elsewhere(self, spark: SparkSession, name: str, streaming: bool, options: Mapping[str, str]) -> DataFrame:
         """Returns a table of the catalog that USE CATALOG named, which Spark does not know: it gets the whole name."""
         if not streaming:
-            with handling_reads(None):
+            with bypass_hooks():
                 return spark.read.options(**options).table(name)
         read = StreamRead("table", options, path=name, name=self._chosen_name)
         return self.stream(
@@ -255,7 +255,7 @@ class Evaluation:
         asked, source = read.format, source_of(read.format)
         description = shown_path(describe_source(read, source), self.settings.directory)
         name = self.source_name(read.name or f"{asked}_{description.rstrip('/').rpartition('/')[2]}")
-        with handling_reads(None):
+        with bypass_hooks():
             if self.settings.outside is not None:
                 place = SourcePlace(self.dataset or name, name, self.schemas(name))
                 declared = self._source_read(spark, read, load, name, description)
@@ -279,7 +279,7 @@ class Evaluation:
         description = shown_path(describe_source(read, source), self.settings.directory)
         self.note(Input(read.format, description, streaming=False))
         read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
-        with handling_reads(None):
+        with bypass_hooks():
             opening = self._source_read(spark, read, no_stream, read.format, description)
             return read_batch(source, checked(source, opening))
 

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType, _parse_datatype_string
 
 from penstock.errors import ConfigError, DataError, DefinitionError, PenstockError, did_you_mean
 from penstock.graph.identifier import Identifier
-from penstock.spark.outside import SourcePlace
+from penstock.spark.reading.outside import SourcePlace
 from penstock.spark.sources.auto_loader import load_auto_loader, without_cleaning
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.native import native_load

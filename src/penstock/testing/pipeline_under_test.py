@@ -22,22 +22,22 @@ from penstock.graph.late_rows import late_rows_path
 from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import run_update
-from penstock.runtime.services import FlowServices
-from penstock.runtime.workspace import Workspace, say_nothing
-from penstock.spark.held_query import await_listeners
-from penstock.spark.query_settings import query_settings
-from penstock.spark.tables import forget_tables
+from penstock.runtime.flows.services import FlowServices
+from penstock.runtime.project.workspace import Workspace, say_nothing
+from penstock.spark.delta.tables import forget_tables
+from penstock.spark.session.query_settings import query_settings
+from penstock.spark.streams.held_query import await_listeners
 from penstock.storage import StorageLayout
 from penstock.testing.configuration import session_settings, tested_config
 from penstock.testing.crash import Crash, forget_newest_commits
 from penstock.testing.fed_sources import FedSources, Row
 from penstock.testing.readable_errors import readable_errors
+from penstock.testing.recorded_events import RecordedEvents
 from penstock.testing.row_values import as_utc
 from penstock.testing.session import shared_session
 from penstock.testing.stepped_flows import SteppedFlows
 from penstock.testing.stored_rows import read_rows, write_rows
 from penstock.testing.surroundings import Surroundings
-from penstock.testing.told_events import ToldEvents
 
 _LATE_ROWS_SECONDS = 0.02
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,7 +64,7 @@ class PipelineUnderTest:
         self._flows: SteppedFlows | None = None
         self._clock: int | None = None
         self._update: threading.Thread | None = None
-        self._events = ToldEvents()
+        self._events = RecordedEvents()
         self._has_batch = False  # of `as_batch`, with all that was fed
 
     def feed(self, name: str, rows: Iterable[Row | Crash] | Row, *, source: str | None = None) -> None:
@@ -118,7 +118,7 @@ class PipelineUnderTest:
         """
         with readable_errors():
             flows = self._running()
-            marked = [each.flow.target for each in self._services.graph.flows if each.watermark is not None]
+            marked = [each.declaration.target for each in self._services.graph.flows if each.watermark is not None]
             chosen = marked if name is None else [each for each in marked if each == self._identifier(name)]
             if not chosen:
                 names = ", ".join(each.name for each in marked) or "none"

@@ -50,9 +50,14 @@ def checked_row(row: Mapping[str, Any], schema: StructType, *, source: str, numb
     given = {known[column.casefold()].name: value for column, value in row.items()}
     try:
         return {field.name: _checked(given.get(field.name), field.dataType, field.name) for field in schema.fields}
-    except _Misfit as misfit:
+    except _TypeMismatch as mismatch:
         raise DataError(
-            "FED_VALUE_INVALID", name=source, row=number, column=misfit.column, value=misfit.value, type=misfit.type
+            "FED_VALUE_INVALID",
+            name=source,
+            row=number,
+            column=mismatch.column,
+            value=mismatch.value,
+            type=mismatch.type,
         ) from None
 
 
@@ -86,7 +91,7 @@ def with_zones(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: as_utc(value) if isinstance(value, datetime) else value for name, value in row.items()}
 
 
-class _Misfit(Exception):
+class _TypeMismatch(Exception):
     def __init__(self, value: Any, type_: DataType, column: str) -> None:
         self.value, self.type, self.column = repr(value), type_.simpleString(), column
         super().__init__(column)
@@ -112,7 +117,7 @@ def _checked(value: Any, wanted: DataType, column: str) -> Any:
     except (ValueError, TypeError, InvalidOperation, OverflowError):
         found = None
     if found is None:
-        raise _Misfit(value, wanted, column)
+        raise _TypeMismatch(value, wanted, column)
     return found
 
 

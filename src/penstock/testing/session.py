@@ -8,8 +8,8 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from penstock.spark.launch import SessionConfig
-from penstock.spark.session import running_session, start_session, stop_session
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.session import running_session, start_session, stop_session
 
 SHORT_QUERIES: Final[Mapping[str, str]] = {
     # A query of a test runs a few times: compiling it to Java would take longer than it saves.

@@ -26,12 +26,12 @@ from penstock.plan.stages import (
     RunStreamingFlow,
     StreamingStage,
 )
-from penstock.runtime.batch_flow import BatchFlow
-from penstock.runtime.board import UpdateBoard
-from penstock.runtime.schedule import FlowThread
-from penstock.runtime.services import FlowServices
-from penstock.runtime.snapshot_flow import SnapshotFlow
-from penstock.spark.held_query import HeldQuery
+from penstock.runtime.flows.batch_flow import BatchFlow
+from penstock.runtime.flows.board import UpdateBoard
+from penstock.runtime.flows.schedule import FlowThread
+from penstock.runtime.flows.services import FlowServices
+from penstock.runtime.flows.snapshot_flow import SnapshotFlow
+from penstock.spark.streams.held_query import HeldQuery
 from penstock.testing.configuration import AT_ONCE
 from penstock.testing.crash import newest_commit
 
@@ -139,7 +139,7 @@ class SteppedFlows:
         """Returns the newest batch that each checkpoint of a streaming flow knows as done."""
         assert self.services is not None
         layout, stages = self.services.layout, [each.stage for each in self._streams()]
-        checkpoints = [layout.checkpoint(each.dataset, each.flow.flow.name, each.generation) for each in stages]
+        checkpoints = [layout.checkpoint(each.dataset, each.flow.declaration.name, each.generation) for each in stages]
         return {checkpoint: newest_commit(checkpoint) for checkpoint in checkpoints}
 
     def end(self) -> None:
@@ -189,7 +189,7 @@ class SteppedFlows:
         match stage:
             case RunStreamingFlow() | RunSinkFlow():
                 thread = FlowThread(stage, services, None)
-                return _Stream(stage, f"{services.pipeline}/{stage.dataset}/{stage.flow.flow.name}", thread)
+                return _Stream(stage, f"{services.pipeline}/{stage.dataset}/{stage.flow.declaration.name}", thread)
             case RefreshMaterializedView():
                 return _Batch(stage, BatchFlow(stage, services).run, when_asked=stage.dataset not in streamed)
             case RunOnceFlow():

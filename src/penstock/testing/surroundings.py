@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import AnySink, FormatSink, FunctionSink, Table
 from penstock.graph.identifier import Identifier
-from penstock.spark.outside import SourcePlace
+from penstock.spark.reading.outside import SourcePlace
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.testing.fed_sources import FedSources
 

@@ -11,7 +11,7 @@ from tests.spark.pipeline_project import PipelineProject
 from penstock.graph.column_lineage import ColumnLineage, InputColumn
 from penstock.graph.identifier import Identifier
 from penstock.spark import _jvm
-from penstock.spark.plan_json import plan_json
+from penstock.spark.plans.plan_text import plan_json
 
 _PIPELINE = '''
     @dlt.table
@@ -178,7 +178,7 @@ def test_a_plan_that_takes_long_to_read_is_not_followed(
     )
     graph = project.validate().graph
     assert graph is not None
-    resolved = {flow.flow.name: flow.lineage.rows_resolved for flow in graph.flows if flow.lineage is not None}
+    resolved = {flow.declaration.name: flow.lineage.rows_resolved for flow in graph.flows if flow.lineage is not None}
     assert resolved == {"short": True, "long": False}
 
 

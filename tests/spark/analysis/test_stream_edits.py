@@ -37,7 +37,7 @@ def _definitions(spark: SparkSession, folder: Path, *, after: bool) -> dict[str,
     project.write(SOURCES + queries)
     report = project.validate()
     assert report.graph is not None, "\n".join(f"{error.location} {error.message}" for error in report.errors)
-    streams = {flow.flow.name: flow.stream for flow in report.graph.flows}
+    streams = {flow.declaration.name: flow.stream for flow in report.graph.flows}
     found = {name: streams[f"edit_{number}"] for name, number in NUMBERS.items()}
     return {name: stream for name, stream in found.items() if stream is not None}
 

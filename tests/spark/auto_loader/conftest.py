@@ -15,9 +15,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.spark.offset_log import repair_offset_log
 from penstock.spark.sources.auto_loader import AutoLoaderSource, Evolution, load_auto_loader
 from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.streams.offset_log import repair_offset_log
 
 SOURCE = "orders_files"
 

@@ -16,7 +16,7 @@ from tests.spark.auto_loader.conftest import Landing
 from tests.spark.auto_loader.test_file_schemas import batch, put, stream
 
 from penstock.errors import DataError
-from penstock.spark.sources.auto_loader import looked_at_files
+from penstock.spark.sources.auto_loader import schema_inspection
 
 Build = Callable[..., Landing]
 
@@ -112,7 +112,7 @@ def test_rescued_columns_have_several_types_too(landing: Build, monkeypatch: pyt
     put_parquet(it, "3.parquet", id=[3], more=["x"])
     put_parquet(it, "4.parquet", id=["y"], more=[True])
     it.run()
-    monkeypatch.setattr(looked_at_files, "infer_columns", None)  # nothing is new
+    monkeypatch.setattr(schema_inspection, "infer_columns", None)  # nothing is new
     it.run()
     assert it.rows() == [(1, None), (2, {"more": 5}), (3, {"more": "x"}), (None, {"id": "y", "more": True})]
 

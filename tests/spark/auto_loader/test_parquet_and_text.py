@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from tests.spark.auto_loader.conftest import Landing
 
 from penstock.errors import DataError
-from penstock.spark.sources.auto_loader import looked_at_files
+from penstock.spark.sources.auto_loader import schema_inspection
 
 Build = Callable[..., Landing]
 
@@ -34,7 +34,7 @@ def test_parquet_keeps_its_types_and_takes_in_new_columns(landing: Build) -> Non
 def test_a_file_that_arrives_after_the_start_stops_the_batch_and_is_looked_at(
     landing: Build, monkeypatch: pytest.MonkeyPatch, most_paths: int
 ) -> None:
-    monkeypatch.setattr(looked_at_files, "_MOST_PATHS", most_paths)
+    monkeypatch.setattr(schema_inspection, "_MOST_PATHS", most_paths)
     it = landing("parquet")
     put_parquet(it, "1.parquet", id=[1])
     frame, source = it.load()

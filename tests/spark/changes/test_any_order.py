@@ -22,15 +22,15 @@ from penstock.graph.elements import ChangeFlow, ColumnSelection, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import TIME, quarantine_path
 from penstock.graph.schema import Schema
-from penstock.spark.changes import log as log_module
-from penstock.spark.changes import writer as writer_module
-from penstock.spark.changes.events import change_events
-from penstock.spark.changes.log import ChangeLog
-from penstock.spark.changes.merge import MergedRows
-from penstock.spark.changes.order import Order
-from penstock.spark.changes.resolve import resolve_changes
-from penstock.spark.changes.writer import ChangeWriter
-from penstock.spark.tables import create_table
+from penstock.spark.delta.tables import create_table
+from penstock.spark.writers.changes import log as log_module
+from penstock.spark.writers.changes import writer as writer_module
+from penstock.spark.writers.changes.events import change_events
+from penstock.spark.writers.changes.log import ChangeLog
+from penstock.spark.writers.changes.merge import MergedRows
+from penstock.spark.writers.changes.order import Order
+from penstock.spark.writers.changes.resolve import resolve_changes
+from penstock.spark.writers.changes.writer import ChangeWriter
 
 TARGET = Identifier("shop", "target")
 SCHEMA = "id LONG, at LONG, op STRING, a STRING, b LONG, names ARRAY<STRING>"

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from penstock.spark.changes.near import near_keys
+from penstock.spark.writers.changes.candidate_rows import candidate_row_filter
 
 _NOON = datetime(2026, 3, 29, 12, tzinfo=UTC)
 _SCHEMA = "window STRUCT<start: TIMESTAMP, end: TIMESTAMP>, day DATE, shop STRING"
@@ -48,7 +48,7 @@ def test_each_row_with_a_key_is_near_and_older_files_are_not_read(
     spark: SparkSession, table: str, keys: list[tuple[Any, ...]], files: int
 ) -> None:
     batch = spark.createDataFrame(keys, _SCHEMA)
-    condition = near_keys(batch, len(keys), path=table)
+    condition = candidate_row_filter(batch, len(keys), path=table)
     assert condition is not None
     near = spark.read.format("delta").load(table).alias("t").where(condition)
     assert len(near.inputFiles()) == files

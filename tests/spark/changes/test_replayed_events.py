@@ -13,8 +13,8 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import ExternalError, StateError
 from penstock.observe.status import project_status
-from penstock.runtime.replay import ReplayOutcome, replay_quarantine
-from penstock.spark.changes import writer
+from penstock.runtime.commands.replay import ReplayOutcome, replay_quarantine
+from penstock.spark.writers.changes import writer
 
 FIELDS = ("id", "name", "city", "op", "at")
 PIPELINE = """

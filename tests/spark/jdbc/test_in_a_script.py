@@ -9,7 +9,7 @@ from tests.postgres_server import PASSWORD, USER, PostgresServer
 from tests.spark.script.script_project import ScriptProject
 
 from penstock.runtime.script.session import LIKE_SPARK
-from penstock.spark.query_settings import query_settings
+from penstock.spark.session.query_settings import query_settings
 
 
 def test_a_batch_function_writes_through_jdbc(

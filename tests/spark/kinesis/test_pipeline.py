@@ -17,8 +17,8 @@ from tests.spark.script.script_project import ScriptProject
 
 from penstock.observe.status import project_status
 from penstock.runtime.script.session import LIKE_SPARK
-from penstock.spark.query_settings import query_settings
-from penstock.spark.session import driver_log
+from penstock.spark.session.query_settings import query_settings
+from penstock.spark.session.session import driver_log
 
 COLUMNS = ("partitionKey", "data", "stream", "shardId", "sequenceNumber")
 

@@ -15,7 +15,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import PenstockError
 from penstock.spark._jvm import java_session, jvm
-from penstock.spark.setup.own_classes import OBJECT_LOG_STORE
+from penstock.spark.accelerators.own_classes import OBJECT_LOG_STORE
 
 
 def test_what_is_wrong_is_named(project: PipelineProject, s3: S3Server) -> None:

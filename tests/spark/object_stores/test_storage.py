@@ -18,9 +18,9 @@ from penstock.dashboard.background import start_in_background
 from penstock.errors import StateError
 from penstock.events import EventType, Verdict, read_events
 from penstock.graph.identifier import Identifier
-from penstock.runtime.manual_maintenance import optimize_tables, vacuum_tables
-from penstock.runtime.query import run_sql
-from penstock.runtime.workspace import say_nothing
+from penstock.runtime.commands.manual_maintenance import optimize_tables, vacuum_tables
+from penstock.runtime.commands.query import run_sql
+from penstock.runtime.project.workspace import say_nothing
 from penstock.storage import LockOwner, StorageLock
 from penstock.storage.delta_table import open_delta_table
 from penstock.testing.crash import forget_newest_commits, newest_commit

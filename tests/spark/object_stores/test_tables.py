@@ -18,14 +18,14 @@ from penstock.cli.main import app
 from penstock.errors import ConfigError
 from penstock.events import EventType, Verdict
 from penstock.graph.identifier import Identifier
-from penstock.observe.tables import tables_elsewhere
+from penstock.observe.tables import external_tables
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import plan_update
-from penstock.runtime.drop import drop_dataset
-from penstock.runtime.manual_maintenance import optimize_tables, vacuum_tables
-from penstock.runtime.query import run_sql
-from penstock.runtime.workspace import say_nothing
-from penstock.spark.quick_append import append
+from penstock.runtime.commands.drop import drop_dataset
+from penstock.runtime.commands.manual_maintenance import optimize_tables, vacuum_tables
+from penstock.runtime.commands.query import run_sql
+from penstock.runtime.project.workspace import say_nothing
+from penstock.spark.delta.quick_append import append
 from penstock.storage.delta_table import open_delta_table
 from penstock.testing.crash import forget_newest_commits
 
@@ -108,7 +108,7 @@ def test_all_kinds_of_tables_are_in_the_store(project: PipelineProject, s3: S3Se
         project.config,
         "SELECT sum(amount) FROM orders UNION ALL SELECT count(*) FROM shop.orders__quarantine",
         spark=spark,
-        elsewhere=lambda: tables_elsewhere(storage),
+        elsewhere=lambda: external_tables(storage),
     )
     assert answer[1] == [(156,), (2,)]
     for command, said in (

@@ -10,9 +10,10 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import EventType, UpdateState
 from penstock.observe.status import project_status
-from penstock.runtime import UpdateOutcome, streaming_flow
-from penstock.spark import checking_writer
-from penstock.spark.writes import append_to_table
+from penstock.runtime import UpdateOutcome
+from penstock.runtime.flows import streaming_flow
+from penstock.spark.streams.writes import append_to_table
+from penstock.spark.writers import checking_writer
 
 PIPELINE = """
 def source():

@@ -7,7 +7,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.analysis import query
 from penstock.events import UpdateState
-from penstock.runtime import services
+from penstock.runtime.flows import services
 
 _OLD = """
 CREATE STREAMING TABLE old AS

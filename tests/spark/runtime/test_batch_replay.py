@@ -19,16 +19,17 @@ from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
-from penstock.cli import replay_batch as command
-from penstock.cli.checkpoint import open_inventory
+from penstock.care.checkpoints.replaying import plan_replay
+from penstock.cli.commands import replay_batch as command
+from penstock.cli.commands.checkpoint import open_inventory
 from penstock.cli.main import app
 from penstock.errors import PenstockError
 from penstock.events import Event
 from penstock.events.progress import batch_progress_of
-from penstock.observe.checkpoints.replaying import plan_replay
-from penstock.runtime import UpdateOutcome, batch_replay
-from penstock.runtime.batch_replay import ReplayedBatch, replay_batch
-from penstock.runtime.workspace import say_nothing
+from penstock.runtime import UpdateOutcome
+from penstock.runtime.commands import batch_replay
+from penstock.runtime.commands.batch_replay import ReplayedBatch, replay_batch
+from penstock.runtime.project.workspace import say_nothing
 from penstock.storage.checkpoint import CheckpointFolder, repeatable_batches
 
 CODE = """

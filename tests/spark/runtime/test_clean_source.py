@@ -9,13 +9,13 @@ import pytest
 from tests.spark.growing_file import written_to
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
+from penstock.care.checkpoints.inventory import Inventory
+from penstock.cli.commands.sql import CLOUD_FILES_STATE, FileState
 from penstock.errors import ConfigError, DefinitionError
 from penstock.events import Level, UpdateState
 from penstock.events.reader import read_events
-from penstock.observe.checkpoints.inventory import Inventory
 from penstock.runtime import UpdateOutcome
-from penstock.runtime.query import run_sql
+from penstock.runtime.commands.query import run_sql
 
 
 def _said(project: PipelineProject, update: UpdateOutcome) -> list[str]:

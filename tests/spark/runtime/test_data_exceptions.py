@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.spark.query_settings import query_settings
-from penstock.spark.translate import translate_failure
+from penstock.spark.failures.translate import translate_failure
+from penstock.spark.session.query_settings import query_settings
 
 SETTING = 'spark_conf: {spark.sql.ansi.enabled: "false"}'
 _TWINS = {

@@ -11,7 +11,7 @@ from tests.oracle.tables import read_table
 from tests.repo.documents import ROOT, blocks
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.runtime.query import run_sql
+from penstock.runtime.commands.query import run_sql
 
 
 @pytest.mark.slow

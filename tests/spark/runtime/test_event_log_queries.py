@@ -23,8 +23,8 @@ from penstock.events.flow_facts import details_of
 from penstock.graph.identifier import Identifier
 from penstock.observe.current import read_status
 from penstock.observe.retention import compact
-from penstock.runtime.event_table import EventTable
-from penstock.runtime.query import run_sql
+from penstock.runtime.commands.query import run_sql
+from penstock.runtime.reporting.event_table import EventTable
 
 WRITTEN_FOR_DATABRICKS = {
     "rules": """

@@ -11,12 +11,12 @@ import pytest
 from tests.oracle.tables import read_table
 from tests.spark.pipeline_project import QUICK_RETRIES, PipelineProject
 
-from penstock.cli.checkpoint import open_inventory
+from penstock.care.checkpoints.replaying import plan_replay
+from penstock.cli.commands.checkpoint import open_inventory
 from penstock.events import UpdateState
-from penstock.observe.checkpoints.replaying import plan_replay
-from penstock.runtime.batch_replay import ReplayedBatch, replay_batch
-from penstock.runtime.workspace import say_nothing
-from penstock.spark import checking_writer
+from penstock.runtime.commands.batch_replay import ReplayedBatch, replay_batch
+from penstock.runtime.project.workspace import say_nothing
+from penstock.spark.writers import checking_writer
 
 PIPELINE = """
 def seen():

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from penstock.config import Trigger, TriggerKind
-from penstock.runtime.first_read import FROM_THE_FIRST_VERSION, reads_from_the_first_version
-from penstock.spark.writes import start_stream
+from penstock.runtime.storage_state.first_read import FROM_THE_FIRST_VERSION, reads_from_the_first_version
+from penstock.spark.streams.writes import start_stream
 
 ROWS = 60
 

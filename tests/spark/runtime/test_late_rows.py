@@ -20,12 +20,13 @@ from penstock.cli.main import app
 from penstock.errors import ExternalError
 from penstock.events import Level, UpdateState, late_rows_of_event
 from penstock.observe.status import project_status
-from penstock.runtime import UpdateOutcome, late_rows
-from penstock.runtime.late_reprocessing import reprocess_late_rows
-from penstock.runtime.workspace import say_nothing
-from penstock.spark import late_rows as late_rows_of_spark
+from penstock.runtime import UpdateOutcome
+from penstock.runtime.commands.late_reprocessing import reprocess_late_rows
+from penstock.runtime.flows.late import late_rows
+from penstock.runtime.project.workspace import say_nothing
 from penstock.spark._jvm import jvm
-from penstock.spark.writes import append_to_table
+from penstock.spark.late import late_rows as late_rows_of_spark
+from penstock.spark.streams.writes import append_to_table
 
 PIPELINE = """
 def seen(folder="in"):
@@ -249,15 +250,15 @@ def test_a_write_that_fails_is_tried_again_and_never_fails_the_flow(
 def test_a_storage_that_does_not_answer_has_the_flow_tried_again(
     project: PipelineProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep, failed = late_rows.KeptLateRows.keep, list[bool]()
+    keep, failed = late_rows.LateRowRecorder.keep, list[bool]()
 
-    def failing(of_flow: late_rows.KeptLateRows) -> None:
+    def failing(of_flow: late_rows.LateRowRecorder) -> None:
         if not failed and project.spark.streams.active:
             failed.append(True)
             raise ExternalError("STORAGE_FAILED", detail="it does not answer")
         keep(of_flow)
 
-    monkeypatch.setattr(late_rows.KeptLateRows, "keep", failing)
+    monkeypatch.setattr(late_rows.LateRowRecorder, "keep", failing)
     project.write(HOURS)
     arrive(project, 0, 1, 2, 3)
     outcome = project.run()

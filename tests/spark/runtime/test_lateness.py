@@ -191,10 +191,10 @@ def windows():
 def test_unless_told_it_counts_in_samples_and_a_checkpoint_goes_on_with_and_without(
     project: PipelineProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.spark.lateness.SAMPLED_BATCHES", 3)
-    monkeypatch.setattr("penstock.spark.lateness.FIRST_SAMPLES", (2,))
+    monkeypatch.setattr("penstock.spark.late.lateness.SAMPLED_BATCHES", 3)
+    monkeypatch.setattr("penstock.spark.late.lateness.FIRST_SAMPLES", (2,))
     tails = Mock(wraps=tail_events)
-    monkeypatch.setattr("penstock.runtime.streaming_flow.tail_events", tails)
+    monkeypatch.setattr("penstock.runtime.flows.streaming_flow.tail_events", tails)
     never, sample = 'spark_conf={"pipelines.watermark.lateness": "false"}', ""
     expected: Counter[datetime] = Counter()
     settings = (never, sample, sample, sample, never)

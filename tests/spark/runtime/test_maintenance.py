@@ -14,8 +14,10 @@ from tests.spark.pipeline_project import PipelineProject
 from penstock.events import Event, EventType, UpdateState
 from penstock.graph.identifier import Identifier
 from penstock.observe.current import read_status
-from penstock.runtime import UpdateOutcome, continuous_maintenance, maintenance
-from penstock.runtime.manual_maintenance import deletable_files, optimize_tables, vacuum_tables
+from penstock.runtime import UpdateOutcome
+from penstock.runtime.commands.manual_maintenance import deletable_files, optimize_tables, vacuum_tables
+from penstock.runtime.maintenance import continuous_maintenance
+from penstock.runtime.maintenance import tables as maintenance
 
 PIPELINE = """
 NO_RETENTION = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}

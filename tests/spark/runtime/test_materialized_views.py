@@ -133,7 +133,7 @@ def test_why_a_view_is_computed_at_each_refresh(project: PipelineProject) -> Non
     project.write(NOT_COMPARED)
     graph = project.validate().graph
     assert graph is not None
-    always = {flow.flow.name: flow.definition.always for flow in graph.flows if flow.definition is not None}
+    always = {flow.declaration.name: flow.definition.always for flow in graph.flows if flow.definition is not None}
     assert always.keys() == REASONS.keys()
     for name, why in REASONS.items():
         assert str(always[name]).startswith(why), name

@@ -7,7 +7,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import PenstockError
 from penstock.events import UpdateState
-from penstock.runtime.query import run_sql
+from penstock.runtime.commands.query import run_sql
 
 PIPELINE = """
     @dlt.table

@@ -14,11 +14,13 @@ from tests.oracle.tables import read_table
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import UpdateState
-from penstock.runtime import UpdateOutcome, streaming_flow
-from penstock.spark import checking_writer, quick_append
-from penstock.spark.known_transactions import remember_transactions
-from penstock.spark.quarantine import append_few
-from penstock.spark.writes import append_to_table
+from penstock.runtime import UpdateOutcome
+from penstock.runtime.flows import streaming_flow
+from penstock.spark.accelerators.known_transactions import remember_transactions
+from penstock.spark.delta import quick_append
+from penstock.spark.expectations.quarantine import append_few
+from penstock.spark.streams.writes import append_to_table
+from penstock.spark.writers import checking_writer
 
 Row = dict[str, Any]
 _ROWS: list[Row] = [

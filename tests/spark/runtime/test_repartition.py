@@ -13,12 +13,12 @@ import pytest
 from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
-from penstock.cli.checkpoint_changes import alone
+from penstock.care.checkpoints.repartitioning import plan_repartition
+from penstock.cli.commands.checkpoint_changes import alone
 from penstock.cli.main import app
 from penstock.errors import ExternalError, StateError
-from penstock.observe.checkpoints.repartitioning import plan_repartition
-from penstock.runtime.repartition import Repartitioned, repartition_state
-from penstock.runtime.workspace import say_nothing
+from penstock.runtime.commands.repartition import Repartitioned, repartition_state
+from penstock.runtime.project.workspace import say_nothing
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder, state_partitions
 
@@ -195,8 +195,8 @@ def orders():
     return spark.readStream.schema("id LONG").json("in").dropDuplicates(["id"])
 """
 STEPS = {
-    "before Spark": ("penstock.runtime.repartition.divide_state", 1, "before", False),
-    "after Spark": ("penstock.runtime.repartition.complete_repartition", 1, "before", False),
+    "before Spark": ("penstock.runtime.commands.repartition.divide_state", 1, "before", False),
+    "after Spark": ("penstock.runtime.commands.repartition.complete_repartition", 1, "before", False),
     "while the rest is done": ("penstock.storage.checkpoint.partitions.begin_new_query", 1, "after", False),
     "before the renames": ("os.rename", 1, "before", True),
     "between the renames": ("os.rename", 1, "after", True),

@@ -12,8 +12,8 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.observe.status import project_status
-from penstock.runtime.replay import ReplayOutcome, replay_quarantine
-from penstock.spark.replay import QuarantineReplay
+from penstock.runtime.commands.replay import ReplayOutcome, replay_quarantine
+from penstock.spark.replay.quarantine_replay import QuarantineReplay
 from penstock.storage import LockOwner, StorageLock
 
 PIPELINE = """

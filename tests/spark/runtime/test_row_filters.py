@@ -12,8 +12,8 @@ from penstock.errors import DefinitionError, StateError
 from penstock.graph.identifier import Identifier
 from penstock.observe.quarantine import newest_rows
 from penstock.observe.tables import StoredTable, read_table
-from penstock.runtime.catalog import published_table
-from penstock.runtime.query import run_sql
+from penstock.runtime.commands.query import run_sql
+from penstock.runtime.storage_state.catalog import published_table
 from penstock.storage import StorageLayout
 
 SHOP = """

@@ -9,7 +9,7 @@ import pytest
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import ConfigError
-from penstock.runtime.replay import replay_quarantine
+from penstock.runtime.commands.replay import replay_quarantine
 
 Row = dict[str, Any]
 _ROWS: list[Row] = [

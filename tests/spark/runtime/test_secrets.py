@@ -8,7 +8,7 @@ import pytest
 from tests.spark.pipeline_project import PipelineProject
 from tests.unit.dashboard.conftest import client_of
 
-from penstock.cli.followers import followers_of
+from penstock.cli.screen.followers import followers_of
 from penstock.events import UpdateState
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import run_update

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.cli.status_view import problems
+from penstock.cli.screen.status_view import problems
 from penstock.events import EventType, Level
 from penstock.observe.status import project_status
 

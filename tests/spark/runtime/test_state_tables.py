@@ -11,12 +11,13 @@ from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
-from penstock.cli import state as command
+from penstock.cli.commands import state as command
 from penstock.cli.main import app
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import RunStreamingFlow
-from penstock.runtime import plan_update, state_tables
-from penstock.runtime.state_tables import read_state_tables
+from penstock.runtime import plan_update
+from penstock.runtime.commands import state_tables
+from penstock.runtime.commands.state_tables import read_state_tables
 
 CODE = """
 def arrived():

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import StateError
-from penstock.runtime.replay import replay_quarantine
+from penstock.runtime.commands.replay import replay_quarantine
 
 SHOP = """
 SCHEMA = '''

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.cli.status_view import problems
-from penstock.observe.doctor.examination import examine
+from penstock.care.doctor.examination import examine
+from penstock.cli.screen.status_view import problems
 from penstock.observe.lineage import project_lineage
 from penstock.observe.problems import Severity, find_problems
 from penstock.observe.status import PipelineStatus, project_status

@@ -10,8 +10,8 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import StateError
 from penstock.events import Event, UpdateState
-from penstock.runtime import catalog
-from penstock.runtime.first_read import reads_from_the_first_version
+from penstock.runtime.storage_state import catalog
+from penstock.runtime.storage_state.first_read import reads_from_the_first_version
 
 PIPELINE = """
 @dlt.table(comment="as they arrive")

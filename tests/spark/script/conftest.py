@@ -15,7 +15,7 @@ from tests.spark.script.guide_data import EVENTS, ORDERS
 from tests.spark.script.script_project import ScriptProject
 
 from penstock.runtime.script.session import LIKE_SPARK
-from penstock.spark.query_settings import query_settings
+from penstock.spark.session.query_settings import query_settings
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import textwrap
 from tests.integration.s3_server import S3Server
 from tests.spark.script.script_project import ScriptProject, ScriptRun
 
-from penstock.spark.query_settings import query_settings
+from penstock.spark.session.query_settings import query_settings
 
 EVENTS = [
     {"ts": "2026-01-01T10:00:00Z", "user": "a", "n": 1},

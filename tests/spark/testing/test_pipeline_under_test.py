@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from penstock import testing
 from penstock.errors import ConfigError, DataError, PenstockError
 from penstock.graph.identifier import Identifier
-from penstock.spark.held_query import await_listeners
+from penstock.spark.streams.held_query import await_listeners
 
 _IMPORTS = "import penstock as ps\nfrom pyspark.sql import functions as F\n\n"
 

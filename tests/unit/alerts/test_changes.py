@@ -87,23 +87,23 @@ def delivered(to: str, *alerts: Alert) -> Event:
 def test_each_destination_is_told_what_it_does_not_know() -> None:
     projection, one = AlertProjection(), fired()
     projection.apply(event(EventType.ALERT, alert(one)))
-    assert projection.untold("a") == projection.untold("b") == projection.firing() == (one,)
+    assert projection.undelivered("a") == projection.undelivered("b") == projection.firing() == (one,)
     projection.apply(delivered("a", one))
-    assert (projection.untold("a"), projection.untold("b")) == ((), (one,))
+    assert (projection.undelivered("a"), projection.undelivered("b")) == ((), (one,))
     (over,) = told([], [one], timedelta(seconds=1))
     projection.apply(event(EventType.ALERT, alert(over)))
     assert projection.firing() == ()
-    assert projection.untold("a") == (over,), "it must be told that it is over"
-    assert projection.untold("b") == (), "it never knew"
+    assert projection.undelivered("a") == (over,), "it must be told that it is over"
+    assert projection.undelivered("b") == (), "it never knew"
     projection.apply(delivered("a", over))
-    assert projection.untold("a") == ()
+    assert projection.undelivered("a") == ()
 
 
 def test_a_failed_delivery_is_none() -> None:
     projection, one = AlertProjection(), fired()
     projection.apply(event(EventType.ALERT, alert(one)))
     projection.apply(event(EventType.ALERT_DELIVERY, alert_delivery("a", DeliveryState.FAILED, [one], reason="x")))
-    assert projection.untold("a") == (one,)
+    assert projection.undelivered("a") == (one,)
 
 
 def test_a_destination_that_took_the_alert_when_it_was_over_is_told_so() -> None:
@@ -113,7 +113,7 @@ def test_a_destination_that_took_the_alert_when_it_was_over_is_told_so() -> None
     (over,) = told([], [one], timedelta(seconds=1))
     projection.apply(event(EventType.ALERT, alert(over)))
     projection.apply(delivered("a", one))
-    assert projection.untold("a") == (over,)
+    assert projection.undelivered("a") == (over,)
 
 
 def test_a_log_of_years_takes_little_place(monkeypatch: pytest.MonkeyPatch) -> None:

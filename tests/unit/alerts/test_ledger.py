@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from penstock.alerts import webhook as webhooks
-from penstock.alerts.courier import Courier
+from penstock.alerts.dispatcher import AlertDispatcher
 from penstock.alerts.ledger import Ledger
 from penstock.alerts.not_delivered import NotDelivered
 from penstock.alerts.sending import failure, may_pass
@@ -39,7 +39,7 @@ def test_alert_is_written_with_its_table_and_while_it_fires_with_its_error(tmp_p
     with log:
         ledger.tell(FIRING)
         assert ledger.firing() == (FIRING,)
-        assert ledger.untold("on_call") == (FIRING,)
+        assert ledger.undelivered("on_call") == (FIRING,)
         ledger.tell(RESOLVED)
         assert ledger.firing() == ()
     fired, resolved = read_events(str(tmp_path))
@@ -56,9 +56,9 @@ def test_delivery_is_written_and_what_is_delivered_is_told_no_more(tmp_path: Pat
     with log:
         ledger.tell(FIRING)
         ledger.failed("on_call", (FIRING,), refused)
-        assert ledger.untold("on_call") == (FIRING,)
+        assert ledger.undelivered("on_call") == (FIRING,)
         ledger.delivered("on_call", (FIRING,))
-        assert (ledger.untold("on_call"), ledger.untold("mail")) == ((), (FIRING,))
+        assert (ledger.undelivered("on_call"), ledger.undelivered("mail")) == ((), (FIRING,))
     _, failed, delivered = read_events(str(tmp_path))
     assert (failed.level, delivered.level) == (Level.WARN, Level.INFO)
     assert failed.error is not None
@@ -72,7 +72,7 @@ def test_alert_that_cannot_be_written_is_told_all_the_same() -> None:
     ledger = Ledger(log)
     ledger.tell(FIRING)
     ledger.delivered("mail", (FIRING,))
-    assert (ledger.untold("on_call"), ledger.untold("mail")) == ((FIRING,), ())
+    assert (ledger.undelivered("on_call"), ledger.undelivered("mail")) == ((FIRING,), ())
     assert log.append.call_count == 2
 
 
@@ -153,11 +153,11 @@ def test_certificate_that_is_not_trusted_is_no_passing_failure(monkeypatch: pyte
 def test_courier_that_ends_waits_no_longer_than_it_may(
     monkeypatch: pytest.MonkeyPatch, seconds: float, waited: float
 ) -> None:
-    courier = Courier(ON_CALL, Mock(), message=Mock(), redacted=str, send=Mock())
+    dispatcher = AlertDispatcher(ON_CALL, Mock(), message=Mock(), redacted=str, send=Mock())
     done = Mock()
-    monkeypatch.setattr(courier, "_done", done)
-    courier.finish(seconds)
+    monkeypatch.setattr(dispatcher, "_done", done)
+    dispatcher.finish(seconds)
     done.wait.assert_called_once_with(waited)
-    monkeypatch.setattr(courier, "_failing", True)
-    courier.finish(seconds)
+    monkeypatch.setattr(dispatcher, "_failing", True)
+    dispatcher.finish(seconds)
     done.wait.assert_called_once_with(waited)

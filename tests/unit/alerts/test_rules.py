@@ -22,8 +22,8 @@ from penstock.events import (
     Level,
     MaintenanceProgress,
     UpdateState,
-    WatermarkStand,
     WatermarkState,
+    WatermarkStatus,
     builders,
 )
 from penstock.events.cluster import cluster_resources
@@ -182,12 +182,12 @@ def test_a_batch_that_is_repeated_and_rows_of_before_a_full_refresh_do_not_count
 
 def test_a_watermark_that_stands_still() -> None:
     story = begun()
-    stalled = WatermarkStand(WatermarkState.STALLED, "2026-01-01T00:00:00Z", None, 10)
+    stalled = WatermarkStatus(WatermarkState.STALLED, "2026-01-01T00:00:00Z", None, 10)
     error = DataError("WATERMARK_STALLED", flow="t", watermark="x", batches=10, newest="y", name=T)
     story.say(EventType.WATERMARK, builders.watermark("t", stalled), dataset=T, flow="t", error=error)
     assert condition(wrong(story, settings())) == ("WATERMARK_STALLED", "t", story.clock.now())
     assert wrong(story, settings(watermark_stalled=False)) == []
-    moving = WatermarkStand(WatermarkState.MOVING, "2026-01-01T00:00:00Z", None, 10)
+    moving = WatermarkStatus(WatermarkState.MOVING, "2026-01-01T00:00:00Z", None, 10)
     story.say(EventType.WATERMARK, builders.watermark("t", moving), dataset=T, flow="t")
     assert wrong(story, settings()) == []
 

@@ -17,12 +17,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from penstock.cli.console import clean, print_json
-from penstock.cli.failures import report_failure, write_report
 from penstock.cli.main import Command, app
 from penstock.cli.options import names, settings
-from penstock.cli.quiet_stdout import only_results_on_stdout
-from penstock.cli.rows import print_rows
+from penstock.cli.screen.console import clean, print_json
+from penstock.cli.screen.failures import report_failure, write_report
+from penstock.cli.screen.quiet_stdout import only_results_on_stdout
+from penstock.cli.screen.rows import print_rows
 from penstock.cli.stopping import StopNow, StopRequests
 from penstock.config import load_project
 from penstock.errors import (

@@ -23,6 +23,7 @@ from tests.recorded.checkpoints import (
 )
 from typer.testing import CliRunner
 
+from penstock.care.checkpoints.target import Target
 from penstock.cli.main import app
 from penstock.errors import StateError
 from penstock.events import BatchProgress, EventLog, EventType, builders, read_events
@@ -30,7 +31,6 @@ from penstock.events.flow_records import FlowRecords
 from penstock.graph.identifier import Identifier
 from penstock.graph.late_rows import late_rows_of
 from penstock.graph.quarantine import quarantine_of
-from penstock.observe.checkpoints.target import Target
 from penstock.storage import StorageLayout, StorageLock
 from penstock.storage.checkpoint import CheckpointFolder
 

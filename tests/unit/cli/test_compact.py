@@ -13,7 +13,7 @@ from tests.recorded.years import BEGINNING, Recorder
 from tests.repo.documents import ROOT, blocks
 from typer.testing import CliRunner
 
-from penstock.cli.compact import compact_when_due
+from penstock.cli.commands.compact import compact_when_due
 from penstock.cli.main import app
 from penstock.config import load_project
 from penstock.errors import ConfigError

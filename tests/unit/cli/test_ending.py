@@ -8,7 +8,7 @@ import sys
 
 
 def run(program: str) -> subprocess.CompletedProcess[str]:
-    start = "import atexit, sys, threading; from penstock.cli.ending import end_quickly; "
+    start = "import atexit, sys, threading; from penstock.cli.stopping import end_quickly; "
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     command = [sys.executable, "-c", start + program]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environ)

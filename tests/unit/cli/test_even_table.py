@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.segment import Segment
 
-from penstock.cli.console import clean
-from penstock.cli.even_table import Cell, Column, EvenTable
+from penstock.cli.screen.console import clean
+from penstock.cli.screen.fast_table import Cell, Column, FastTable
 
 TEXTS = st.text(max_size=12).map(clean)
 STYLES = st.sampled_from(["", "green", "bold red"])
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> EvenTable:
+def tables(draw: st.DrawFn) -> FastTable:
     columns = draw(st.lists(st.builds(Column, TEXTS, st.booleans(), st.booleans()), min_size=1, max_size=4))
     rows = st.lists(st.tuples(*(st.builds(Cell, TEXTS, STYLES) for _ in columns)), max_size=4)
-    return EvenTable(columns, draw(rows), draw(st.integers(0, 1)), draw(st.sampled_from(["", "Title"])))
+    return FastTable(columns, draw(rows), draw(st.integers(0, 1)), draw(st.sampled_from(["", "Title"])))
 
 
 def drawn(renderable: object, width: int) -> list[list[tuple[str, str]]]:
@@ -35,11 +35,11 @@ def drawn(renderable: object, width: int) -> list[list[tuple[str, str]]]:
 
 
 @given(tables(), st.sampled_from([20, 60]))
-def test_it_looks_as_rich_would_draw_it(table: EvenTable, width: int) -> None:
+def test_it_looks_as_rich_would_draw_it(table: FastTable, width: int) -> None:
     assert drawn(table, width) == drawn(table.by_rich(), width)
 
 
 @pytest.mark.parametrize(("width", "lines"), [(25, 4), (24, 5)], ids=["whole", "folded"])
 def test_what_does_not_fit_is_folded(width: int, lines: int) -> None:
-    table = EvenTable([Column("dataset"), Column("rows", numeric=True)], [[Cell("a_rather_long_name"), Cell("12")]], 0)
+    table = FastTable([Column("dataset"), Column("rows", numeric=True)], [[Cell("a_rather_long_name"), Cell("12")]], 0)
     assert len([line for line in drawn(table, width) if line]) == lines + 1

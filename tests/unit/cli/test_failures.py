@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.cli.failures import report_failure
-from penstock.spark import session
+from penstock.cli.screen.failures import report_failure
+from penstock.spark.session import session
 
 
 @pytest.mark.parametrize(("exit_code", "condition"), [(None, "INTERNAL_ERROR"), (-9, "JVM_DIED")])

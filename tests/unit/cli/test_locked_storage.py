@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import quarantine_path
-from penstock.spark import launch
+from penstock.spark.session import launch
 from penstock.storage import LockOwner, StorageLayout, StorageLock
 
 

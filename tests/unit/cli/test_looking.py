@@ -217,7 +217,7 @@ def test_show_of_a_protected_table_asks_spark(filled: Path, monkeypatch: pytest.
         return ["id", "na`me"], [(1, "#"), (2, "#"), (3, "#")]
 
     monkeypatch.chdir(filled)
-    monkeypatch.setattr("penstock.runtime.query.run_sql", answered)
+    monkeypatch.setattr("penstock.runtime.commands.query.run_sql", answered)
     table = DeltaTable(str(filled / ".penstock/tables/shop/orders"))
     table.alter.set_table_properties({ROW_FILTER: "mine(id)"}, raise_if_not_exists=False)
     shown = answer("show", "orders", str(filled), "-n", "2", "--version", "1", "--sort", "na`me", "--descending")

@@ -13,7 +13,7 @@ from penstock.cli.main import app
 from penstock.errors import StateError
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.stages import UpdatePlan
-from penstock.runtime.validation import PlannedUpdate
+from penstock.runtime.project.validation import PlannedUpdate
 
 
 @pytest.fixture

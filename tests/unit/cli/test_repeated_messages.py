@@ -6,7 +6,7 @@ import logging
 import subprocess
 import sys
 
-from penstock.cli.repeated_messages import RepeatedMessages
+from penstock.cli.screen.repeated_messages import RepeatedMessages
 
 _LOOP = """
 import asyncio

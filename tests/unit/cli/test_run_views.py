@@ -16,13 +16,13 @@ from rich.console import Console
 from tests.recorded.build import FIRST_UPDATE, RECORDED, recorded_orders
 from tests.unit.observe.story import Story
 
-from penstock.cli import progress_view, summary
-from penstock.cli.console import table
-from penstock.cli.progress_view import LiveTable, PlainLines, event_line
-from penstock.cli.report import Report
-from penstock.cli.status_view import problems, quality_table, status_table, update_line
+from penstock.cli.screen import progress_view, summary
+from penstock.cli.screen.console import table
+from penstock.cli.screen.progress_view import LiveTable, PlainLines, event_line
+from penstock.cli.screen.report import Report
+from penstock.cli.screen.status_view import problems, quality_table, status_table, update_line
+from penstock.cli.screen.summary import print_summary
 from penstock.cli.stopping import StopNow
-from penstock.cli.summary import print_summary
 from penstock.errors import DataError
 from penstock.events import (
     Event,

@@ -19,7 +19,7 @@ from penstock.dashboard import background
 from penstock.dashboard.background import Dashboard
 from penstock.events import UpdateState
 from penstock.runtime import UpdateOutcome
-from penstock.spark import launch
+from penstock.spark.session import launch
 
 
 @pytest.fixture

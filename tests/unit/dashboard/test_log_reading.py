@@ -14,7 +14,7 @@ from tests.recorded.years import BEGINNING, TABLES, Recorder
 from tests.unit.dashboard.conftest import client_of
 from tests.unit.observe.test_retention import of_pages
 
-from penstock.dashboard import live_log, outlook
+from penstock.dashboard import live_log, partial_snapshot
 from penstock.dashboard.live_log import LiveLog
 from penstock.dashboard.projections import Projections
 from penstock.dashboard.rendering import render
@@ -126,9 +126,9 @@ def test_a_page_is_made_once_for_all_its_viewers(storage: str, monkeypatch: pyte
 @pytest.mark.usefixtures("slow")
 def test_of_a_long_log_the_newest_events_come_first(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded_orders(storage)
-    monkeypatch.setattr(outlook, "LONG_LOG", 1000)
-    monkeypatch.setattr(outlook, "_FIRST", 20)
-    monkeypatch.setattr(outlook, "_LAST", 10)
+    monkeypatch.setattr(partial_snapshot, "LONG_LOG", 1000)
+    monkeypatch.setattr(partial_snapshot, "_FIRST", 20)
+    monkeypatch.setattr(partial_snapshot, "_LAST", 10)
     log = LiveLog(storage)
     first = log.snapshot()
     assert first.read < 1
@@ -155,8 +155,8 @@ def test_commands_and_broken_updates_after_it_do_not_hide_what_the_newest_update
     ):
         with EventLog.open(storage, pipeline_name="orders", update_id=update) as log:
             log.append(*said)
-    monkeypatch.setattr(outlook, "LONG_LOG", 1000)
-    monkeypatch.setattr(outlook, "_LAST", 1)
+    monkeypatch.setattr(partial_snapshot, "LONG_LOG", 1000)
+    monkeypatch.setattr(partial_snapshot, "_LAST", 1)
     first = LiveLog(storage).snapshot()
     assert first.read < 1
     assert first.status.update is not None
@@ -168,7 +168,7 @@ def test_commands_and_broken_updates_after_it_do_not_hide_what_the_newest_update
 def years(storage: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A long log with totals."""
     monkeypatch.setattr(event_log, "_SEGMENT_BYTES", 20_000)
-    monkeypatch.setattr(outlook, "LONG_LOG", 60_000)
+    monkeypatch.setattr(partial_snapshot, "LONG_LOG", 60_000)
     monkeypatch.setattr(totals, "WORTH_IT", 1)
     Recorder(storage, 5, batches=8).record(10)
     bring_up_to_date(storage)

@@ -7,7 +7,7 @@ from rich.console import Console
 from tests.unit.dashboard.conftest import client_of
 from tests.unit.observe.story import Story
 
-from penstock.cli.status_view import status_table
+from penstock.cli.screen.status_view import status_table
 from penstock.events import BatchProgress, EventLog, EventType, ExpectationCount, UpdateState, builders
 from penstock.observe.status import project_status
 

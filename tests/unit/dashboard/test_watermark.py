@@ -15,8 +15,8 @@ from penstock.events import (
     FlowStatus,
     Lateness,
     Level,
-    WatermarkStand,
     WatermarkState,
+    WatermarkStatus,
     builders,
 )
 
@@ -38,10 +38,10 @@ def test_the_warning_is_shown_until_the_watermark_moves(storage: str, moves: boo
         log.append(EventType.CREATE_UPDATE, *builders.create_update(pipeline="p", cause="USER_ACTION", version="1"))
         definition = builders.dataset_definition(DATASET, dataset_type="STREAMING_TABLE")
         log.append(EventType.DATASET_DEFINITION, *definition, dataset=DATASET)
-        stand = builders.watermark("hours", WatermarkStand(WatermarkState.HELD_BACK, mark, newest, 4, ("b",)))
+        stand = builders.watermark("hours", WatermarkStatus(WatermarkState.HELD_BACK, mark, newest, 4, ("b",)))
         log.append(EventType.WATERMARK, *stand, dataset=DATASET, flow="hours", level=Level.WARN, error=error)
         if moves:
-            again = builders.watermark("hours", WatermarkStand(WatermarkState.MOVING, newest, newest, 0))
+            again = builders.watermark("hours", WatermarkStatus(WatermarkState.MOVING, newest, newest, 0))
             log.append(EventType.WATERMARK, *again, dataset=DATASET, flow="hours", level=Level.INFO)
     client = client_of(storage)
     for page in ("/", f"/datasets/{DATASET}"):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.events import builders
-from penstock.events.column_lineage import MOST_INPUTS, lineage_of, told_lineage
+from penstock.events.column_lineage import MOST_INPUTS, lineage_of, lineage_to_json
 from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 
 SUM = InputColumn("shop.orders", "amount", (Transformation.AGGREGATION, Transformation.CONDITIONAL))
@@ -62,7 +62,7 @@ def test_a_very_wide_query_does_not_fill_the_log() -> None:
     found = lineage_of(_told(wide))
     assert found is not None
     assert (len(found.columns), found.left_out) == (MOST_INPUTS, 10)
-    assert len(json.dumps(told_lineage(wide))) < 250_000
+    assert len(json.dumps(lineage_to_json(wide))) < 250_000
     every = tuple(InputColumn("shop.a", f"c{i}", same) for i in range(MOST_INPUTS))
     deep = ColumnLineage(tuple(OutputColumn(f"o{i}", every) for i in range(100)), (*every, SUM))
     found = lineage_of(_told(deep))

@@ -14,8 +14,8 @@ from penstock.events import (
     EventType,
     FlowStatus,
     Level,
-    WatermarkStand,
     WatermarkState,
+    WatermarkStatus,
     WatermarkWatch,
     builders,
 )
@@ -50,7 +50,7 @@ class Flow:
         rows: int = 1,
         query: str = "q",
         now: datetime = NOW,
-    ) -> WatermarkStand | None:
+    ) -> WatermarkStatus | None:
         self.offsets = {name: offset + (name in reads) for name, offset in self.offsets.items()}
         progress = BatchProgress(
             self.number,
@@ -83,7 +83,7 @@ def test_a_time_from_the_future_makes_all_later_rows_older(flow: Flow) -> None:
     assert flow.batch(999_990, 20) is None
     said = [flow.batch(999_990, 20 + n) for n in range(STALLED_BATCHES)]
     assert said[:-1] == [None] * (STALLED_BATCHES - 1)
-    assert said[-1] == WatermarkStand(WatermarkState.STALLED, at(999_990), at(1_000_000), STALLED_BATCHES)
+    assert said[-1] == WatermarkStatus(WatermarkState.STALLED, at(999_990), at(1_000_000), STALLED_BATCHES)
     assert flow.batch(999_990, 500) is None, "said once"
     assert flow.batch(999_990, 1_000_030) is None
     again = flow.batch(1_000_020, 1_000_031)
@@ -95,7 +95,7 @@ def test_a_watermark_that_is_ahead_of_the_clock(flow: Flow) -> None:
     clock = START + timedelta(minutes=30)
     assert flow.batch(0, 1000, now=clock) is None, "the watermark follows with the next batch"
     said = flow.batch(990, 30, now=clock)
-    assert said == WatermarkStand(WatermarkState.AHEAD, at(990), at(1000), 0)
+    assert said == WatermarkStatus(WatermarkState.AHEAD, at(990), at(1000), 0)
     assert [flow.batch(990, 31, now=clock) for _ in range(2 * STALLED_BATCHES)] == [None] * 2 * STALLED_BATCHES
     further = flow.batch(2000, 2010, now=clock)
     assert further is None, "said once"
@@ -139,7 +139,7 @@ def test_an_idle_source_holds_the_watermark_back(flow: Flow) -> None:
     flow.batch(0, 15)
     said = [flow.batch(0, 15 + 6 * n, reads="b") for n in range(1, 10)]
     first = next(stand for stand in said if stand is not None)
-    assert first == WatermarkStand(WatermarkState.HELD_BACK, at(0), first.event_time_max, first.batches, ("a",))
+    assert first == WatermarkStatus(WatermarkState.HELD_BACK, at(0), first.event_time_max, first.batches, ("a",))
     assert first.batches >= HELD_BACK_BATCHES
     assert first.to_json()["idle_sources"] == ["a"]
     assert len([stand for stand in said if stand is not None]) == 1
@@ -173,7 +173,7 @@ def test_another_query_starts_anew(flow: Flow) -> None:
     assert flow.watch.state is WatermarkState.MOVING
 
 
-def _told(flow: Flow, stand: WatermarkStand | None = None) -> Story:
+def _told(flow: Flow, stand: WatermarkStatus | None = None) -> Story:
     story = Story()
     story.update("u1")
     story.dataset(DATASET)
@@ -213,7 +213,7 @@ def test_the_next_run_goes_on_where_the_log_ends(flow: Flow) -> None:
 
 def test_status_shows_it_until_the_watermark_moves() -> None:
     flow = Flow()
-    stands = WatermarkStand(WatermarkState.STALLED, at(0), at(10), 12)
+    stands = WatermarkStatus(WatermarkState.STALLED, at(0), at(10), 12)
     dataset = project_status(_told(flow, stands).events).dataset(DATASET)
     assert dataset is not None
     assert dataset.watermark_warning is not None
@@ -221,7 +221,7 @@ def test_status_shows_it_until_the_watermark_moves() -> None:
     story = _told(flow, stands)
     story.status(DATASET, FlowStatus.RUNNING)
     assert project_status(story.events).datasets[0].watermark_warning is not None
-    moves = builders.watermark("hours", WatermarkStand(WatermarkState.MOVING, at(20), at(30), 0))
+    moves = builders.watermark("hours", WatermarkStatus(WatermarkState.MOVING, at(20), at(30), 0))
     story.say(EventType.WATERMARK, moves, dataset=DATASET, flow="hours")
     assert project_status(story.events).datasets[0].watermark_warning is None
     assert [event.message for event in story.events if event.event_type is EventType.WATERMARK] == [

@@ -27,13 +27,13 @@ from tests.recorded.checkpoints import (
     write_rows,
 )
 
+from penstock.care.checkpoints.description import describe
+from penstock.care.checkpoints.inventory import Inventory
+from penstock.care.checkpoints.verify import verify
 from penstock.errors import PenstockError
 from penstock.events import EventLog, EventType, builders
 from penstock.events.reader import read_events
 from penstock.graph.identifier import DefaultSchema
-from penstock.observe.checkpoints.description import describe
-from penstock.observe.checkpoints.inventory import Inventory
-from penstock.observe.checkpoints.verify import verify
 from penstock.plan.state import GENERATION
 from penstock.storage import StorageLayout
 from penstock.storage.checkpoint import snapshots

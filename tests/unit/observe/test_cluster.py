@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.observe.story import Story
 
-from penstock.cli.status_view import problems, update_line
+from penstock.cli.screen.status_view import problems, update_line
 from penstock.errors import ExternalError
 from penstock.events import ClusterResources, ClusterState, EventType, FlowStatus, Level, UpdateState
 from penstock.events.cluster import cluster_resources
@@ -15,9 +15,9 @@ from penstock.events.flow_facts import FlowFacts
 from penstock.metrics import definitions as metrics
 from penstock.metrics.projection import MetricsProjection
 from penstock.observe.flow_loads import LoadedStatus
-from penstock.observe.kept_events import KeptEvents
 from penstock.observe.lineage import Lineage
 from penstock.observe.problems import Severity, find_problems
+from penstock.observe.retained_events import RetainedEvents
 from penstock.observe.status import project_status
 
 T = "s.t"
@@ -117,7 +117,7 @@ def test_the_totals_of_a_log_have_the_newest_state_of_the_cluster() -> None:
     story = working()
     said(story, ClusterState.NO_EXECUTORS, 0)
     story.batch(T, 1, 10)
-    kept, facts = KeptEvents(), FlowFacts()
+    kept, facts = RetainedEvents(), FlowFacts()
     for line, event in enumerate(story.events):
         kept.take(line, event, facts.apply(event))
     told = [event for line, event in enumerate(story.events) if line in kept.lines()]

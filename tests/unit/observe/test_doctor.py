@@ -19,16 +19,16 @@ from deltalake import write_deltalake
 from tests.recorded.checkpoints import HOURLY, RAW, copied_checkpoints, place
 from typer.testing import CliRunner
 
+from penstock.care.doctor.examination import examine, findings_of
+from penstock.care.doctor.facts import StorageFacts, Writer, read_facts
+from penstock.care.doctor.finding import Finding
 from penstock.cli.main import app
 from penstock.dashboard.live_log import LiveLog
 from penstock.errors import DefinitionError
 from penstock.events import EventLog, EventType, builders
 from penstock.graph.identifier import Identifier
-from penstock.observe.doctor.examination import examine, findings_of
-from penstock.observe.doctor.facts import StorageFacts, Writer, read_facts
-from penstock.observe.doctor.finding import Finding
 from penstock.observe.problems import Severity
-from penstock.spark.setup.jar_lock import jar_sets
+from penstock.spark.session.setup.jar_lock import jar_sets
 from penstock.storage import LockHolder, LockOwner, Storage, StorageLayout, StorageLock, read_holder
 from penstock.storage.disk_space import DiskSpace, disk_space
 from penstock.storage.process_resources import LogFile, ProcessResources, resources_of_run

@@ -10,10 +10,15 @@ from pathlib import Path
 import pytest
 from tests.recorded.checkpoints import RAW, copied_checkpoints, place, query_id, write
 
+from penstock.care.checkpoints.inventory import Inventory
+from penstock.care.checkpoints.source_files import (
+    SOURCE_FILE_COLUMNS,
+    files_of_checkpoint,
+    files_of_table,
+    source_files,
+)
 from penstock.errors import ConfigError
 from penstock.events.reader import read_events
-from penstock.observe.checkpoints.inventory import Inventory
-from penstock.observe.source_files import SOURCE_FILE_COLUMNS, files_of_checkpoint, files_of_table, source_files
 
 SOURCE = "cloudFiles_orders"
 NAMES = [column.split()[0] for column in SOURCE_FILE_COLUMNS.split(", ")]

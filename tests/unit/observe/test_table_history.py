@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.observe.checkpoints.table_history import find_batch
+from penstock.care.checkpoints.table_history import find_batch
 
 
 def table(folder: Path, *batches: int | None, begin: int = 1) -> str:

@@ -14,7 +14,7 @@ from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.events.types import Event, EventType, Level, Origin
 from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.quarantine import quarantine_of
-from penstock.observe.tables import StoredTable, find_beside, find_table, list_tables, read_table
+from penstock.observe.tables import StoredTable, find_companion_table, find_table, list_tables, read_table
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.delta_table import all_rows, open_delta_table
 
@@ -117,7 +117,7 @@ def test_a_place_that_does_not_answer_matters_to_its_own_table_only(
     monkeypatch.setattr(Storage, "exists", away)
     events = [definition("shop.far", "memory://bucket/far"), definition("shop.orders", None)]
     assert find_table(str(tmp_path), "ORDERS", default_schema="shop", events=events).identifier.name == "orders"
-    beside = find_beside(str(tmp_path), "orders", quarantine_of, default_schema="shop", events=events)
+    beside = find_companion_table(str(tmp_path), "orders", quarantine_of, default_schema="shop", events=events)
     assert isinstance(beside, StoredTable)
     with pytest.raises(ExternalError, match="STORAGE_FAILED"):
         find_table(str(tmp_path), "far", default_schema="shop", events=events)

@@ -193,9 +193,9 @@ class Pipeline:
 
     def runs(self, name: str, now: StreamDefinition, *, noted: StreamDefinition | None = None) -> Pipeline:
         """Says what the flow into a table or sink is made of now, and what its checkpoint was made with."""
-        [position] = [number for number, flow in enumerate(self.flows) if flow.flow.target == _id(name)]
+        [position] = [number for number, flow in enumerate(self.flows) if flow.declaration.target == _id(name)]
         flow = self.flows[position] = replace(self.flows[position], stream=now)
-        self.streams[_id(name), flow.flow.name] = noted
+        self.streams[_id(name), flow.declaration.name] = noted
         return self
 
     def existing(self, *names: str, generation: int = 0, kind: str | None = None) -> Pipeline:

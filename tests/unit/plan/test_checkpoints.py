@@ -71,7 +71,7 @@ def test_repairs_are_done_and_described(pipeline: Pipeline) -> None:
 def test_other_query_over_the_same_state_is_refused_with_what_a_full_refresh_reads_again(pipeline: Pipeline) -> None:
     [refusal] = _guarded(pipeline, now=replace(BEFORE, operators=())).refusals
     assert (refusal.condition, refusal.dataset) == ("CHECKPOINT_NOT_COMPATIBLE", "shop.gold")
-    assert refusal.location == pipeline.flows[0].flow.location
+    assert refusal.location == pipeline.flows[0].declaration.location
     assert refusal.facts == {
         "flow": "gold",
         "name": "shop.gold",
@@ -90,7 +90,7 @@ def test_state_setting_without_effect_is_a_notice(pipeline: Pipeline, codec: str
         return
     [notice] = guarded.notices
     assert (notice.condition, notice.dataset) == ("STATE_SETTING_KEPT", "shop.gold")
-    assert notice.location == pipeline.flows[0].flow.location
+    assert notice.location == pipeline.flows[0].declaration.location
     assert notice.facts == {
         "name": "shop.gold",
         "settings": f"{CODEC} stays lz4, not zstd",

@@ -12,7 +12,7 @@ from penstock.errors import ConfigError, StateError
 from penstock.events import FlowStatus
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
-from penstock.runtime.accepted_loss import accepted_losses, was_asked_to_correct_data
+from penstock.runtime.flows.accepted_loss import accepted_losses, was_asked_to_correct_data
 
 T, U = Identifier("s", "T"), Identifier("s", "u")
 

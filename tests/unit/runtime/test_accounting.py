@@ -14,11 +14,11 @@ from penstock.events import BatchAccounts, Verdict
 from penstock.graph.elements import FormatSink, FunctionSink
 from penstock.graph.identifier import Identifier
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
-from penstock.runtime.accounting import StreamAccounts
-from penstock.runtime.services import FlowQuery
-from penstock.spark.expectations import ObservedExpectations
-from penstock.spark.row_keeping import RowKeeping
-from penstock.spark.writes import DeltaWriter
+from penstock.runtime.flows.accounting import StreamAccounts
+from penstock.runtime.flows.services import FlowQuery
+from penstock.spark.expectations.observed import ObservedExpectations
+from penstock.spark.streams.row_keeping import RowKeeping
+from penstock.spark.streams.writes import DeltaWriter
 
 T = Identifier("s", "t")
 HERE = SourceLocation("p.py", 1)

@@ -23,20 +23,20 @@ from tests.recorded.checkpoints import (
 )
 from tests.unit.plan.conftest import Pipeline
 
+from penstock.care.checkpoints.inventory import Inventory
+from penstock.care.checkpoints.verify import verify
 from penstock.events import EventLog, EventType, builders, read_events
 from penstock.events.flow_records import RESET
 from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import quarantine_of
 from penstock.graph.resolved import AppliedChanges
 from penstock.graph.stream_definition import StreamDefinition
-from penstock.observe.checkpoints.inventory import Inventory
-from penstock.observe.checkpoints.verify import verify
 from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import RunStreamingFlow
 from penstock.plan.state import CheckpointCheck, StateSnapshot
-from penstock.runtime.checkpoint_checks import CheckpointChecks
-from penstock.runtime.stream_notes import FlowOwner, note_stream
+from penstock.runtime.storage_state.checkpoint_checks import CheckpointChecks
+from penstock.runtime.storage_state.stream_notes import FlowOwner, note_stream
 from penstock.storage import StorageLayout
 from penstock.storage.checkpoint import CheckpointFolder, repair
 

@@ -12,7 +12,7 @@ import pytest
 from penstock.errors import SourceLocation
 from penstock.events import Event, EventLog, EventType, FlowStatus, UpdateState, builders, read_events
 from penstock.graph.elements import EventHook
-from penstock.runtime.event_hooks import EventHooks
+from penstock.runtime.reporting.event_hooks import EventHooks
 
 _PLACE = SourceLocation("pipeline.py", 4)
 

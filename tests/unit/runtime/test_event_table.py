@@ -23,8 +23,8 @@ from penstock.events.codec import columns_of, json_ready, json_text
 from penstock.events.dlt_columns import IN_A_LINE
 from penstock.graph.identifier import Identifier
 from penstock.observe.retention import compact
-from penstock.runtime import event_table
-from penstock.runtime.event_table import EventTable
+from penstock.runtime.reporting import event_table
+from penstock.runtime.reporting.event_table import EventTable
 from penstock.storage import StorageLayout
 
 TABLE = Identifier("monitoring", "events")

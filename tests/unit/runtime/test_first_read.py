@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.runtime.first_read import reads_from_the_first_version
+from penstock.runtime.storage_state.first_read import reads_from_the_first_version
 
 METADATA = {"metaData": {"schemaString": "{}", "partitionColumns": [], "configuration": {}}}
 CREATED: list[Any] = [{"commitInfo": {}}, METADATA, {"protocol": {}}]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.config import Trigger
-from penstock.runtime.services import FlowServices
+from penstock.runtime.flows.services import FlowServices
 
 _FLOW: Any = SimpleNamespace(flow=SimpleNamespace(target="shop.orders"))
 _MODE, _INTERVAL = "pipelines.trigger", "pipelines.trigger.interval"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.observe.story import Story
 
 from penstock.events import BatchProgress, CheckpointedBatch, EventType, FlowStatus, LateRows, builders
-from penstock.runtime.late_batches import open_batches
+from penstock.runtime.flows.late.late_rows import open_batches
 
 FLOW = ("shop.hours", "hours")
 QUERY = "5e0c"
@@ -52,9 +52,9 @@ def test_a_killed_process_may_not_have_told_of_its_last_batches() -> None:
 
 
 def test_one_that_was_killed_before_it_told_of_any_batch() -> None:
-    untold = Told().is_now(FlowStatus.RUNNING)
-    assert untold.open(0, 1, 2) == {0: None, 1: None, 2: None}
-    assert [*untold.open(*range(100))] == [*range(80, 100)], "the others have their events further back"
+    undelivered = Told().is_now(FlowStatus.RUNNING)
+    assert undelivered.open(0, 1, 2) == {0: None, 1: None, 2: None}
+    assert [*undelivered.open(*range(100))] == [*range(80, 100)], "the others have their events further back"
 
 
 def test_nor_may_one_whose_jvm_was_killed() -> None:

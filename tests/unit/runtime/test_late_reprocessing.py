@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.events import EventLog, EventType, MaintenanceProgress, builders
-from penstock.runtime.late_reprocessing import read_to_different_ends
-from penstock.runtime.replay import newest_update
+from penstock.runtime.commands.late_reprocessing import read_to_different_ends
+from penstock.runtime.commands.replay import newest_update
 
 _PLACES = {"orders": "shop.orders", "refunds": "shop.refunds", "orders_2": "shop.orders"}
 

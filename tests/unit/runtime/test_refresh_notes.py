@@ -10,7 +10,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from penstock.plan.refresh import ABSENT
 from penstock.plan.state import RefreshRecord
-from penstock.runtime.refresh_notes import last_refresh, refresh_note, versions_of
+from penstock.runtime.storage_state.refresh_notes import last_refresh, refresh_note, versions_of
 
 RECORD = RefreshRecord("q1", {"shop.orders": "o@4", "/warehouse/rates": ABSENT})
 

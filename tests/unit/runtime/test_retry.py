@@ -10,7 +10,7 @@ import pytest
 
 from penstock.config import RetrySettings
 from penstock.errors import ExternalError, PenstockError, StateError
-from penstock.runtime.retry import JITTER, SAME_FAILURES, Stopped, run_with_retries
+from penstock.runtime.flows.retry import JITTER, SAME_FAILURES, Stopped, run_with_retries
 
 SETTINGS = RetrySettings(max_flow_retries=2, first_delay=5, longest_delay=12)
 PATIENT = replace(SETTINGS, max_flow_retries=None, longest_delay=60)

@@ -13,10 +13,10 @@ import pytest
 from penstock.errors import ExternalError, PenstockError
 from penstock.events import FlowStatus
 from penstock.graph.identifier import Identifier
-from penstock.runtime import schedule
-from penstock.runtime.board import UpdateBoard
-from penstock.runtime.schedule import FlowThread, run_flows
-from penstock.runtime.services import FlowServices
+from penstock.runtime.flows import schedule
+from penstock.runtime.flows.board import UpdateBoard
+from penstock.runtime.flows.schedule import FlowThread, run_flows
+from penstock.runtime.flows.services import FlowServices
 
 A, B = Identifier("shop", "a"), Identifier("shop", "b")
 

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.errors import PenstockError
 from penstock.runtime.script.rules.foreach_batch_repeats import tells_batches_apart
-from penstock.runtime.script.user_code import UserCode, told
+from penstock.runtime.script.user_code import UserCode, script_error
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_errors_name_the_line(text: str, condition: str, place: str, tmp_path: P
     except PenstockError as error:
         found = error
     except Exception as error:  # noqa: BLE001 - whatever the script raises
-        found = told(error, file)
+        found = script_error(error, file)
     assert (found.condition, str(found.location)) == (condition, place)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.runtime.snapshot_versions import SnapshotVersions
+from penstock.runtime.flows.snapshot_flow import SnapshotVersions
 from penstock.storage import Storage
 
 

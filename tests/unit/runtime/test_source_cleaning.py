@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from penstock.runtime.source_cleaning import other_readers
+from penstock.runtime.flows.files.source_cleaning import other_readers
 
 
 def _flow(target: str, sources: Mapping[str, str] | None) -> Any:

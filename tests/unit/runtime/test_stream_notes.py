@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.graph.stream_definition import WATERMARK_POLICY, StateOperator, StreamDefinition
-from penstock.runtime.stream_notes import FlowOwner, known_definition, note_stream
+from penstock.runtime.storage_state.stream_notes import FlowOwner, known_definition, note_stream
 
 OWNER = FlowOwner("shop", "shop.counts", "counts")
 COUNTS = StreamDefinition({"orders": "shop.orders"}, (StateOperator("aggregate"),), {"at": "1 hour"})

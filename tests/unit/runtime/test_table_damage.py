@@ -26,11 +26,11 @@ from tests.recorded.checkpoints import (
 )
 from tests.unit.plan.conftest import Pipeline
 
+from penstock.care.checkpoints.inventory import Inventory
+from penstock.care.checkpoints.verify import verify
 from penstock.errors import PenstockError, StateError
 from penstock.events import read_events
-from penstock.observe.checkpoints.inventory import Inventory
-from penstock.observe.checkpoints.verify import verify
-from penstock.runtime.state import snapshot
+from penstock.runtime.storage_state.state import snapshot
 from penstock.storage import StorageLayout
 
 _NEWEST = 5

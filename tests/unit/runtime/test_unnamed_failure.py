@@ -8,7 +8,7 @@ import pytest
 from tests.recorded.checkpoints import HOURLY, copied_checkpoints, place, recorded_checkpoints
 
 from penstock.errors import StateError
-from penstock.runtime.unnamed_failure import damaged_checkpoint
+from penstock.runtime.flows.failures import damaged_checkpoint
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from penstock.runtime import unsettled_files
-from penstock.runtime.unsettled_files import UnsettledFiles
+from penstock.runtime.flows.files import unsettled_files
+from penstock.runtime.flows.files.unsettled_files import UnsettledFiles
 
 
 def test_a_file_that_is_waited_for_at_two_looks_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.spark.setup.cache import cache_directory, one_process_at_a_time
+from penstock.spark.session.setup.cache import cache_directory, one_process_at_a_time
 
 
 def test_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

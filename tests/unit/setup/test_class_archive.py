@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark.setup import class_archive
-from penstock.spark.setup.class_archive import archive_path, ensure_archive, make_in_background, options_to_use
-from penstock.spark.setup.java import Java, JavaOrigin
+from penstock.spark.session.setup import class_archive
+from penstock.spark.session.setup.class_archive import archive_path, ensure_archive, make_in_background, options_to_use
+from penstock.spark.session.setup.java import Java, JavaOrigin
 
 
 @pytest.fixture

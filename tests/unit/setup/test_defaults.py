@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.config import load_project
-from penstock.spark.authentication import unauthenticated
-from penstock.spark.defaults import DEFAULTS, Machine, session_conf
-from penstock.spark.setup import own_classes
+from penstock.spark.accelerators import own_classes
+from penstock.spark.session.authentication import unauthenticated
+from penstock.spark.session.defaults import DEFAULTS, Machine, session_conf
 
 CLUSTER = Machine.of("spark://spark.test:7077")
 LOCAL = Machine.of("local[2]")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.spark.defaults import Machine, session_conf
-from penstock.spark.driver_process import _escape, _jvm_options, _memory, _quote
-from penstock.spark.python_shipping import _write_archive
+from penstock.spark.session.defaults import Machine, session_conf
+from penstock.spark.session.driver_process import _escape, _jvm_options, _memory, _quote
+from penstock.spark.session.python_shipping import _write_archive
 
 
 @pytest.mark.parametrize(("value", "option"), [("2g", "2g"), ("1500m", "1500m"), ("2GB", "2g"), ("512", "512m")])

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from penstock.errors import ExternalError
-from penstock.spark.setup import ivy
-from penstock.spark.setup import jars as jars_module
-from penstock.spark.setup.jar_lock import JarSet, LockedJar
-from penstock.spark.setup.jars import altered_jars, ensure_jars
-from penstock.spark.setup.java import Java, JavaOrigin
+from penstock.spark.session.setup import ivy
+from penstock.spark.session.setup import jars as jars_module
+from penstock.spark.session.setup.jar_lock import JarSet, LockedJar
+from penstock.spark.session.setup.jars import altered_jars, ensure_jars
+from penstock.spark.session.setup.java import Java, JavaOrigin
 
 CONTENT = {"one": b"the first jar" * 100, "two": b"the second jar" * 100}
 JAVA = Java(Path("/java"), "17", JavaOrigin.PATH)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.spark.setup import java as java_module
-from penstock.spark.setup.java import Java, JavaOrigin, find_java, java_home_for_spark, major_version
+from penstock.spark.session.setup import java as java_module
+from penstock.spark.session.setup.java import Java, JavaOrigin, find_java, java_home_for_spark, major_version
 
 
 def make_java(home: Path, version: str, *, release_file: bool = True) -> Path:

@@ -6,9 +6,9 @@ import struct
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.spark.setup.ivy import _settings, without_password
-from penstock.spark.setup.proxy import proxy_options
-from penstock.spark.setup.trust_store import PASSWORD, java_key_store
+from penstock.spark.session.setup.ivy import _settings, without_password
+from penstock.spark.session.setup.proxy import proxy_options
+from penstock.spark.session.setup.trust_store import PASSWORD, java_key_store
 
 
 def test_no_proxy_no_options() -> None:

@@ -9,7 +9,7 @@ from pyspark.sql.types import MapType as Map
 from pyspark.sql.types import StructField as Field
 from pyspark.sql.types import StructType as Struct
 
-from penstock.spark.collecting import _parsed, _plain, _replaced
+from penstock.spark.sql.collecting import _parsed, _plain, _replaced
 
 
 def test_structs_have_names_and_maps_without_text_as_keys_are_pairs() -> None:

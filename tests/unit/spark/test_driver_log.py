@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark.driver_log import MasterState, cause, cause_in, yarn_has_answered
+from penstock.spark.session.driver_log import MasterState, cause, cause_in, yarn_has_answered
 
 _AT = "2026-11-25T18:00:04.014Z"
 _REFUSED = f"""\

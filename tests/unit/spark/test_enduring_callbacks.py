@@ -8,7 +8,7 @@ import sys
 _PROGRAM = """
 import os, resource, socket, threading, time
 from py4j.java_gateway import CallbackServer, CallbackServerParameters, server_started
-from penstock.spark.enduring_callbacks import accept_calls_after_shortages
+from penstock.spark.accelerators.callbacks import accept_calls_after_shortages
 
 accept_calls_after_shortages()
 parameters = CallbackServerParameters(port=0, daemonize=True, daemonize_connections=True)

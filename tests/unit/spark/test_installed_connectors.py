@@ -15,13 +15,13 @@ from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow
 from penstock.graph.schema import Schema
-from penstock.runtime.sink_failure import sink_failure
+from penstock.runtime.flows.failures import sink_failure
 from penstock.spark.connectors import sink_of, source_of
 from penstock.spark.connectors.formats import code_of, known_formats
 from penstock.spark.connectors.installed import installed
-from penstock.spark.source_failures import ConnectorError, told_failure
+from penstock.spark.failures.python_sources import ConnectorError, parse_failure
 from penstock.spark.sources.sparks import SparkSource
-from penstock.spark.writes import BatchFailure
+from penstock.spark.streams.writes import BatchFailure
 
 _GOOD = """
 from penstock.connectors import Connector, Option, Promise
@@ -119,7 +119,7 @@ def test_penstocks_own_formats_cannot_be_taken(site: Path) -> None:
 @pytest.mark.parametrize(("retry", "condition"), [(True, "CONNECTOR_INTERRUPTED"), (False, "CONNECTOR_FAILED")])
 def test_what_a_connector_says_survives_a_process_of_sparks(retry: bool, condition: str) -> None:
     error = ConnectorError("the tap is closed", fix="Open it", retry=retry)
-    told = told_failure(["no more", f"Traceback (most recent call last): {error!s} at line 7"])
+    told = parse_failure(["no more", f"Traceback (most recent call last): {error!s} at line 7"])
     assert told is not None
     known = told.error(dataset="shop.orders")
     assert (known.condition, known.retryable) == (condition, retry)

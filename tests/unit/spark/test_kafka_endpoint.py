@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import DefinitionError, conditions
-from penstock.spark.kafka_failures import is_away, kafka_failure
+from penstock.spark.failures.kafka import is_away, kafka_failure
 from penstock.spark.sources.kafka import KafkaEndpoint, plain_options
 from penstock.spark.sources.kafka.options import DECLARED, OPTIONS, REFUSED
 from penstock.spark.sources.option import check_options

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from penstock.spark import driver_process, launch
-from penstock.spark.launch import SessionConfig
-from penstock.spark.setup.class_path import spark_class_path
-from penstock.spark.setup.java import Java, JavaOrigin
-from penstock.spark.setup.own_classes import JAR
+from penstock.spark.accelerators.own_classes import JAR
+from penstock.spark.session import driver_process, launch
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.setup.class_path import spark_class_path
+from penstock.spark.session.setup.java import Java, JavaOrigin
 
 
 def test_the_log_of_a_process_that_lives_is_not_removed(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_the_log_of_a_process_that_lives_is_not_removed(tmp_path: Path) -> None:
 
 
 def test_the_launch_loads_no_pyspark() -> None:
-    program = "import sys, penstock.cli.main, penstock.spark.launch; print(*sys.modules)"
+    program = "import sys, penstock.cli.main, penstock.spark.session.launch; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"pyspark", "py4j", "pyarrow", "deltalake", "sqlglot"} & set(done.stdout.split())
 

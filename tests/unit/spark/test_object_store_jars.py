@@ -7,7 +7,7 @@ import pytest
 
 from penstock.config import load_project, load_script
 from penstock.runtime.script.session import ScriptSession
-from penstock.spark.launch import SessionConfig
+from penstock.spark.session.launch import SessionConfig
 
 
 @pytest.mark.parametrize(

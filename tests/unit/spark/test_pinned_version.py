@@ -9,7 +9,7 @@ import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 
 from penstock.errors import StateError
-from penstock.spark.uniqueness import PinnedVersion
+from penstock.spark.expectations.uniqueness import PinnedVersion
 
 QUERY = "3f0c0c4e-0000-0000-0000-000000000001"
 

@@ -26,8 +26,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from penstock.spark import quick_append
-from penstock.spark.changes.order import Order
+from penstock.spark.delta import quick_append
+from penstock.spark.writers.changes.order import Order
 
 KEY = StructType([StructField("id", LongType(), nullable=False)])
 DAY = datetime(2026, 3, 1, 12, 0, 0, 123_999, tzinfo=UTC).replace(tzinfo=None)
@@ -107,7 +107,7 @@ def test_files_tell_whether_an_older_event_may_be_as_late(
 ) -> None:
     order = Order(kind)
     log = create(tmp_path / "log", kind)
-    assert order.told_by_files
+    assert order.stats_are_exact
     assert not order.may_reach(log, order.earliest_of(events(arrow, *logged))[1]), "an empty log"
     quick_append.append(log, events(arrow, *logged[:1]), ("app", 0))
     quick_append.append(log, events(arrow, *logged), ("app", 1))
@@ -130,9 +130,9 @@ def test_of_several_columns_the_first_decides(tmp_path: Path) -> None:
 
 
 def test_files_that_do_not_tell(tmp_path: Path) -> None:
-    assert not Order(DecimalType(38, 0)).told_by_files
-    assert not Order(DoubleType()).told_by_files
-    assert not Order(StringType("UTF8_LCASE")).told_by_files
+    assert not Order(DecimalType(38, 0)).stats_are_exact
+    assert not Order(DoubleType()).stats_are_exact
+    assert not Order(StringType("UTF8_LCASE")).stats_are_exact
     order = Order(LongType())
     log = create(tmp_path / "log", LongType(), {"delta.dataSkippingNumIndexedCols": "1"})
     quick_append.append(log, events(pa.int64(), 1), ("app", 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.spark.source_loss import first_readable_version
+from penstock.spark.failures.source_loss import first_readable_version
 
 
 def log(checkpoints: list[int], commits: range) -> set[str]:

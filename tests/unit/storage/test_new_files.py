@@ -11,9 +11,9 @@ import pytest
 
 from penstock.cli.project import open_project
 from penstock.errors import ConfigError
-from penstock.spark.defaults import Machine
-from penstock.spark.launch import SessionConfig, _structure
-from penstock.spark.setup.cache import cache_directory
+from penstock.spark.session.defaults import Machine
+from penstock.spark.session.launch import SessionConfig, _structure
+from penstock.spark.session.setup.cache import cache_directory
 from penstock.storage import Storage
 from penstock.storage.new_files import process_umask
 

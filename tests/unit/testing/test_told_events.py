@@ -4,7 +4,7 @@ from tests.unit.observe.story import Story
 
 from penstock.events import BatchProgress, EventType, LateRows, builders
 from penstock.graph.identifier import Identifier
-from penstock.testing.told_events import ToldEvents
+from penstock.testing.recorded_events import RecordedEvents
 
 HOURS = Identifier("shop", "hours")
 
@@ -22,8 +22,8 @@ class Told(Story):
         return self
 
     @property
-    def events_told(self) -> ToldEvents:
-        told = ToldEvents()
+    def events_told(self) -> RecordedEvents:
+        told = RecordedEvents()
         for event in self.events:
             told.add(event)
         return told

@@ -27,18 +27,18 @@ class Failed:
         self._flows: dict[tuple[str, str], Finding] = {}
         self._retrying: dict[tuple[str, str], Finding] = {}
         self._update: Finding | None = None
-        self._told_by_flow = False
+        self._reported_by_flow = False
 
     def apply(self, event: Event, fact: FlowFact | None) -> None:
         """Takes one event into account."""
         match event.event_type:
             case EventType.CREATE_UPDATE:
-                self._told_by_flow = False
+                self._reported_by_flow = False
                 self._retrying.clear()
             case EventType.UPDATE_PROGRESS:
                 self._progressed(event)
             case EventType.ACCOUNTING:
-                self._told_by_flow = self._told_by_flow or event.error is not None
+                self._reported_by_flow = self._reported_by_flow or event.error is not None
         if fact is not None:
             self._flow(event, fact)
 
@@ -57,7 +57,7 @@ class Failed:
         if state in {UpdateState.RUNNING.value, UpdateState.COMPLETED.value}:
             if self._update is None or self._update.error is not None:
                 self._update = Finding(RULE, None, None, event.timestamp)
-        elif state == UpdateState.FAILED.value and not self._told_by_flow:
+        elif state == UpdateState.FAILED.value and not self._reported_by_flow:
             error = event.error
             if error is None:
                 reason = event.message.partition(": ")[2] or event.message
@@ -68,7 +68,7 @@ class Failed:
         key = flow_key(fact.dataset, fact.flow)
         before = self._flows.get(key)
         if fact.status is FlowStatus.FAILED:
-            self._told_by_flow = True
+            self._reported_by_flow = True
             self._retrying.pop(key, None)
             if before is None or before.error is None:
                 error = event.error or {"message": event.message}

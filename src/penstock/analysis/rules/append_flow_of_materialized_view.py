@@ -16,11 +16,11 @@ def append_flow_of_materialized_view(graph: ResolvedGraph) -> Iterator[PenstockE
         if not isinstance(table, MaterializedView) or len(flows) == 1:
             continue
         for flow in flows:
-            if flow.flow.name.casefold() != identifier.name.casefold():
+            if flow.declaration.name.casefold() != identifier.name.casefold():
                 yield DefinitionError(
                     "APPEND_FLOW_INTO_MATERIALIZED_VIEW",
-                    location=flow.flow.location,
+                    location=flow.declaration.location,
                     dataset=str(identifier),
-                    flow=flow.flow.name,
+                    flow=flow.declaration.name,
                     name=identifier,
                 )

@@ -19,13 +19,13 @@ def applied_changes_differ(graph: ResolvedGraph) -> Iterator[PenstockError]:
             for what, left, right in _differences(first, other):
                 yield DefinitionError(
                     "CHANGE_FLOWS_DISAGREE",
-                    location=flow.flow.location,
+                    location=flow.declaration.location,
                     dataset=str(identifier),
                     target=identifier,
                     what=what,
-                    first=flows[0].flow.name,
+                    first=flows[0].declaration.name,
                     first_value=left,
-                    second=flow.flow.name,
+                    second=flow.declaration.name,
                     second_value=right,
                 )
 

@@ -17,8 +17,8 @@ def complete_flow_shares_table(graph: ResolvedGraph) -> Iterator[PenstockError]:
             if flow.type is FlowType.COMPLETE and len(flows) > 1:
                 yield DefinitionError(
                     "COMPLETE_FLOW_SHARES_TABLE",
-                    location=flow.flow.location,
+                    location=flow.declaration.location,
                     dataset=str(identifier),
-                    flow=flow.flow.name,
-                    others=", ".join(other.flow.name for other in flows if other is not flow),
+                    flow=flow.declaration.name,
+                    others=", ".join(other.declaration.name for other in flows if other is not flow),
                 )

@@ -22,7 +22,7 @@ def event_time_behind_watermark(graph: ResolvedGraph) -> Iterator[PenstockError]
                         dataset=str(identifier),
                         expectation=expectation.name,
                         name=identifier,
-                        flow=flow.flow.name,
+                        flow=flow.declaration.name,
                         column=rule.column,
                     )
 

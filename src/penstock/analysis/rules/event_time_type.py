@@ -31,6 +31,6 @@ def _judged(graph: ResolvedGraph) -> Iterator[tuple[Dataset, Schema]]:
     for view in graph.views.values():
         yield view.view, view.schema
     for flow in graph.flows:
-        table = graph.tables.get(flow.flow.target)
+        table = graph.tables.get(flow.declaration.target)
         if table is not None:
             yield table, flow.rows

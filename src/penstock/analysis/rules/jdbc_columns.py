@@ -15,17 +15,17 @@ from penstock.graph.schema import Schema
 def jdbc_columns(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses queries without the columns that the sink's options name, and with types that JDBC cannot write."""
     for flow in graph.flows:
-        sink = graph.sinks.get(flow.flow.target)
+        sink = graph.sinks.get(flow.declaration.target)
         if not isinstance(sink, FormatSink) or sink.kind != "jdbc":
             continue
         for reason, way_out in _problems(JdbcTarget.of(sink), flow.schema):
             yield DefinitionError(
                 "SINK_COLUMNS_INVALID",
-                location=flow.flow.location,
-                dataset=str(flow.flow.target),
-                flow=flow.flow.name,
+                location=flow.declaration.location,
+                dataset=str(flow.declaration.target),
+                flow=flow.declaration.name,
                 kind="jdbc",
-                name=flow.flow.target,
+                name=flow.declaration.target,
                 reason=reason,
                 way_out=way_out,
             )

@@ -14,9 +14,9 @@ def join_watermark_on_one_side(graph: ResolvedGraph) -> Iterator[PenstockError]:
         for join in flow.one_sided_joins:
             yield DefinitionError(
                 "JOIN_WATERMARK_ON_ONE_SIDE",
-                location=flow.flow.location,
-                dataset=str(flow.flow.target),
-                flow=flow.flow.name,
+                location=flow.declaration.location,
+                dataset=str(flow.declaration.target),
+                flow=flow.declaration.name,
                 marked=join.marked,
                 unmarked=join.unmarked,
             )

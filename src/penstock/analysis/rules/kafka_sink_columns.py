@@ -23,17 +23,17 @@ COLUMN_TYPES = {
 def kafka_sink_columns(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses queries without `value`, with a column of a wrong type, and without a topic, before a batch fails."""
     for flow in graph.flows:
-        sink = graph.sinks.get(flow.flow.target)
+        sink = graph.sinks.get(flow.declaration.target)
         if not isinstance(sink, FormatSink) or sink.kind != "kafka":
             continue
         for reason, way_out in _problems(sink, flow.schema):
             yield DefinitionError(
                 "SINK_COLUMNS_INVALID",
-                location=flow.flow.location,
-                dataset=str(flow.flow.target),
-                flow=flow.flow.name,
+                location=flow.declaration.location,
+                dataset=str(flow.declaration.target),
+                flow=flow.declaration.name,
                 kind="kafka",
-                name=flow.flow.target,
+                name=flow.declaration.target,
                 reason=reason,
                 way_out=way_out,
             )

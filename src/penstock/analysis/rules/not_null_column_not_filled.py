@@ -12,15 +12,15 @@ from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedGraph
 def not_null_column_not_filled(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses a query without a column or field that is declared NOT NULL and that Delta does not generate."""
     for flow in graph.flows:
-        table = graph.tables.get(flow.flow.target)
+        table = graph.tables.get(flow.declaration.target)
         if table is None or table.schema is None or flow.type not in ROWS_AS_QUERIED:
             continue
-        for column in unfilled_columns(flow.schema, graph.stored_schemas[flow.flow.target]):
+        for column in unfilled_columns(flow.schema, graph.stored_schemas[flow.declaration.target]):
             yield DefinitionError(
                 "NOT_NULL_COLUMN_NOT_FILLED",
-                location=flow.flow.location,
-                dataset=str(flow.flow.target),
-                flow=flow.flow.name,
-                name=flow.flow.target,
+                location=flow.declaration.location,
+                dataset=str(flow.declaration.target),
+                flow=flow.declaration.name,
+                name=flow.declaration.target,
                 column=column,
             )

@@ -19,8 +19,8 @@ def own_state_store(graph: ResolvedGraph) -> Iterator[PenstockError]:
         if _OPERATOR in flow.stateful and chosen is not None and not chosen.endswith(_NEEDED):
             yield DefinitionError(
                 "STATE_STORE_NOT_SUPPORTED",
-                location=flow.flow.location,
-                dataset=str(flow.flow.target),
-                flow=flow.flow.name,
+                location=flow.declaration.location,
+                dataset=str(flow.declaration.target),
+                flow=flow.declaration.name,
                 provider=chosen,
             )

@@ -17,7 +17,7 @@ def quarantine_column_reserved(graph: ResolvedGraph) -> Iterator[PenstockError]:
                 if column.casefold().startswith(RESERVED_PREFIX):
                     yield DefinitionError(
                         "QUARANTINE_COLUMN_RESERVED",
-                        location=flow.flow.location,
+                        location=flow.declaration.location,
                         dataset=str(identifier),
                         name=identifier,
                         column=column,

@@ -13,13 +13,15 @@ from penstock.graph.resolved import ResolvedGraph
 def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses a batch query for a streaming table or a sink (but for `once` flows) and the other way round."""
     for flow in graph.flows:
-        table = graph.tables.get(flow.flow.target)
-        wants_batch = isinstance(table, MaterializedView) or flow.flow.once or flow.type is FlowType.SNAPSHOT_CHANGE
+        table = graph.tables.get(flow.declaration.target)
+        wants_batch = (
+            isinstance(table, MaterializedView) or flow.declaration.once or flow.type is FlowType.SNAPSHOT_CHANGE
+        )
         if flow.streaming != wants_batch:
             continue
         if isinstance(table, MaterializedView):
             target, fix = "a materialized view", "Read with spark.read, or declare a streaming table"
-        elif flow.flow.once:
+        elif flow.declaration.once:
             target, fix = "a flow with once=True", "Read with spark.read, or remove once=True"
         elif flow.type is FlowType.SNAPSHOT_CHANGE:
             target, fix = (
@@ -35,9 +37,9 @@ def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
             )
         yield DefinitionError(
             "INVALID_FLOW_QUERY_TYPE",
-            location=flow.flow.location,
-            dataset=str(flow.flow.target),
-            flow=flow.flow.name,
+            location=flow.declaration.location,
+            dataset=str(flow.declaration.target),
+            flow=flow.declaration.name,
             got="streaming" if flow.streaming else "batch",
             target=target,
             way_out=fix,

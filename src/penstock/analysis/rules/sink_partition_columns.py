@@ -13,7 +13,7 @@ from penstock.graph.rules.file_sink_shared import FILE_FORMATS
 def sink_partition_columns(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses `partitionBy` with a column that a flow does not have, and with all of its columns."""
     for flow in graph.flows:
-        sink = graph.sinks.get(flow.flow.target)
+        sink = graph.sinks.get(flow.declaration.target)
         if not isinstance(sink, FormatSink) or sink.kind not in FILE_FORMATS | {"delta"}:
             continue
         names = {column.name.casefold() for column in flow.schema.columns}
@@ -28,11 +28,11 @@ def sink_partition_columns(graph: ResolvedGraph) -> Iterator[PenstockError]:
             continue
         yield DefinitionError(
             "SINK_COLUMNS_INVALID",
-            location=flow.flow.location,
-            dataset=str(flow.flow.target),
-            flow=flow.flow.name,
+            location=flow.declaration.location,
+            dataset=str(flow.declaration.target),
+            flow=flow.declaration.name,
             kind=sink.kind,
-            name=flow.flow.target,
+            name=flow.declaration.target,
             reason=reason,
             way_out=way_out,
         )

@@ -22,13 +22,13 @@ def state_never_freed(graph: ResolvedGraph) -> Iterator[PenstockError]:
 
 
 def _warning(flow: ResolvedFlow, state: EndlessState) -> PenstockError:
-    facts = {"flow": flow.flow.name, "size": SIZE_NOT_KNOWN[state.operator]}
+    facts = {"flow": flow.declaration.name, "size": SIZE_NOT_KNOWN[state.operator]}
     if state.operator == "aggregate":
         complete = flow.type is FlowType.COMPLETE
         facts["also"] = " and the table is rewritten in each batch (complete mode)" if complete else ""
     return DefinitionError(
         UNBOUNDED_STATE[state.operator],
-        location=state.location or flow.flow.location,
-        dataset=str(flow.flow.target),
+        location=state.location or flow.declaration.location,
+        dataset=str(flow.declaration.target),
         **facts,
     )

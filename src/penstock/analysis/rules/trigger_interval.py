@@ -14,7 +14,7 @@ _INTERVAL = "pipelines.trigger.interval"
 def trigger_interval(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses intervals that cannot be read, in a flow's or table's settings, before a continuous run needs them."""
     for flow in graph.flows:
-        table = graph.tables.get(flow.flow.target)
+        table = graph.tables.get(flow.declaration.target)
         properties = table.table_properties if table is not None else {}
         for interval in filter(None, (graph.flow_settings(flow).get(_INTERVAL), properties.get(_INTERVAL))):
             try:
@@ -22,9 +22,9 @@ def trigger_interval(graph: ResolvedGraph) -> Iterator[PenstockError]:
             except ConfigError as error:
                 yield DefinitionError(
                     "TRIGGER_INTERVAL_INVALID",
-                    location=flow.flow.location,
-                    dataset=str(flow.flow.target),
-                    name=flow.flow.name,
+                    location=flow.declaration.location,
+                    dataset=str(flow.declaration.target),
+                    name=flow.declaration.name,
                     interval=interval,
                     suggestion=error.facts.get("suggestion", ""),
                 )

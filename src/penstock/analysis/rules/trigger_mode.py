@@ -39,18 +39,18 @@ def trigger_mode(graph: ResolvedGraph) -> Iterator[PenstockError]:
         if kind not in _OF_FLOWS:
             yield DefinitionError(
                 "FLOW_TRIGGER_INVALID",
-                location=flow.flow.location,
-                dataset=str(flow.flow.target),
-                flow=flow.flow.name,
+                location=flow.declaration.location,
+                dataset=str(flow.declaration.target),
+                flow=flow.declaration.name,
                 trigger=mode,
                 suggestion=did_you_mean(str(mode), _OF_FLOWS.values(), also=f"Known: {', '.join(_OF_FLOWS.values())}."),
             )
         elif kind is TriggerKind.REAL_TIME and (reasons := "; ".join(_in_the_way(graph, flow))):
             yield DefinitionError(
                 "REAL_TIME_MODE_REFUSED",
-                location=flow.flow.location,
-                dataset=str(flow.flow.target),
-                flow=flow.flow.name,
+                location=flow.declaration.location,
+                dataset=str(flow.declaration.target),
+                flow=flow.declaration.name,
                 reasons=reasons,
             )
 
@@ -59,9 +59,9 @@ def _continuous(graph: ResolvedGraph, flow: ResolvedFlow) -> PenstockError:
     in_the_way = "; ".join(_in_the_way(graph, flow))
     return DefinitionError(
         "FLOW_TRIGGER_CONTINUOUS",
-        location=flow.flow.location,
-        dataset=str(flow.flow.target),
-        flow=flow.flow.name,
+        location=flow.declaration.location,
+        dataset=str(flow.declaration.target),
+        flow=flow.declaration.name,
         reasons="; ".join([*_IN_THE_WAY_OF_ALL, *_of_the_query(graph, flow)]),
         real_time=f"cannot run it either: {in_the_way}" if in_the_way else "can run it",
     )
@@ -75,9 +75,9 @@ def pipeline_trigger(graph: ResolvedGraph, trigger: Trigger) -> Iterator[Penstoc
         if reasons := "; ".join(_in_the_way(graph, flow)):
             yield DefinitionError(
                 "PIPELINE_TRIGGER_REFUSED",
-                location=flow.flow.location,
-                dataset=str(flow.flow.target),
-                flow=flow.flow.name,
+                location=flow.declaration.location,
+                dataset=str(flow.declaration.target),
+                flow=flow.declaration.name,
                 reasons=reasons,
             )
 
@@ -91,9 +91,9 @@ def _in_the_way(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
 
 def _of_the_query(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
     """What neither of Spark's two ways without batches can run."""
-    sink = graph.sinks.get(flow.flow.target)
+    sink = graph.sinks.get(flow.declaration.target)
     if not isinstance(sink, FormatSink) or sink.kind not in _SINKS:
-        yield f"its target '{flow.flow.target}' is not a kafka sink"
+        yield f"its target '{flow.declaration.target}' is not a kafka sink"
     if flow.stateful:
         yield f"it keeps state ({', '.join(flow.stateful)})"
     for read in graph.stored_inputs(flow.inputs):

@@ -12,7 +12,7 @@ from penstock.graph.resolved import ResolvedGraph
 def type_widening_not_enabled(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses Auto Loader's type widening into a table that Delta would not widen, before a file needs it."""
     for flow in graph.flows:
-        table = graph.tables.get(flow.flow.target)
+        table = graph.tables.get(flow.declaration.target)
         if not flow.widens or table is None or table.schema is not None:
             continue
         if str(table.table_properties.get(TYPE_WIDENING, "false")).casefold() != "true":
@@ -20,6 +20,6 @@ def type_widening_not_enabled(graph: ResolvedGraph) -> Iterator[PenstockError]:
                 "TYPE_WIDENING_NOT_ENABLED",
                 location=table.location,
                 dataset=str(table.identifier),
-                flow=flow.flow.name,
+                flow=flow.declaration.name,
                 name=table.identifier,
             )

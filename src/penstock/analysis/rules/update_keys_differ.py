@@ -17,13 +17,13 @@ def update_keys_differ(graph: ResolvedGraph) -> Iterator[PenstockError]:
             if _keys(first) != _keys(flow):
                 yield DefinitionError(
                     "CHANGE_FLOWS_DISAGREE",
-                    location=flow.flow.location,
+                    location=flow.declaration.location,
                     dataset=str(identifier),
                     target=identifier,
                     what="the keys",
-                    first=first.flow.name,
+                    first=first.declaration.name,
                     first_value=", ".join(_keys(first)) or "none",
-                    second=flow.flow.name,
+                    second=flow.declaration.name,
                     second_value=", ".join(_keys(flow)) or "none",
                 )
 

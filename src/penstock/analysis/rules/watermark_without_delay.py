@@ -15,9 +15,9 @@ def watermark_without_delay(graph: ResolvedGraph) -> Iterator[PenstockError]:
         if flow.stateful and (column := _column(flow)) is not None:
             yield DefinitionError(
                 "WATERMARK_WITHOUT_DELAY",
-                location=flow.flow.location,
-                dataset=str(flow.flow.target),
-                flow=flow.flow.name,
+                location=flow.declaration.location,
+                dataset=str(flow.declaration.target),
+                flow=flow.declaration.name,
                 column=column,
             )
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from penstock.events.text import clean
-from penstock.observe.drawing.labels import shorten
-from penstock.observe.drawing.markup import xml_address, xml_text
+from penstock.observe.drawing.markup import shorten, xml_address, xml_text
 from penstock.observe.drawing.tone import tone
 from penstock.observe.numbers import duration_ms
 from penstock.observe.update_flows import FlowInUpdate, Span

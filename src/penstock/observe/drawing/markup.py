@@ -1,11 +1,26 @@
-"""Names that others chose, as text and addresses in SVG."""
+"""Text in drawings: shortened, and escaped for SVG."""
 
 from __future__ import annotations
 
 from html import escape
 from urllib.parse import quote
 
+from rich.cells import cell_len, set_cell_size
+
 from penstock.events.text import clean
+
+
+def shorten(text: str, room: int, ellipsis: str = "…") -> str:
+    """Returns `text` in at most `room` cells; the middle goes, because both ends tell relatives apart."""
+    if cell_len(text) <= room:
+        return text
+    tail = max((room - 1) // 2, 0)
+    head = max(room - 1 - tail, 0)
+    end = text[len(text) - tail :]
+    while cell_len(end) > tail:
+        end = end[1:]
+    return set_cell_size(text, head) + ellipsis + end
+
 
 _NOT_XML = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"}
 

@@ -8,9 +8,8 @@ from importlib import resources
 from typing import Any
 
 from penstock.events.text import clean
-from penstock.observe.drawing.labels import shorten
 from penstock.observe.drawing.layering import Bend, Layering, Place, arrange
-from penstock.observe.drawing.markup import xml_address, xml_text
+from penstock.observe.drawing.markup import shorten, xml_address, xml_text
 from penstock.observe.drawing.placement import vertical_centres
 from penstock.observe.drawing.tone import Tone, tone
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind

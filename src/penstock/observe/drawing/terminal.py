@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 
 from penstock.events.text import clean
-from penstock.observe.drawing.labels import shorten
 from penstock.observe.drawing.layering import forward_edges
+from penstock.observe.drawing.markup import shorten
 from penstock.observe.drawing.tone import Tone, tone
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind
 from penstock.observe.numbers import UNKNOWN, rate, short_count

@@ -22,18 +22,18 @@ from penstock.errors import DataError, PenstockError
 from penstock.events import CheckpointedBatch, FlowStatus, read_events
 from penstock.events.flow_records import FlowRecord, FlowRecords
 from penstock.graph.identifier import Identifier
-from penstock.runtime.change_target import with_merged
+from penstock.runtime.flows.change_target import with_merged
+from penstock.runtime.flows.stop_after_batch import stop_after_batch
 from penstock.runtime.script.reads import ScriptReads
 from penstock.runtime.script.reports import ScriptReports
 from penstock.runtime.script.rules import checked
 from penstock.runtime.script.stream_write import StreamWrite
 from penstock.runtime.script.tables import ScriptTables
 from penstock.runtime.script.writers import Prepared, prepared
-from penstock.runtime.stop_after_batch import stop_after_batch
-from penstock.spark.listener import ProgressListener
-from penstock.spark.progress import batch_progress
+from penstock.spark.failures.translate import translate_failure
 from penstock.spark.sources.auto_loader import describe_failure
-from penstock.spark.translate import translate_failure
+from penstock.spark.streams.listener import ProgressListener
+from penstock.spark.streams.progress import batch_progress
 from penstock.storage import StorageLayout
 
 _LISTENER_SECONDS = 10.0

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
 from penstock.spark.connectors import batch_source_of, source_of
-from penstock.spark.read_hooks import handling_reads
+from penstock.spark.session.read_handler import bypass_hooks
 from penstock.spark.sources.auto_loader import CLEAN_SOURCE, AutoLoaderSource
 from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
 from penstock.spark.sources.source import ChecksAccess, SourceRead, checked, read_batch
@@ -55,7 +55,7 @@ class ScriptReads:
             PenstockError: what the connector refuses, or finds out about what it connects to.
         """
         source = source_of(read.format)
-        with handling_reads(None):
+        with bypass_hooks():
             opening = self._opening(spark, read, load)
             if read.format.casefold() == _AUTO_LOADER:
                 opening = self._auto_loader(opening)
@@ -68,7 +68,7 @@ class ScriptReads:
         """Answers what Spark does not have through its connector."""
         if (source := batch_source_of(read.format)) is None:
             return None
-        with handling_reads(None):
+        with bypass_hooks():
             return read_batch(source, checked(source, self._opening(spark, read, no_stream)))
 
     def path(self, path: str, *, batch: bool) -> str:

@@ -17,7 +17,7 @@ from penstock.events import (
 )
 from penstock.graph.flow_type import FlowType
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.plans import stateful_operators, watermark
+from penstock.spark.plans.inspection import stateful_operators, watermark
 
 _FLOW_TYPES = {"append": FlowType.APPEND, "complete": FlowType.COMPLETE, "update": FlowType.UPDATE}
 

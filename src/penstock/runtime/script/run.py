@@ -18,22 +18,23 @@ from penstock.config import PipelineConfig
 from penstock.declare.user_frames import failure_location
 from penstock.errors import DefinitionError, PenstockError, SourceLocation, conditions
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id
-from penstock.runtime.cluster_watch import ClusterWatch, watching_cluster
-from penstock.runtime.event_table import event_table
-from penstock.runtime.followers import Follower, followed_by
-from penstock.runtime.reporter import Reporter
+from penstock.runtime.reporting.cluster_watch import ClusterWatch, watching_cluster
+from penstock.runtime.reporting.event_table import event_table
+from penstock.runtime.reporting.followers import Follower, followed_by
+from penstock.runtime.reporting.reporter import Reporter
 from penstock.runtime.script.queries import ScriptQueries
 from penstock.runtime.script.reads import ScriptReads
 from penstock.runtime.script.reports import ScriptReports
 from penstock.runtime.script.session import ScriptSession
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.runtime.script.user_code import UserCode, told
+from penstock.runtime.script.user_code import UserCode, script_error
 from penstock.runtime.script.watcher import Interrupt, Stopping, Watcher
 from penstock.runtime.script.writer_hooks import hooked_writers, script_location
 from penstock.runtime.update import UpdateOutcome
-from penstock.spark.cluster import Cluster
-from penstock.spark.read_hooks import handling_reads_everywhere, install_read_hooks
-from penstock.spark.session import driver_log
+from penstock.spark.reading.hooks import install_read_hooks
+from penstock.spark.session.cluster import Cluster
+from penstock.spark.session.read_handler import handling_reads_everywhere
+from penstock.spark.session.session import driver_log
 from penstock.storage import LockOwner, StorageLayout, StorageLock
 
 _POLL_SECONDS = 0.2
@@ -196,9 +197,9 @@ class _ScriptRun:
                 self._queries.await_reports()
                 if self._queries.errors:
                     return None  # it is told with the query's own line
-            return told(ended, self.file)
+            return script_error(ended, self.file)
         except Exception as error:  # noqa: BLE001 - a script can raise anything
-            return told(error, self.file)
+            return script_error(error, self.file)
         except BaseException:
             if not self._stopping.stop.is_set() or (self._queries is not None and self._queries.running):
                 raise

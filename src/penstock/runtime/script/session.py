@@ -17,9 +17,9 @@ from penstock.config import PipelineConfig
 from penstock.errors import DefinitionError, PenstockError, SourceLocation
 from penstock.runtime.script.patching import patched
 from penstock.runtime.script.tables import DEFAULT_SCHEMA
-from penstock.spark.launch import SessionConfig
-from penstock.spark.object_store_jars import object_store_jar_sets
-from penstock.spark.session import start_session
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.object_store_jars import object_store_jar_sets
+from penstock.spark.session.session import start_session
 from penstock.spark.sources.native import NAMED_SOURCES
 from penstock.storage import StorageLayout
 

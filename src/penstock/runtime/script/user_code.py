@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from penstock.declare.user_errors import user_error
 from penstock.errors import ConfigError, DefinitionError, PenstockError
-from penstock.spark.translate import translate_analysis
+from penstock.spark.failures.translate import translate_analysis
 
 _SESSION = "spark"
 
@@ -75,7 +75,7 @@ class UserCode:
             sys.modules["__main__"], sys.path[:], sys.argv = before, path, argv
 
 
-def told(failure: BaseException, path: Path) -> PenstockError:
+def script_error(failure: BaseException, path: Path) -> PenstockError:
     """Returns what an exception that left the script means, at its line."""
     if isinstance(failure, ModuleNotFoundError) and failure.name == "dlt":
         error = user_error(failure, path, path.parent)

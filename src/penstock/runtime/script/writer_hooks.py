@@ -26,7 +26,7 @@ _ours: ContextVar[bool] = ContextVar("penstock_starts_a_query", default=False)
 
 
 @contextmanager
-def penstocks_own() -> Iterator[None]:
+def bypass_writer_hooks() -> Iterator[None]:
     """Inside, PySpark's writer does what PySpark does."""
     token = _ours.set(True)
     try:

@@ -10,16 +10,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.graph.elements import FormatSink, OutputMode, StreamingTable
 from penstock.runtime.script.reads import ScriptReads
 from penstock.runtime.script.stream_write import CHECKPOINT, StreamWrite
-from penstock.runtime.script.writer_hooks import penstocks_own
-from penstock.spark.checking_writer import CheckingWriter
+from penstock.runtime.script.writer_hooks import bypass_writer_hooks
 from penstock.spark.connectors import code_of, connector_writer
-from penstock.spark.expectations import ObservedExpectations, count_output
+from penstock.spark.expectations.observed import ObservedExpectations, count_output
 from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.sinks.format_writer import sink_options
 from penstock.spark.sinks.function_batches import function_writer
 from penstock.spark.sinks.sink import SinkTarget
-from penstock.spark.update_writer import UpdateWriter
-from penstock.spark.writes import StreamWriter
+from penstock.spark.streams.writes import StreamWriter
+from penstock.spark.writers.checking_writer import CheckingWriter
+from penstock.spark.writers.update_writer import UpdateWriter
 
 _UNCOUNTED = frozenset({"continuous", "realTime"})
 """Triggers whose batches are not over when their rows are written, so that none can be counted."""
@@ -52,7 +52,7 @@ class Prepared:
             PySparkException: what Spark says.
         """
         write = self.write
-        with penstocks_own():
+        with bypass_writer_hooks():
             stream = self.frame.writeStream.queryName(write.name).outputMode(write.mode).options(**write.options)
             if write.trigger:
                 stream = stream.trigger(**write.trigger)

@@ -23,7 +23,7 @@ from penstock.spark.sinks.several import FormatBatches, Member
 from penstock.spark.sinks.sink import BatchSink, Sink, SinkTarget
 from penstock.spark.sources.auto_loader.option_names import READERS
 from penstock.spark.sources.option import problems, with_defaults
-from penstock.spark.writes import StreamWriter
+from penstock.spark.streams.writes import StreamWriter
 
 
 def check_sink(spark: SparkSession, sink: FormatSink, flows: Iterable[UnresolvedFlow]) -> Iterator[PenstockError]:

@@ -13,6 +13,7 @@ from penstock.errors import DefinitionError, did_you_mean
 from penstock.graph.rules.file_sink_shared import FILE_FORMATS as WRITTEN_FILES
 from penstock.spark.connectors.installed import installed, installed_formats
 from penstock.spark.connectors.own_sinks import DeltaSink, FileSink, JdbcSink, KafkaSink, SparkSink
+from penstock.spark.failures.translate import causes_of
 from penstock.spark.sinks.sink import Sink
 from penstock.spark.sources.auto_loader import AutoLoader
 from penstock.spark.sources.delta import TableSource
@@ -22,7 +23,6 @@ from penstock.spark.sources.kafka import KafkaSource
 from penstock.spark.sources.kinesis.load import KinesisSource
 from penstock.spark.sources.source import Source, SourceRead
 from penstock.spark.sources.sparks import FileSource, SparkSource
-from penstock.spark.translate import causes_of
 
 
 class _LeftToSpark(SparkSource):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from penstock.errors import StateError
 from penstock.graph.jdbc_target import JdbcTarget
-from penstock.spark.earlier_batches import holds_batches_of_another_query
 from penstock.spark.jdbc import JdbcBatches, SinkPlace, prepare, with_defaults
 from penstock.spark.sinks.format_writer import SinkWriter
 from penstock.spark.sinks.sink import BatchSink, Promise, SinkTarget
 from penstock.spark.sources.auto_loader.option_names import READERS
 from penstock.spark.sources.kafka import KafkaEndpoint, check_access, plain_options
-from penstock.spark.writes import StreamWriter
+from penstock.spark.streams.earlier_batches import holds_batches_of_another_query
+from penstock.spark.streams.writes import StreamWriter
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder
 

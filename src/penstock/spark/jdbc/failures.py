@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 
 from penstock.errors import DataError, ExternalError, PenstockError, SourceLocation, StateError
 from penstock.graph.jdbc_target import JdbcTarget, in_quotes
-from penstock.spark.translate import Cause, causes_of
+from penstock.spark.failures.translate import Cause, causes_of
 
 _LONGEST_DETAIL = 500
 _DRIVER: Final = ("org.postgresql.", "java.sql.")

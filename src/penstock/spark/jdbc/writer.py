@@ -13,12 +13,12 @@ from pyspark.sql import functions as sf
 
 from penstock.errors import DataError, StateError
 from penstock.graph.sql_names import quoted
+from penstock.spark.failures.translate import causes_of
 from penstock.spark.jdbc import statements
 from penstock.spark.jdbc.connection import Connection, connected
 from penstock.spark.jdbc.failures import database_failure
 from penstock.spark.jdbc.prepare import LedgerEntry, PreparedTarget
 from penstock.spark.sinks.sink import SinkBatch
-from penstock.spark.translate import causes_of
 
 _KEY_REPEATED = "21000"
 

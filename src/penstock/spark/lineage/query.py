@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame
 
 from penstock.graph.column_lineage import ColumnLineage
 from penstock.spark import _jvm
-from penstock.spark.definition import marked_dataset
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.lineage.plan import NO_DATA, lineage_of_plan
-from penstock.spark.plan_json import plan_json
-from penstock.spark.source_names import source_name_of
+from penstock.spark.plans.definition import marked_dataset
+from penstock.spark.plans.plan_text import plan_json
+from penstock.spark.reading.source_names import source_name_of
 from penstock.storage import local_path
 
 MOST_EXPRESSIONS: Final = 10_000

@@ -8,7 +8,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.spark.sinks.several import SeveralSinks
 from penstock.spark.sinks.sink import BatchSink, SinkBatch
-from penstock.spark.writes import BatchFailure, sink_transaction_of
+from penstock.spark.streams.writes import BatchFailure, sink_transaction_of
 
 
 class BatchWriter:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.spark.conform import TableColumns
+from penstock.spark.delta.conform import TableColumns
 from penstock.spark.sources.kafka import plain_options
 from penstock.spark.sources.secret_options import Secret, secret_options
 

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph.elements import BatchFunction
-from penstock.spark.read_hooks import ReadHandler, handling_reads
+from penstock.spark.session.read_handler import ReadHandler, handling_reads
 from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.sinks.sink import SinkBatch
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph.elements import FormatSink
 from penstock.spark.sources.option import Option
-from penstock.spark.writes import StreamWriter
+from penstock.spark.streams.writes import StreamWriter
 
 
 class Promise(Enum):

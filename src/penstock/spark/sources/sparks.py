@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from penstock.spark import _jvm
-from penstock.spark.setup.own_classes import ARRIVING_FILES
+from penstock.spark.accelerators.own_classes import ARRIVING_FILES
 from penstock.spark.sources.files import check_path_is_found, file_options
 from penstock.spark.sources.native import native_load
 from penstock.spark.sources.option import Option

@@ -9,8 +9,8 @@ from pyspark.errors import PySparkException
 
 from penstock.errors import StatementPosition
 from penstock.spark import _jvm
+from penstock.spark.failures.statement_places import set_position
 from penstock.spark.sql.edits import EditedStatement
-from penstock.spark.statement_places import set_position
 
 
 @contextmanager

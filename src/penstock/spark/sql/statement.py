@@ -13,7 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
 from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
-from penstock.spark.read_hooks import handling_reads
+from penstock.spark.failures.statement_places import placing, statement_position
+from penstock.spark.reading.recorded_options import named_source
+from penstock.spark.session.read_handler import bypass_hooks
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.sql.arguments import evaluate
 from penstock.spark.sql.column_qualifiers import qualify
@@ -28,8 +30,6 @@ from penstock.spark.sql.references import (
     parse_statement,
 )
 from penstock.spark.sql.watermarks import naming_refused_watermarks
-from penstock.spark.statement_places import placing, statement_position
-from penstock.spark.told_readers import named_source
 
 Execute = Callable[[str], DataFrame]
 """Spark's own `spark.sql` of a text, with the arguments of the author's call."""
@@ -202,7 +202,7 @@ class _Run:
         return f"{function}()"
 
     def _constant(self, expression: str) -> Any:
-        with handling_reads(None):
+        with bypass_hooks():
             row = self._execute(f"SELECT {expression}").first()
         return None if row is None else row[0]
 
@@ -245,7 +245,7 @@ class _Run:
         where = self._reads.path(path, batch=True)
         if where == path and not reference.options:
             return None
-        with handling_reads(None):
+        with bypass_hooks():
             return self._spark.read.format(source_format).options(**reference.options).load(where)
 
 

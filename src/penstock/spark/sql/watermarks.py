@@ -12,9 +12,9 @@ from pyspark.errors import IllegalArgumentException, ParseException, PySparkExce
 
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
 from penstock.graph.sql_tokens import Token, TokenKind
+from penstock.spark.failures.statement_places import statement_position
+from penstock.spark.failures.translate import reason_of
 from penstock.spark.sql.scanner import Words
-from penstock.spark.statement_places import statement_position
-from penstock.spark.translate import reason_of
 
 _UNIT: Final = re.compile(r"(?i)(year|month|week|day|hour|minute|second|millisecond|microsecond)s?|to")
 _NEGATIVE: Final = "should not be negative"

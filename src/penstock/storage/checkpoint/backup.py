@@ -16,7 +16,7 @@ from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
 
 COMPARED_WITH: Final = "compared_with.json"
-"""Stands beside a flow's generations; see `penstock.spark.uniqueness`."""
+"""Stands beside a flow's generations; see `penstock.spark.expectations.uniqueness`."""
 
 _MANIFEST: Final = "manifest.json"
 _CHECKPOINTS: Final = "checkpoints_v1"

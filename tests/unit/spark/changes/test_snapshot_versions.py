@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from penstock.spark.changes.snapshots import version_type
+from penstock.spark.writers.changes.snapshots import version_type
 
 
 @pytest.mark.parametrize(

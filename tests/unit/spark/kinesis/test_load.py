@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, SSLError
 
 from penstock.errors import PenstockError
-from penstock.spark.source_failures import SourceFailure
+from penstock.spark.failures.python_sources import SourceFailure
 from penstock.spark.sources.kinesis.client import KinesisClient
 from penstock.spark.sources.kinesis.load import check_streams, checked_options
 from penstock.spark.sources.kinesis.options import parse_options

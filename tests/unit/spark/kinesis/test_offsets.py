@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from penstock.errors import ExternalError, StateError
-from penstock.spark.source_failures import DATA_LOSS, SourceFailure, told_failure
+from penstock.spark.failures.python_sources import DATA_LOSS, SourceFailure, parse_failure
 from penstock.spark.sources.kinesis.offsets import KinesisOffset, ShardOffset, StreamOffset
 from penstock.spark.sources.kinesis.shards import Shard, readable
 
@@ -42,9 +42,9 @@ def test_failures_survive_as_text() -> None:
     again = pickle.loads(pickle.dumps(failure))
     assert (again.condition, again.facts) == (failure.condition, failure.facts)
     text = f'Traceback:\n  raise SourceFailure("X")\nSourceFailure: {failure}\n\tat org.apache.spark.X\n'
-    told = told_failure(["nothing", text])
+    told = parse_failure(["nothing", text])
     assert told is not None
     assert isinstance(told.error("d"), ExternalError)
     assert (told.condition, told.facts) == (failure.condition, failure.facts)
     assert isinstance(SourceFailure(DATA_LOSS, lost="all").error("d", "f"), StateError)
-    assert told_failure(["nothing"]) is None
+    assert parse_failure(["nothing"]) is None

@@ -11,7 +11,7 @@ import pytest
 from tests.schema_registry_server import SchemaRegistryServer
 
 from penstock.errors import DefinitionError
-from penstock.spark.source_failures import SourceFailure
+from penstock.spark.failures.python_sources import SourceFailure
 from penstock.spark.sources.schema_registry.client import RegisteredSchema, SchemaRegistry
 from penstock.spark.sources.schema_registry.settings import fails_fast, registry_of
 from penstock.spark.sources.schema_registry.wire_format import Undecodable, message_indexes, split

@@ -6,7 +6,7 @@ from penstock.errors import DefinitionError
 from penstock.graph.unbounded_state import SIZE_NOT_KNOWN
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.plans import stateful_operators, watermark
+from penstock.spark.plans.inspection import stateful_operators, watermark
 
 
 def aggregation_without_watermark(write: StreamWrite, starting: Starting) -> StreamWrite:

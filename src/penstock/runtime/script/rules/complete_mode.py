@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import DefinitionError
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.grouping import NotGrouped, grouping_columns
+from penstock.spark.plans.grouping import NotGrouped, grouping_columns
 
 
 def complete_mode(write: StreamWrite, starting: Starting) -> StreamWrite:

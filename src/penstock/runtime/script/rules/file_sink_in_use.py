@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import DefinitionError, StateError
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.earlier_batches import has_planned_batches, holds_batches_of_another_query
+from penstock.spark.streams.earlier_batches import has_planned_batches, holds_batches_of_another_query
 
 
 def file_sink_in_use(write: StreamWrite, starting: Starting) -> StreamWrite:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import DefinitionError
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.join_watermarks import one_sided_joins
+from penstock.spark.plans.join_watermarks import one_sided_joins
 
 
 def join_watermark_on_one_side(write: StreamWrite, starting: Starting) -> StreamWrite:

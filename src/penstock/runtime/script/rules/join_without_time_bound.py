@@ -7,12 +7,12 @@ from penstock.graph.elements import OutputMode
 from penstock.graph.unbounded_state import SIZE_NOT_KNOWN, STREAM_JOIN
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.unbounded_state import kept_state
+from penstock.spark.plans.unbounded_state import operator_retention
 
 
 def join_without_time_bound(write: StreamWrite, starting: Starting) -> StreamWrite:
     """Warns of it: as of a pipeline, which `strict` refuses."""
-    kept = kept_state(write.frame, OutputMode.APPEND)  # the only mode of a join, or the same to it
+    kept = operator_retention(write.frame, OutputMode.APPEND)  # the only mode of a join, or the same to it
     if any(each.name == STREAM_JOIN and each.for_ever for each in kept):
         starting.notice(
             DefinitionError(

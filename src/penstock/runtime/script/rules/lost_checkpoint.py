@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import StateError
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.earlier_batches import has_planned_batches, newest_batch_in_table
+from penstock.spark.streams.earlier_batches import has_planned_batches, newest_batch_in_table
 from penstock.storage import local_path
 
 

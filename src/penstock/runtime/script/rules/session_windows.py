@@ -7,7 +7,7 @@ from dataclasses import replace
 from penstock.errors import DefinitionError
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.plans import groups_by_session
+from penstock.spark.plans.inspection import groups_by_session
 
 
 def session_windows(write: StreamWrite, starting: Starting) -> StreamWrite:

@@ -8,8 +8,8 @@ from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.stream_definition import STATE_SETTINGS, WATERMARK_POLICY
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.runtime.stream_notes import planned_settings
-from penstock.spark.plans import stateful_operators
+from penstock.runtime.storage_state.stream_notes import planned_settings
+from penstock.spark.plans.inspection import stateful_operators
 
 
 def state_settings_kept(write: StreamWrite, starting: Starting) -> StreamWrite:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import DefinitionError
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.without_batches import in_the_way_of_continuous, in_the_way_of_real_time
+from penstock.spark.plans.without_batches import in_the_way_of_continuous, in_the_way_of_real_time
 
 
 def trigger_without_batches(write: StreamWrite, starting: Starting) -> StreamWrite:

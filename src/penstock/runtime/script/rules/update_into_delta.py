@@ -8,7 +8,7 @@ from penstock.errors import DefinitionError
 from penstock.graph.resolved import UpdateKeys
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.grouping import NotGrouped, grouping_columns
+from penstock.spark.plans.grouping import NotGrouped, grouping_columns
 
 
 def update_into_delta(write: StreamWrite, starting: Starting) -> StreamWrite:

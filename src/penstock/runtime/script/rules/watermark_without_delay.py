@@ -6,7 +6,7 @@ from penstock.errors import DefinitionError
 from penstock.graph.stream_definition import NO_DELAY
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
-from penstock.spark.plans import stateful_operators, watermark
+from penstock.spark.plans.inspection import stateful_operators, watermark
 
 
 def watermark_without_delay(write: StreamWrite, starting: Starting) -> StreamWrite:

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.spark import _jvm
-from penstock.spark.setup.own_classes import ARRIVING_FILES
+from penstock.spark.accelerators.own_classes import ARRIVING_FILES
 from penstock.spark.sources.auto_loader.discovery import is_glob, local_uri
 from penstock.spark.sources.auto_loader.flat_folder import is_flat
 from penstock.spark.sources.auto_loader.option_names import ALLOW_OVERWRITES, SETTLE_TIME

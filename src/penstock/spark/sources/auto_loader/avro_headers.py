@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import DataError
 from penstock.spark._jvm import avro_schema_reader
+from penstock.spark.failures.translate import failure_messages
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
-from penstock.spark.translate import failure_messages
 
 
 def avro_schemas(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> Iterator[tuple[str, str]]:

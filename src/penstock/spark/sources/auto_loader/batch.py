@@ -13,10 +13,10 @@ from pyspark.sql.types import StructType
 from penstock.spark.sources.auto_loader.discovery import list_files
 from penstock.spark.sources.auto_loader.inference import infer_first_version
 from penstock.spark.sources.auto_loader.load import unstored_version
-from penstock.spark.sources.auto_loader.looked_at_files import with_columns_of
 from penstock.spark.sources.auto_loader.modified_times import check_times, within_times
 from penstock.spark.sources.auto_loader.options import EvolutionMode, parse_options
 from penstock.spark.sources.auto_loader.records import file_rows, plain_rows
+from penstock.spark.sources.auto_loader.schema_inspection import with_columns_of
 from penstock.spark.sources.stream_read import StreamRead
 
 _FORMATS: Final = {
@@ -37,7 +37,7 @@ def load_files(spark: SparkSession, read: StreamRead) -> DataFrame:
     """Returns a batch DataFrame with the columns and the rescued data of the same streaming read.
 
     The columns are inferred at each call and kept nowhere; a field that the sample did not show is rescued. The
-    caller suspends its read handler (`handling_reads(None)`).
+    caller suspends its read handler (`bypass_hooks()`).
 
     Raises:
         DefinitionError: the AUTO_LOADER_… conditions of the options, PATH_NOT_FOUND,

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.errors import DataError
+from penstock.spark.failures.translate import causes_of, failure_messages
 from penstock.spark.sources.auto_loader.avro_headers import avro_schemas
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.files import literal_path
-from penstock.spark.translate import causes_of, failure_messages
 from penstock.storage import local_path
 
 # What codecs and formats raise for content that is not theirs; a disk or a network fails otherwise.

@@ -14,6 +14,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from penstock.errors import DefinitionError
 from penstock.spark._jvm import case_sensitive_clone
+from penstock.spark.failures.translate import failure_messages
 from penstock.spark.sources.auto_loader.csv_headers import (
     FileHeader,
     distinct_headers,
@@ -34,7 +35,7 @@ from penstock.spark.sources.auto_loader.json_lines import (
     some_begin_as_array,
 )
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
-from penstock.spark.sources.auto_loader.other_types import READERS, OtherTypes, misfits, sort_by_type
+from penstock.spark.sources.auto_loader.other_types import READERS, OtherTypes, sort_by_type, type_mismatches
 from penstock.spark.sources.auto_loader.sample import sample
 from penstock.spark.sources.auto_loader.schema_hints import apply_hints
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
@@ -48,7 +49,6 @@ from penstock.spark.sources.auto_loader.schema_merge import (
 )
 from penstock.spark.sources.auto_loader.type_widening import wider
 from penstock.spark.sources.files import literal_path
-from penstock.spark.translate import failure_messages
 
 _LINE: Final = "value"
 _RECORD: Final = "__penstock_record"
@@ -86,9 +86,9 @@ def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing
     columns = options.without_rescued(columns)
     rescued = options.only_rescued(found) if options.looks_at_files else StructType()
     check_repeated(options, columns, found)
-    if not agree or (options.format in READERS and misfits(columns, found, options.format)):
+    if not agree or (options.format in READERS and type_mismatches(columns, found, options.format)):
         _, unfit = sort_by_type(columns, schema_of_each(spark, options, files), options.format, None)
-        others = OtherTypes().with_misfits(unfit)
+        others = OtherTypes().with_type_mismatches(unfit)
         return SchemaVersion(1, columns, partitions, reason, rescued=rescued, others=others)
     if options.format == "csv" and options.reader_flag("header", default=True):
         headers = read_headers(spark, options, files)

@@ -14,7 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.graph.sql_names import literal, quoted
 from penstock.spark._jvm import java_session, jvm
-from penstock.spark.java_columns import called_for_rows
+from penstock.spark.plans.java_columns import called_for_rows
 from penstock.spark.sources.auto_loader.encoded_text import decoded
 from penstock.spark.sources.auto_loader.exact_decimals import exact_fields, rounded_columns
 from penstock.spark.sources.auto_loader.json_fields import variant_fields

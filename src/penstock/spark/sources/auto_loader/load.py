@@ -14,12 +14,12 @@ from penstock.spark.sources.auto_loader.clean_source import check_nobody_names_t
 from penstock.spark.sources.auto_loader.discovery import Listing, list_files, one_of_files_sql
 from penstock.spark.sources.auto_loader.inference import has_json_arrays, infer_first_version
 from penstock.spark.sources.auto_loader.limits import limit_options, needs_sizes
-from penstock.spark.sources.auto_loader.looked_at_files import look_at_files, note_looked_at
 from penstock.spark.sources.auto_loader.modified_times import check_times, within_times
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, parse_options
 from penstock.spark.sources.auto_loader.records import file_rows, plain_rows
 from penstock.spark.sources.auto_loader.sample import sample
 from penstock.spark.sources.auto_loader.schema_hints import with_hinted_fields
+from penstock.spark.sources.auto_loader.schema_inspection import inspect_schemas, note_looked_at
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource
 from penstock.spark.sources.auto_loader.variant_records import variant_version
@@ -39,7 +39,7 @@ def load_auto_loader(
 ) -> tuple[DataFrame, AutoLoaderSource]:
     """Serves one cloudFiles read; called each time a dataset function that contains it is called.
 
-    The caller suspends its read handler (`handling_reads(None)`): inference reads files.
+    The caller suspends its read handler (`bypass_hooks()`): inference reads files.
 
     The DataFrame streams from Spark's own file source, named `source_name` (ASCII letters, digits and
     underscores). Its columns are those of the newest schema version under `schema_location`, then the
@@ -80,7 +80,7 @@ def load_auto_loader(
                 log.write(version)
             listing = list_files(spark, options) if needs_sizes(options) or options.looks_at_files else None
     if options.looks_at_files and listing is not None and (stored is not None or read.schema is not None):
-        version = look_at_files(spark, options, version, listing, log, persist=persist)
+        version = inspect_schemas(spark, options, version, listing, log, persist=persist)
 
     sizes = [file.size for file in listing.files] if listing is not None else []
     source_options = {**limit_options(options, sizes), "maxFileAge": options.max_file_age}

@@ -66,7 +66,7 @@ _ALSO_READ: Final[dict[str, tuple[tuple[type[DataType], type[DataType]], ...]]] 
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class TypeMismatch:
     """A column of a file that the schema's column cannot take, and the place inside of it where types differ.
 
     `path` has dots; `known` is the type in the schema, `found` that in the file.
@@ -88,11 +88,11 @@ class OtherTypes:
     columns: tuple[StructField, ...] = ()
     files: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def with_misfits(self, found: Mapping[str, Iterable[Misfit]]) -> OtherTypes:
-        """Returns what is known with the misfits of some files, whatever was known of these."""
+    def with_type_mismatches(self, found: Mapping[str, Iterable[TypeMismatch]]) -> OtherTypes:
+        """Returns what is known with the mismatches of some files, whatever was known of these."""
         columns, files = list(self.columns), dict[str, tuple[int, ...]]()
-        for path, misfits_there in found.items():
-            for column in (misfit.column for misfit in misfits_there):
+        for path, mismatches_there in found.items():
+            for column in (mismatch.column for mismatch in mismatches_there):
                 if column not in columns:
                     columns.append(column)
                 files[path] = (*files.get(path, ()), columns.index(column))
@@ -137,7 +137,7 @@ class OtherTypes:
         return cls(tuple(StructType.fromJson(document["columns"]).fields), files)
 
 
-def misfits(known: StructType, found: StructType, source_format: str) -> list[Misfit]:
+def type_mismatches(known: StructType, found: StructType, source_format: str) -> list[TypeMismatch]:
     """Returns the columns of a file, in their order, that those of `known` cannot take."""
     types = {each.name.casefold(): each for each in known.fields}
     result = []
@@ -147,21 +147,21 @@ def misfits(known: StructType, found: StructType, source_format: str) -> list[Mi
             continue
         place = next(_differing(column.dataType, each.dataType, column.name, source_format), None)
         if place is not None:
-            result.append(Misfit(StructField(column.name, each.dataType), *place))
+            result.append(TypeMismatch(StructField(column.name, each.dataType), *place))
     return result
 
 
 def sort_by_type(
     known: StructType, schemas: Iterable[tuple[str, StructType]], source_format: str, widen: Widen | None
-) -> tuple[StructType, dict[str, list[Misfit]]]:
+) -> tuple[StructType, dict[str, list[TypeMismatch]]]:
     """Compares files one after the other: a type counts where it fits with those before, or widens them.
 
-    Returns `known` with what the files add to it, and the misfits of each file.
+    Returns `known` with what the files add to it, and the mismatches of each file.
     """
     columns, found = known, {}
     for path, schema in schemas:
-        found[path] = misfits(add_new_fields(columns, schema, widen), schema, source_format)
-        names = {misfit.column.name.casefold() for misfit in found[path]}
+        found[path] = type_mismatches(add_new_fields(columns, schema, widen), schema, source_format)
+        names = {mismatch.column.name.casefold() for mismatch in found[path]}
         fitting = StructType([each for each in schema.fields if each.name.casefold() not in names])
         columns = add_new_fields(columns, fitting, widen)
     return columns, found

@@ -13,7 +13,7 @@ from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.sql_text import column, type_ddl, with_file_path
 from penstock.spark.sources.auto_loader.type_widening import stop_at_wider
-from penstock.spark.sources.auto_loader.unknown_fields import raise_misfit_sql
+from penstock.spark.sources.auto_loader.unknown_fields import raise_type_mismatch_sql
 
 _FILE = "input_file_name()"
 
@@ -34,27 +34,29 @@ def typed_partitions(
     typed = [field for field in version.partitions.fields if not isinstance(field.dataType, StringType)]
     if not typed:
         return rows
-    values, misfits = {}, {}
+    values, mismatches = {}, {}
     for field in typed:
         text, kind = column(field.name), field.dataType
         parsed = f"try_cast({text} AS {type_ddl(exact(kind))})"
         values[field.name] = rounded(parsed, kind)
         loses = is_rounded(parsed, kind) or "false"
-        misfits[field.name] = f"({text} IS NOT NULL AND ({values[field.name]} IS NULL OR {loses}))"
-    some = " OR ".join(misfits.values())
+        mismatches[field.name] = f"({text} IS NOT NULL AND ({values[field.name]} IS NULL OR {loses}))"
+    some = " OR ".join(mismatches.values())
     if options.fails_on_wider:
         stop = stop_at_wider([(field, column(field.name)) for field in typed], source_name, _FILE)
         rows = rows.where(f"CASE WHEN {some} THEN {stop} ELSE true END")
     rescued = options.rescued_column if options.rescued_column in rows.columns else None
     if rescued is None:
         cases = " ".join(
-            f"WHEN {misfits[field.name]} THEN "
-            + raise_misfit_sql(source_name, field.name, column(field.name), field.dataType.simpleString(), _FILE)
+            f"WHEN {mismatches[field.name]} THEN "
+            + raise_type_mismatch_sql(source_name, field.name, column(field.name), field.dataType.simpleString(), _FILE)
             for field in typed
         )
         rows = rows.where(f"CASE {cases} ELSE true END")
     else:
-        items = ", ".join(f"{literal(name)}, IF({misfit}, {column(name)}, NULL)" for name, misfit in misfits.items())
+        items = ", ".join(
+            f"{literal(name)}, IF({mismatch}, {column(name)}, NULL)" for name, mismatch in mismatches.items()
+        )
         found = f"to_json(map_filter(map({items}), (k, x) -> x IS NOT NULL))"
         known = column(rescued)
         both = f"concat(substr({found}, 1, length({found}) - 1), ',', substr({known}, 2))"

@@ -17,7 +17,6 @@ from penstock.spark.sources.auto_loader.discovery import Listing
 from penstock.spark.sources.auto_loader.encoded_text import decoded_file
 from penstock.spark.sources.auto_loader.json_lines import line_options, text_lines
 from penstock.spark.sources.auto_loader.json_records import json_rows
-from penstock.spark.sources.auto_loader.looked_at_files import stop_at_others
 from penstock.spark.sources.auto_loader.native_records import (
     native_format,
     native_options,
@@ -26,6 +25,7 @@ from penstock.spark.sources.auto_loader.native_records import (
 )
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.partition_values import typed_partitions, with_text_partitions
+from penstock.spark.sources.auto_loader.schema_inspection import stop_at_others
 from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
 from penstock.spark.sources.auto_loader.variant_records import variant_options, variant_rows, variant_schema
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType, _parse_datatype_string
 
+from penstock.spark.failures.translate import causes_of, failure_messages
 from penstock.spark.sources.auto_loader.clean_source import base_folder
 from penstock.spark.sources.auto_loader.cleaning import Cleaned, clean_source
 from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, is_mixed, read_headers
@@ -17,10 +18,10 @@ from penstock.spark.sources.auto_loader.file_schemas import damaged_file
 from penstock.spark.sources.auto_loader.inference import infer_columns, infer_fitting
 from penstock.spark.sources.auto_loader.json_lines import json_lines
 from penstock.spark.sources.auto_loader.json_records import wider_types
-from penstock.spark.sources.auto_loader.looked_at_files import NOT_LOOKED_AT, rescue_other_types
 from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, EvolutionMode
 from penstock.spark.sources.auto_loader.other_types import READERS
 from penstock.spark.sources.auto_loader.schema_hints import apply_hints
+from penstock.spark.sources.auto_loader.schema_inspection import UNINSPECTED, rescue_other_types
 from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.schema_merge import (
     add_new_fields,
@@ -31,7 +32,6 @@ from penstock.spark.sources.auto_loader.schema_merge import (
 )
 from penstock.spark.sources.auto_loader.type_widening import widened_at
 from penstock.spark.sources.auto_loader.unknown_fields import UnknownFields, unknown_fields
-from penstock.spark.translate import causes_of, failure_messages
 from penstock.storage import local_path
 
 # Spark gives both failures the same numbered legacy condition prefix, so only the text tells.
@@ -120,7 +120,7 @@ class AutoLoaderSource:
         )
 
     def _evolve_fields(self, spark: SparkSession, reported: UnknownFields, files: tuple[str, ...]) -> Evolution | None:
-        if reported.fields == ((NOT_LOOKED_AT,),):  # loading the source again looks at the new files; nothing to write
+        if reported.fields == ((UNINSPECTED,),):  # loading the source again looks at the new files; nothing to write
             return Evolution(
                 self.source_name, self.version.number, (), self.version.columns, "new files; their columns are compared"
             )

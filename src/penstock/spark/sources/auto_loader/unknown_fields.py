@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from penstock.errors import DataError, PenstockError
 from penstock.graph.sql_names import literal
+from penstock.spark.failures.translate import user_raised
 from penstock.spark.sources.auto_loader.discovery import path_of_uri
-from penstock.spark.translate import user_raised
 
 # Parts of a nested path are joined by a character that no field name holds; a dot may stand in a name.
 PATH_SEPARATOR: Final = "\u0001"
@@ -17,7 +17,7 @@ PATH_SEPARATOR: Final = "\u0001"
 _UNKNOWN = "PENSTOCK_UNKNOWN_FIELDS "
 _WIDER = "PENSTOCK_WIDER_TYPES "
 _MALFORMED = "PENSTOCK_MALFORMED_RECORD "
-_MISFIT = "PENSTOCK_PARTITION_VALUE "
+_TYPE_MISMATCH = "PENSTOCK_PARTITION_VALUE "
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ def raise_malformed_sql(source_name: str, file: str) -> str:
     return f"CAST(raise_error(concat('{_MALFORMED}', {payload})) AS BOOLEAN)"
 
 
-def raise_misfit_sql(source_name: str, name: str, value: str, expected: str, file: str) -> str:
+def raise_type_mismatch_sql(source_name: str, name: str, value: str, expected: str, file: str) -> str:
     """Returns SQL that fails the batch because of the `value`, SQL, of the partition column `name`."""
     facts = f"'column', {literal(name)}, 'found', {value}, 'expected', {literal(expected)}"
     payload = f"to_json(named_struct('source', '{source_name}', {facts}, 'file', {file}))"
-    return f"CAST(raise_error(concat('{_MISFIT}', {payload})) AS BOOLEAN)"
+    return f"CAST(raise_error(concat('{_TYPE_MISMATCH}', {payload})) AS BOOLEAN)"
 
 
 def unknown_fields(failure: BaseException) -> UnknownFields | None:
@@ -84,15 +84,15 @@ def describe_failure(failure: BaseException, *, dataset: str | None = None) -> P
     malformed = _payload(failure, _MALFORMED)
     if malformed is not None:
         return DataError("AUTO_LOADER_MALFORMED_RECORD", dataset=dataset, file=path_of_uri(str(malformed["file"])))
-    misfit = _payload(failure, _MISFIT)
-    if misfit is not None:
+    mismatch = _payload(failure, _TYPE_MISMATCH)
+    if mismatch is not None:
         return DataError(
             "AUTO_LOADER_PARTITION_VALUE",
             dataset=dataset,
-            column=str(misfit["column"]),
-            found=str(misfit["found"]),
-            expected=str(misfit["expected"]),
-            file=path_of_uri(str(misfit["file"])),
+            column=str(mismatch["column"]),
+            found=str(mismatch["found"]),
+            expected=str(mismatch["expected"]),
+            file=path_of_uri(str(mismatch["file"])),
         )
     return None
 

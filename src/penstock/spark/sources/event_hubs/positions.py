@@ -64,8 +64,8 @@ def _of_partitions(hub: str, told: Mapping[str, Any]) -> dict[str, str]:
         return {"startingOffsets": json.dumps({hub: {partition: each.offset for partition, each in found.items()}})}
     if len(times) < len(found):
         raise _refused(_POSITIONS, _MIXED, "Give each partition an enqueuedTime, or none")
-    told_times = json.dumps({hub: times})
-    return {"startingOffsetsByTimestamp": told_times, "startingOffsetsByTimestampStrategy": "latest"}
+    times_json = json.dumps({hub: times})
+    return {"startingOffsetsByTimestamp": times_json, "startingOffsetsByTimestampStrategy": "latest"}
 
 
 def _position(option: str, told: Any) -> _Position:

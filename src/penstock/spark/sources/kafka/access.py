@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import DefinitionError, ExternalError, did_you_mean
 from penstock.spark import _jvm
-from penstock.spark.kafka_failures import is_away, kafka_failure
+from penstock.spark.failures.kafka import is_away, kafka_failure
+from penstock.spark.failures.translate import causes_of
 from penstock.spark.sources.kafka.brokers import check_brokers, speaks_tls
 from penstock.spark.sources.kafka.endpoint import KafkaEndpoint
-from penstock.spark.translate import causes_of
 
 _ANSWER_SECONDS: Final = 10
 _PATIENCE: Final = {

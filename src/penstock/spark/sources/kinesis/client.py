@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_random_exponential
 
 from penstock.errors import did_you_mean
-from penstock.spark.source_failures import SourceFailure
+from penstock.spark.failures.python_sources import SourceFailure
 from penstock.spark.sources.kinesis.options import Credentials, KinesisOptions, stream_name
 from penstock.storage.tls_refusals import is_tls_refusal
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from penstock.errors import ConfigError, DefinitionError
-from penstock.spark.source_failures import SourceFailure
+from penstock.spark.failures.python_sources import SourceFailure
 from penstock.spark.sources.kinesis.client import KinesisClient
 from penstock.spark.sources.kinesis.options import DECLARED, KinesisOptions, parse_options
 from penstock.spark.sources.kinesis.stream_reader import KinesisDataSource

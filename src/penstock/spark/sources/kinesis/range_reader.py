@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from penstock.spark.source_failures import DATA_LOSS, SourceFailure
+from penstock.spark.failures.python_sources import DATA_LOSS, SourceFailure
 from penstock.spark.sources.kinesis.client import KinesisClient, ShardGone
 from penstock.spark.sources.kinesis.cursor import ShardCursor, Trimmed, retention_of
 from penstock.spark.sources.kinesis.options import KinesisOptions, stream_name

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.spark.source_failures import DATA_LOSS, SourceFailure
+from penstock.spark.failures.python_sources import DATA_LOSS, SourceFailure
 from penstock.spark.sources.kinesis.client import CLOCK_STEP_MS, KinesisClient, ShardGone
 from penstock.spark.sources.kinesis.cursor import Record, ShardCursor, Trimmed
 from penstock.spark.sources.kinesis.offsets import ShardOffset

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta
 
-from penstock.spark.source_failures import DATA_LOSS, SourceFailure
+from penstock.spark.failures.python_sources import DATA_LOSS, SourceFailure
 from penstock.spark.sources.kinesis.client import KinesisClient
 from penstock.spark.sources.kinesis.cursor import retention_of
 from penstock.spark.sources.kinesis.offsets import TRIM_HORIZON, ShardOffset, StreamOffset

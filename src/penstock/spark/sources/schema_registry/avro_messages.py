@@ -12,7 +12,7 @@ from typing import Any, Final
 from pyspark.sql.types import StructType
 
 from penstock.errors import DefinitionError
-from penstock.spark.source_failures import SourceFailure
+from penstock.spark.failures.python_sources import SourceFailure
 from penstock.spark.sources.schema_registry.avro_resolution import Comparison
 from penstock.spark.sources.schema_registry.avro_types import columns_of
 from penstock.spark.sources.schema_registry.client import RegisteredSchema, SchemaRegistry

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from penstock.spark.source_failures import SourceFailure
+from penstock.spark.failures.python_sources import SourceFailure
 
 _SECONDS: Final = 5.0
 _ATTEMPTS: Final = 4

@@ -13,7 +13,7 @@ from pyspark.sql.functions import col as column_of
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.spark.source_failures import failure_sql
+from penstock.spark.failures.python_sources import failure_sql
 from penstock.spark.sources.auto_loader.sql_text import column, with_origin
 from penstock.spark.sources.message_place import message_place
 from penstock.spark.sources.schema_registry.wire_format import Undecodable

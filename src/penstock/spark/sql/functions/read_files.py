@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from penstock.errors import DefinitionError
 from penstock.spark import _jvm
-from penstock.spark.read_hooks import handling_reads
+from penstock.spark.session.read_handler import bypass_hooks
 from penstock.spark.sources.auto_loader import load_files, only_format_of, option_names
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.spark.sql.functions.table_function import TableFunctionCall
@@ -55,13 +55,13 @@ def read_files(call: TableFunctionCall) -> DataFrame:
     if call.streaming:
         reader = call.stream_reader().format("cloudFiles").options(**options)
         return (reader if schema is None else reader.schema(schema)).load(path)
-    with handling_reads(None):
+    with bypass_hooks():
         return load_files(call.spark, StreamRead("cloudFiles", options, schema, where))
 
 
 def _format_of(call: TableFunctionCall, path: str) -> str:
     where = call.map_path(path) if call.streaming else path
-    with handling_reads(None):
+    with bypass_hooks():
         found = only_format_of(call.spark, where)
     if found is None:
         raise DefinitionError(

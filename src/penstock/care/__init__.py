@@ -1,0 +1,1 @@
+"""Judges a pipeline's storage: checkpoints, and what `penstock doctor` finds."""

@@ -1,0 +1,87 @@
+"""Looks at a storage and tells what is wrong with it; changes nothing, starts no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from penstock.care.doctor.facts import StorageFacts, read_facts
+from penstock.care.doctor.finding import Finding
+from penstock.care.doctor.rules import (
+    checkpoints,
+    disk,
+    event_log,
+    lock,
+    resources,
+    tables,
+    unbounded_state,
+    undeclared,
+    version,
+)
+from penstock.events.codec import format_timestamp
+from penstock.observe.problems import Severity
+
+_RULES: Final[tuple[Callable[[StorageFacts], Iterator[Finding]], ...]] = (
+    checkpoints.check,
+    tables.check,
+    version.check,
+    disk.check,
+    lock.check,
+    resources.check,
+    event_log.check,
+    undeclared.check,
+    unbounded_state.check,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What was looked at, and what is wrong, errors first.
+
+    Attributes:
+        at: when it was looked at.
+        checkpoints: names of the flows whose checkpoints were.
+        tables: full names of the tables that were.
+        findings: what is wrong.
+        running: whether a run works on the storage, whose files can look damaged meanwhile.
+    """
+
+    at: datetime
+    checkpoints: tuple[str, ...]
+    tables: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    running: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what `penstock doctor --json` prints."""
+        return {
+            "at": format_timestamp(self.at),
+            "checkpoints": list(self.checkpoints),
+            "tables": list(self.tables),
+            "findings": [finding.to_json() for finding in self.findings],
+            "running": self.running,
+        }
+
+
+def examine(storage_uri: str) -> Examination:
+    """Returns what is wrong with a storage; nothing when there is none yet.
+
+    Raises:
+        ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
+    """
+    facts = read_facts(storage_uri)
+    return Examination(
+        at=datetime.now(UTC),
+        checkpoints=tuple(each.name for each in facts.verification.checked),
+        tables=tuple(str(each.identifier) for each in facts.tables),
+        findings=findings_of(facts),
+        running=facts.holder is not None and facts.holder.alive(),
+    )
+
+
+def findings_of(facts: StorageFacts) -> tuple[Finding, ...]:
+    """Returns what the rules find, errors first, else in the order of the rules."""
+    found = [finding for rule in _RULES for finding in rule(facts)]
+    return tuple(sorted(found, key=lambda each: each.severity is not Severity.ERROR))

@@ -1,0 +1,105 @@
+"""`penstock alerts`: what is wrong now, and whether those who would be told can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
+from penstock.cli.project import open_project
+from penstock.cli.screen.console import note, plural, print_json, say
+from penstock.errors import ConfigError, did_you_mean, render
+
+if TYPE_CHECKING:
+    from penstock.config import Destination, PipelineConfig
+
+
+def check(
+    directory: DirectoryOrScript = Path(),
+    *,
+    send: Annotated[
+        bool, typer.Option("--send", help="Tell the destinations what begins and what is over, unless a run does.")
+    ] = False,
+    environment: Environment = None,
+    pipeline: Pipeline = None,
+    storage: StorageUri = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look once at the event log for what `alerts` watches; exit code 1 when anything is wrong.
+
+    Reads the event log only, so it works when nothing runs: call it from cron, with --send, and a pipeline that is not
+    run any more is noticed too.
+    """
+    from datetime import UTC, datetime
+
+    from penstock.alerts.check import check as look
+    from penstock.alerts.check import tell
+    from penstock.cli.screen.status_view import error_record_lines
+
+    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
+    found = look(config, datetime.now(UTC))
+    if send and not found.run_is_alive:
+        tell(config)
+    if as_json:
+        print_json({"run_is_alive": found.run_is_alive, "wrong": [finding.to_json() for finding in found.wrong]})
+    else:
+        for finding in found.wrong:
+            for line in error_record_lines(finding.dataset or "", finding.error or {}):
+                say(line)
+        if not found.wrong:
+            say(f"Nothing is wrong: {plural(found.watched, 'check')}.")
+    if send and found.run_is_alive:
+        note("A run is alive, and tells the destinations itself.")
+    if found.wrong:
+        raise typer.Exit(1)
+
+
+def send_test(
+    *,
+    destination: Annotated[
+        str | None, typer.Argument(metavar="[DESTINATION]", help="Its name below `alerts.destinations`.")
+    ] = None,
+    directory: Annotated[Path, typer.Option("--directory", metavar="DIR", help="The folder of the pipeline.")] = Path(),
+    environment: Environment = None,
+    pipeline: Pipeline = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send a test message to one destination, or to each; exit code 1 when one does not take it."""
+    import socket
+
+    from penstock.alerts.message import Message
+    from penstock.alerts.not_delivered import NotDelivered
+    from penstock.alerts.sending import failure, send
+    from penstock.cli.screen.failures import errors_json
+
+    config = open_project(directory, environment=environment, pipeline=pipeline)
+    errors = []
+    for each in _chosen(config, destination):
+        try:
+            send(each, Message(config.name, socket.gethostname(), ()))
+        except (NotDelivered, ConfigError) as error:
+            told = failure(each, error, config.redact)
+            errors.append(told)
+            if not as_json:
+                note(render(told))
+        else:
+            if not as_json:
+                say(f"{each.name} has taken a test message.")
+    if as_json:
+        print_json({"errors": errors_json(tuple(errors))})
+    if errors:
+        raise typer.Exit(1)
+
+
+def _chosen(config: PipelineConfig, name: str | None) -> list[Destination]:
+    known = {each.name: each for each in config.alerts.destinations}
+    if not known:
+        raise ConfigError("ALERTS_NOT_DECLARED", location=config.file, what="alerts.destinations")
+    if name is None:
+        return list(known.values())
+    if name not in known:
+        near = did_you_mean(name, known, also=f"Known: {', '.join(known)}.")
+        raise ConfigError("ALERT_DESTINATION_UNKNOWN", location=config.file, destination=name, suggestion=near)
+    return [known[name]]

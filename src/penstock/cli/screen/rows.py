@@ -1,0 +1,75 @@
+"""Printing rows of a table, as a table for people or as JSON objects for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from penstock.cli.screen.console import print_json, print_table
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, as_json: bool, title: str = "") -> None:
+    """Prints rows to stdout: for `as_json` one list of objects, with a repeated column name made distinct."""
+    if as_json:
+        keys = _distinct(columns)
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+        return
+    numeric = [_is_numeric([row[position] for row in rows]) for position in range(len(columns))]
+    shown = [[cell(value) for value in row] for row in rows]
+    print_table(list(zip(columns, numeric, strict=True)), shown, title=title)
+
+
+def _distinct(columns: Sequence[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    keys: list[str] = []
+    for column in columns:
+        seen[column] = seen.get(column, 0) + 1
+        keys.append(column if seen[column] == 1 else f"{column}_{seen[column]}")
+    return keys
+
+
+def _is_numeric(values: Sequence[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
+
+
+def cell(value: Any) -> str:
+    """Returns a value as people read it in a table."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:.15g}" if math.isfinite(value) else _not_finite(value)
+        case Decimal():
+            return f"{value:f}"
+        case datetime():
+            return value.isoformat(sep=" ", timespec="seconds" if value.microsecond == 0 else "microseconds")
+        case bytes():
+            return f"0x{value.hex()}"
+        case Mapping():
+            return "{" + ", ".join(f"{key}: {cell(each)}" for key, each in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(cell, value)) + "]"
+        case _:
+            return str(value)
+
+
+def _not_finite(value: float) -> str:
+    from penstock.storage.cell_values import float_text  # here, for help and the version need no storage
+
+    return float_text(value)
+
+
+def origin(source: Mapping[str, Any] | None) -> str:
+    """Returns in short where a row comes from: the name of a file, or topic, partition and offset."""
+    known = source or {}
+    if known.get("file_path"):
+        return str(known["file_path"]).rpartition("/")[2]
+    if known.get("topic") is not None:
+        return f"{known['topic']}/{known.get('partition')}/{known.get('offset')}"
+    return ""

@@ -1,0 +1,1 @@
+"""What single commands do with a pipeline beside an update."""

@@ -1,0 +1,147 @@
+"""Spark SQL over a pipeline's tables, by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.config import PipelineConfig
+from penstock.errors import DefinitionError
+from penstock.events.codec import LINE_COLUMNS
+from penstock.events.dlt_columns import sql_columns
+from penstock.events.segments import list_segments, replaced_segments
+from penstock.graph.identifier import Identifier
+from penstock.runtime.commands.reader_catalog import ReaderCatalog
+from penstock.runtime.project.workspace import Workspace
+from penstock.spark.evaluation import Evaluation
+from penstock.spark.failures.translate import causes_of, missing_files, translate_analysis
+from penstock.spark.session.read_handler import handling_reads
+from penstock.spark.sql.arguments import TableName
+from penstock.spark.sql.collecting import collect_rows
+from penstock.spark.sql.functions import TableFunctionCall
+from penstock.storage import Storage
+from penstock.storage.layout import decode_part
+
+_EVENT_LOG: Final = "event_log"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a query may name beside the tables: columns as DDL, and the rows, asked for when it is named."""
+
+    columns: str
+    rows: Callable[[], Iterable[tuple[Any, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a query may call, with a table, `f(TABLE(t))`, or with a path, `f('path')`: columns as DDL, and the rows."""
+
+    columns: str
+    of_table: Callable[[str], Iterable[tuple[Any, ...]]]
+    of_path: Callable[[str], Iterable[tuple[Any, ...]]]
+
+    def __call__(self, call: TableFunctionCall) -> DataFrame:
+        """Answers a call.
+
+        Raises:
+            DefinitionError: the TABLE_FUNCTION_… conditions.
+        """
+        arguments = call.bind("source")
+        given = arguments.take("source")
+        if given is not None and isinstance(given.value, TableName):
+            rows = self.of_table(given.value.name)
+        elif given is not None and isinstance(given.value, str):
+            rows = self.of_path(given.value)
+        elif given is not None:
+            raise arguments.invalid(given, "is neither a table nor a path", f"{call.name}(TABLE(name))")
+        else:
+            example = f"{call.name}(TABLE(name))"
+            raise DefinitionError(
+                "TABLE_FUNCTION_ARGUMENT_MISSING", function=call.name, argument="table or path", example=example
+            ).at(call.position)
+        arguments.options(known=())
+        return call.spark.createDataFrame(list(rows), self.columns)
+
+
+def run_sql(
+    config: PipelineConfig,
+    statement: str,
+    *,
+    progress: Callable[[str], None] | None = None,
+    spark: SparkSession | None = None,
+    views: Mapping[str, View] | None = None,
+    functions: Mapping[str, Function] | None = None,
+    elsewhere: Callable[[], Mapping[Identifier, str]] = dict,
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Runs one query and returns its column names and all of its rows.
+
+    Names resolve against the tables of the storage and those that lie `elsewhere`, by `path` of their
+    declaration, then against Spark's catalog; `event_log` is the
+    pipeline's event log, and so is the function of that name, whose argument says on Databricks which
+    one. Each of `views` that the statement names is made first; it may call `functions`. A table with a
+    row filter or masks is read through its enforcing view.
+
+    Raises:
+        DefinitionError: the query cannot be parsed or analysed.
+        PenstockError: what `views` and `functions` raise.
+        StateError: TABLE_PROTECTION_FAILED.
+    """
+    say = progress or (lambda _: None)
+    workspace = Workspace.open(config, say, spark=spark, short=True)
+    events = _events(workspace)
+    events.createOrReplaceTempView(_EVENT_LOG)
+    reads = Evaluation(
+        workspace.spark,
+        ReaderCatalog(workspace.layout, config.schema, lambda: workspace.define_functions(say), cache(elsewhere)),
+        workspace.settings(persist=False),
+        lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
+        dataset=None,
+        functions={**(functions or {}), _EVENT_LOG: lambda _: events},
+    )
+    for name, view in (views or {}).items():
+        if re.search(rf"\b{name}\b(?!\s*\()", statement, re.IGNORECASE):
+            workspace.spark.createDataFrame(list(view.rows()), view.columns).createOrReplaceTempView(name)
+    try:
+        with handling_reads(reads):
+            frame = workspace.spark.sql(statement)
+        rows = collect_rows(frame)
+    except PySparkException as error:
+        known = _stored_names(workspace)
+        raise translate_analysis(error, known=known, location=None, dataset=None) from error
+    except Py4JJavaError as error:
+        if (missing := missing_files(causes_of(error), dataset=None)) is None:
+            raise
+        raise missing from error
+    return frame.columns, rows
+
+
+def _events(workspace: Workspace) -> DataFrame:
+    # A line torn by a crash parses to a row of nulls.
+    return _lines(workspace).where("id IS NOT NULL").selectExpr(*sql_columns())
+
+
+def _lines(workspace: Workspace) -> DataFrame:
+    spark, storage = workspace.spark, Storage(workspace.layout.uri)
+    segments: str | list[str] = [segment.uri for _, segment in list_segments(storage)]
+    if not segments:
+        return spark.createDataFrame([], LINE_COLUMNS)
+    if not replaced_segments(storage):
+        segments = workspace.layout.events  # which Spark lists faster than many files
+    return spark.read.schema(LINE_COLUMNS).option("pathGlobFilter", "*.jsonl").json(segments)
+
+
+def _stored_names(workspace: Workspace) -> tuple[str, ...]:
+    storage, tables = Storage(workspace.layout.uri), f"{workspace.layout.uri}/tables"
+    return tuple(
+        f"{decode_part(schema.name)}.{decode_part(table.name)}"
+        for schema in storage.list(tables)
+        for table in storage.list(f"{tables}/{schema.name}")
+    )

@@ -1,0 +1,1 @@
+"""One execution of a flow: its schedule, retries, targets and accounting."""

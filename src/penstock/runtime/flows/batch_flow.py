@@ -1,0 +1,117 @@
+"""One batch flow: the refresh of a materialized view, or a once-flow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from penstock.events import FlowStatus
+from penstock.graph.elements import ChangeFlow
+from penstock.plan.refresh import UNCHANGED, changed_inputs
+from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow
+from penstock.plan.state import RefreshRecord
+from penstock.runtime.flows.accounting import accounts_of_refresh, report_accounts
+from penstock.runtime.flows.change_target import applying_changes, with_merged
+from penstock.runtime.flows.retry import Stopped
+from penstock.runtime.flows.services import FlowQuery, FlowServices
+from penstock.runtime.flows.value_places import with_place
+from penstock.runtime.storage_state.refresh_notes import refresh_note, versions_of
+from penstock.runtime.storage_state.state import once_transaction
+from penstock.spark.failures.translate import translate_failure
+from penstock.spark.streams.progress import refresh_progress
+from penstock.spark.streams.writes import EMPTY_COMMITS, Replacement, append_rows, replace_rows
+from penstock.spark.writers.checking_writer import Counters
+
+
+class BatchFlow:
+    """Runs one batch stage; in a continuous update, a materialized view's again and again."""
+
+    def __init__(self, stage: RefreshMaterializedView | RunOnceFlow, services: FlowServices) -> None:
+        self._stage = stage
+        self._flow = stage.flow
+        self._services = services
+        self._refreshes = 0
+        self._last = stage.last if isinstance(stage, RefreshMaterializedView) else None
+
+    def run(self) -> str | None:
+        """Blocks until the rows are committed; returns why a refresh was left out, None when it was not.
+
+        Raises:
+            PenstockError: it failed for good; the table is as it was.
+            Stopped: the update was asked to stop before it began.
+        """
+        read = self._read_now()
+        if read is not None and self._last is not None and not changed_inputs(self._last, read.inputs, read.inputs):
+            return f"unchanged: {UNCHANGED}"
+        self._services.with_retries(self._flow, lambda: self._run_once(self._read_now()))
+        return None
+
+    def _read_now(self) -> RefreshRecord | None:
+        """What a refresh that begins now is computed from, at least: newer rows are read again by the next one."""
+        if not isinstance(self._stage, RefreshMaterializedView) or self._flow.definition is None:
+            return None
+        return RefreshRecord(self._flow.definition.fingerprint, versions_of(self._stage.inputs))
+
+    def _run_once(self, read: RefreshRecord | None) -> None:
+        services = self._services
+        if services.stop.is_set():
+            raise Stopped
+        try:
+            services.reporter.flow(self._flow, FlowStatus.RUNNING)
+            started = time.monotonic()
+            query = services.query(self._flow)
+            pool = f"{services.pipeline}/{self._stage.dataset}/{self._flow.declaration.name}"
+            services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+            conf = services.spark_conf(self._flow)
+            transaction: tuple[str, int] | None = None
+            note = "" if read is None else refresh_note(read)
+            if isinstance(self._stage, RunOnceFlow):
+                target = self._stage.dataset
+                app_id = once_transaction(
+                    services.pipeline, target, self._flow.declaration.name, self._stage.generation
+                )
+                transaction = (app_id, 0)
+                counters = self._append(query, transaction, conf)
+            else:
+                table = services.graph.tables[self._stage.dataset]
+                replacement = Replacement(
+                    table.partition_columns, table.cluster_by, note, keeps_schema=self._stage.keeps_schema
+                )
+                counters = self._replace(query, replacement, {**conf, **EMPTY_COMMITS})
+                self._last = read if self._may_be_left_out() else None
+        except Exception as error:
+            known = translate_failure(error, dataset=str(self._stage.dataset), flow=self._flow.declaration.name)
+            raise with_place(known, self._flow, services) from error
+        seconds = time.monotonic() - started
+        progress = refresh_progress(counters, query.counted, batch_id=self._refreshes, seconds=seconds)
+        progress = with_merged(progress, query.checking, 0)  # a transaction of its own, always the same
+        services.board.table(self._stage.dataset).committed()
+        services.reporter.batch(self._flow, progress)
+        accounts = accounts_of_refresh(
+            self._stage,
+            query,
+            counters,
+            services,
+            batch_id=self._refreshes,
+            transaction=transaction,
+            note=note,
+        )
+        report_accounts(accounts, self._flow, services)
+        self._refreshes += 1
+
+    def _append(self, query: FlowQuery, transaction: tuple[str, int], conf: Mapping[str, str]) -> Counters:
+        checking = query.checking
+        if isinstance(self._stage, RunOnceFlow) and isinstance(self._flow.declaration, ChangeFlow):
+            checking = applying_changes(self._stage, self._flow.declaration, self._services, query)
+        if checking is not None:
+            return checking.append(query.frame, query.observed, transaction=transaction, conf=conf)
+        return append_rows(query.frame, query.observed, path=self._stage.path, transaction=transaction, conf=conf)
+
+    def _replace(self, query: FlowQuery, replacement: Replacement, conf: Mapping[str, str]) -> Counters:
+        if query.checking is not None:
+            return query.checking.replace(query.frame, query.observed, replacement=replacement, conf=conf)
+        return replace_rows(query.frame, query.observed, path=self._stage.path, replacement=replacement, conf=conf)
+
+    def _may_be_left_out(self) -> bool:
+        always = self._services.graph.tables[self._stage.dataset].always_refreshed
+        return not always and self._flow.definition is not None and self._flow.definition.always is None

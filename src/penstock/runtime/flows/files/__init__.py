@@ -1,0 +1,1 @@
+"""What a flow learns of the files of its source."""

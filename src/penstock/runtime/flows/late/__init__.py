@@ -1,0 +1,1 @@
+"""What a flow does about late rows and its watermark."""

@@ -1,0 +1,1 @@
+"""OPTIMIZE and VACUUM of the tables of a run."""

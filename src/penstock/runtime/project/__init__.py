@@ -1,0 +1,1 @@
+"""A pipeline file and its code, loaded and validated."""

@@ -1,0 +1,236 @@
+"""A pipeline on a Spark session: files loaded, queries analysed, state looked at."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from penstock.analysis import Resolver, pipeline_trigger, with_view_quarantines
+from penstock.analysis.fallible_casts import one_a_file
+from penstock.config import PipelineConfig
+from penstock.declare import load_pipeline
+from penstock.declare.registry import PipelineRegistry
+from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
+from penstock.graph.batch import as_batch
+from penstock.graph.identifier import DefaultSchema, Identifier
+from penstock.graph.quarantine import owner_of
+from penstock.graph.resolved import ResolvedGraph
+from penstock.graph.rules import check
+from penstock.plan.maintenance import due_maintenance
+from penstock.plan.planner import plan_update
+from penstock.plan.selection import RefreshSelection, ResolvedSelection
+from penstock.plan.stages import MaintainTable, UpdatePlan
+from penstock.plan.state import StateSnapshot
+from penstock.runtime.project.module_reads import ModuleCatalog
+from penstock.runtime.storage_state.catalog import published_table
+from penstock.runtime.storage_state.state import snapshot, table_paths
+from penstock.runtime.storage_state.stream_notes import runs_complete
+from penstock.spark.evaluation import Evaluation, EvaluationSettings
+from penstock.spark.failures.translate import translate_analysis
+from penstock.spark.reading.hooks import install_read_hooks
+from penstock.spark.reading.outside import Outside
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.read_handler import handling_reads
+from penstock.spark.session.session import start_session
+from penstock.storage import StorageLayout
+from penstock.storage.maintenance_records import read_maintenance
+
+Progress = Callable[[str], None]
+
+
+def say_nothing(_: str) -> None:
+    """The progress of a caller that wants none."""
+
+
+# Fewer are busy with one flow: a second beside it makes both slower (docs/decisions/overlap-only-stateless-flows.md).
+_CORES_TO_OVERLAP = 3
+
+
+def _translated(error: BaseException) -> PenstockError | None:
+    """What module-level code met in Spark, in the words of its author."""
+    if not isinstance(error, PySparkException):
+        return None
+    return translate_analysis(error, known=(), location=None, dataset=None)
+
+
+def load_files(
+    config: PipelineConfig,
+    files: Sequence[Path],
+    *,
+    configuration: Mapping[str, str],
+    spark: SparkSession | None = None,
+) -> PipelineRegistry:
+    """Loads a pipeline's files as its configuration wants them loaded; see `load_pipeline`."""
+    return load_pipeline(
+        files,
+        root=config.directory,
+        spark=spark,
+        configuration=configuration,
+        default_schema=config.schema,
+        translate=_translated,
+        paths=config.paths,
+        secrets=config.secrets,
+        stand_ins=config.stand_ins,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A pipeline's configuration together with the session that it runs on.
+
+    Relative paths in the pipeline's code lead into `data`: the folder of the pipeline, unless another one's code is
+    tried on its data. `outside` stands in the place of what the pipeline reads and writes elsewhere.
+    """
+
+    config: PipelineConfig
+    spark: SparkSession
+    layout: StorageLayout
+    data: Path
+    outside: Outside | None = None
+
+    @classmethod
+    def open(
+        cls,
+        config: PipelineConfig,
+        progress: Progress,
+        *,
+        spark: SparkSession | None = None,
+        short: bool = False,
+        data: Path | None = None,
+        outside: Outside | None = None,
+    ) -> Workspace:
+        """Starts Spark, unless the caller has a session; `short` work runs no batches.
+
+        Raises:
+            ConfigError, ExternalError: what keeps Spark from starting.
+        """
+        if spark is None:
+            wanted = SessionConfig.of(config, short_lived=short)
+            spark = start_session(wanted, progress=progress)
+        install_read_hooks()
+        return cls(config, spark, StorageLayout(config.storage), data or config.directory, outside)
+
+    def settings(self, *, persist: bool) -> EvaluationSettings:
+        """Returns what all evaluations share; without `persist` nothing is written."""
+        batch = self.config.batch_of is not None
+        config = self.config
+        return EvaluationSettings(
+            self.data, config.paths, persist, batch, self.outside, config.secret, not persist and config.expects_null()
+        )
+
+    @property
+    def shared(self) -> StorageLayout:
+        """The storage whose tables can be read by name although the pipeline does not declare them."""
+        return StorageLayout(self.config.shared_storage)
+
+    def resolve(self, progress: Progress, *, persist: bool) -> ResolvedGraph:
+        """Loads the pipeline's files and analyses every query; runs nothing.
+
+        Raises:
+            PipelineInvalid: everything that is wrong, together.
+            ConfigError: there are no files.
+        """
+        try:
+            return self._resolve(progress, persist=persist)
+        except PipelineInvalid as invalid:
+            invalid.redact(self.config.redact)
+            raise
+
+    def _resolve(self, progress: Progress, *, persist: bool) -> ResolvedGraph:
+        config = self.config
+        registry = self.load(progress)
+        graph = registry.graph()
+        errors = [*registry.errors, *check(graph)]
+        if self.outside is not None:
+            graph = self.outside.targets(graph)
+        whole = with_view_quarantines(graph)
+        resolver = Resolver(
+            spark=self.spark,
+            graph=whole if config.batch_of is None else as_batch(whole),
+            layout=self.layout,
+            settings=self.settings(persist=persist),
+            default_schema=registry.default_schema,
+            stored_table=lambda identifier: published_table(self.shared, identifier),
+            runs_complete=lambda flow: runs_complete(self.layout.checkpoints(flow.target, flow.name)),
+            strict=config.strict,
+        )
+        progress(f"Analysing {len(graph.datasets)} dataset{'s' if len(graph.datasets) != 1 else ''}")
+        try:
+            resolved = resolver.resolve()
+        except PipelineInvalid as invalid:
+            raise PipelineInvalid([*errors, *invalid.errors], invalid.downstream) from None
+        errors += pipeline_trigger(resolved, config.trigger)
+        errors += _event_log_name(resolved, config)
+        if errors:
+            raise PipelineInvalid(errors)
+        try:
+            self.paths(resolved)  # a path that is nowhere is told before anything is created
+        except DefinitionError as error:
+            raise PipelineInvalid([error]) from None
+        warnings = (*config.warnings, *registry.notices, *one_a_file(resolved.warnings))
+        return replace(resolved, warnings=warnings)
+
+    def define_functions(self, progress: Progress) -> None:
+        """Runs the pipeline's files for the functions that they define on the session; other mistakes do not matter."""
+        with suppress(PenstockError):
+            self.load(progress)
+
+    def load(self, progress: Progress) -> PipelineRegistry:
+        """Runs the pipeline's files and returns what they declare, mistakes among it; analyses nothing.
+
+        Raises:
+            ConfigError: there are no files.
+        """
+        config = self.config
+        files = config.source_files()
+        later = {key: value for key, value in config.configuration.items() if key not in config.spark_conf}
+        progress(f"Reading {len(files)} file{'s' if len(files) != 1 else ''}")
+        reads = Evaluation(
+            self.spark,
+            ModuleCatalog(self.shared, config.schema),
+            self.settings(persist=False),
+            lambda source: self.layout.schemas(Identifier("", ""), "module", source),
+            dataset=None,
+        )
+        with handling_reads(reads):
+            return load_files(config, files, configuration=later, spark=self.spark)
+
+    def plan(self, graph: ResolvedGraph, selection: RefreshSelection) -> UpdatePlan:
+        """Compares the graph with the storage and returns the steps of an update.
+
+        Raises:
+            ConfigError, StateError: the selection or the storage does not allow it.
+        """
+        if self.config.batch_of is not None:
+            selection = selection.anew()
+        chosen = selection.resolve(graph, default_schema=DefaultSchema(self.config.schema, graph.catalog))
+        state = snapshot(graph, self.layout, self.paths(graph), pipeline=self.config.name)
+        overlap = self.spark.sparkContext.defaultParallelism >= _CORES_TO_OVERLAP
+        plan = plan_update(graph, state, chosen, overlap=overlap)
+        return replace(plan, stages=(*plan.stages, *self._due(state, chosen)))
+
+    def _due(self, state: StateSnapshot, chosen: ResolvedSelection) -> Iterator[MaintainTable]:
+        settings = self.config.maintenance
+        if not settings.automatic:
+            return
+        selected = {name: each for name, each in state.tables.items() if (owner_of(name) or name) in chosen.refreshed}
+        records = read_maintenance(self.layout)
+        yield from due_maintenance(selected, records, now=time.time(), interval=settings.interval)
+
+    def paths(self, graph: ResolvedGraph) -> dict[Identifier, str]:
+        """Returns where each table of the pipeline lies."""
+        return table_paths(graph, self.layout, self.settings(persist=False))
+
+
+def _event_log_name(graph: ResolvedGraph, config: PipelineConfig) -> Iterator[PenstockError]:
+    """Refuses a dataset with the name of the table that is to have the event log."""
+    for name in graph.order:
+        if name == config.event_log:
+            location = graph.dataset(name).location
+            yield DefinitionError("EVENT_LOG_NAME_TAKEN", location=location, dataset=str(name), name=str(name))

@@ -1,0 +1,1 @@
+"""What a run reports: events, and who follows them."""

@@ -1,0 +1,1 @@
+"""What the storage holds of a pipeline: tables, checkpoints, notes beside them."""

@@ -1,0 +1,1 @@
+"""Delta tables: created, altered, appended to, maintained, compared."""

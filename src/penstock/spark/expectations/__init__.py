@@ -1,0 +1,1 @@
+"""Expectations, unique keys and quarantine of the rows of a query."""

@@ -1,0 +1,1 @@
+"""What exceptions of Spark, Delta, Hadoop and clients mean: each becomes one of Penstock's conditions."""

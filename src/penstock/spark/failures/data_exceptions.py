@@ -1,0 +1,103 @@
+"""Values that a query cannot compute, such as a failed cast: the place in the query, and what to write instead."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import functions as sf
+
+from penstock.errors import DataError, SourceLocation
+
+_ANSI = (
+    "ARITHMETIC_OVERFLOW",
+    "CANNOT_PARSE_DATE",
+    "CANNOT_PARSE_TIME",  # and CANNOT_PARSE_TIMESTAMP
+    "CAST_INVALID_INPUT",
+    "CAST_OVERFLOW",
+    "DATETIME_FIELD_OUT_OF_BOUNDS",
+    "DIVIDE_BY_ZERO",
+    "ILLEGAL_DAY_OF_WEEK",
+    "INTERVAL_",
+    "INVALID_ARRAY_INDEX",
+    "INVALID_FRACTION_OF_SECOND",
+    "INVALID_URL",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+    "REMAINDER_BY_ZERO",
+)
+"""How the conditions begin that Spark raises under ANSI alone."""
+_TWIN = re.compile(r"[`'](try_\w+|get\(\))")
+_NAME = re.compile(r"\w+")
+_CALL_SITE = re.compile(r"(?P<file>.+):(?P<line>\d+)")
+_OURS = str(Path(__file__).parents[2])
+_SETTING = """spark_conf: {spark.sql.ansi.enabled: "false"}"""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlace:
+    """What Spark knows of the place of an expression.
+
+    `code` is the SQL text of the expression, or the line of a Python file that made it; else the name of the function.
+    """
+
+    function: str
+    code: str
+    location: SourceLocation | None = None
+
+
+def query_place(throwable: Any) -> QueryPlace | None:
+    """Returns the place that a Spark exception is about, None when it tells none."""
+    with suppress(Py4JError):
+        return context_place(throwable.getQueryContext())
+    return None
+
+
+def context_place(contexts: Iterable[Any]) -> QueryPlace | None:
+    """Returns the place that the first of Spark's `QueryContext`s tells."""
+    with suppress(Py4JError):
+        for context in contexts:
+            text = str(context.fragment())
+            if not text:
+                return None
+            name = _NAME.match(text)
+            function = name.group().casefold() if name else ""
+            if str(context.contextType()) == "SQL":
+                return QueryPlace(function, text)
+            site = _CALL_SITE.fullmatch(str(context.callSite()).strip())
+            line = linecache.getline(site["file"], int(site["line"])).strip() if site else ""
+            if site and line and not site["file"].startswith(_OURS):
+                return QueryPlace(function, line, SourceLocation(site["file"], int(site["line"])))
+            return QueryPlace(function, f"{text}()")
+    return None
+
+
+def data_exception(
+    condition: str, message: str, detail: str, place: QueryPlace | None, *, dataset: str, flow: str
+) -> DataError:
+    """Returns what an exception of SQLSTATE class 22 means; `detail` is the line of its `message` to show."""
+    return DataError(
+        "DATA_EXCEPTION",
+        location=None if place is None else place.location,
+        dataset=dataset,
+        flow=flow,
+        where="" if place is None else f" in '{place.code}'",
+        detail=detail,
+        alternative=_alternative(condition, message, place),
+    )
+
+
+def _alternative(condition: str, message: str, place: QueryPlace | None) -> str:
+    told = _TWIN.search(message)
+    twin = told[1].removesuffix("()") if told else None
+    if place is not None and hasattr(sf, f"try_{place.function}"):  # to_date, whose cast Spark tells
+        twin = f"try_{place.function}"
+    if not condition.startswith(_ANSI):
+        return f"{twin}()" if twin else "try_cast(), try_divide()"
+    setting = f"{_SETTING} in penstock.yml, which switches such errors off as in pipelines written without ANSI mode"
+    return f"{twin}(); {setting}" if twin else setting

@@ -1,0 +1,399 @@
+"""The one place that reads Spark's and Delta's exceptions: by condition, never by text when there is one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import CapturedException
+
+from penstock.config import explain_missing_file
+from penstock.errors import (
+    ConfigError,
+    DataError,
+    DefinitionError,
+    ExternalError,
+    PenstockError,
+    SourceLocation,
+    StateError,
+    did_you_mean,
+    exhaustion,
+)
+from penstock.graph.elements import Table
+from penstock.spark._jvm import is_spark_error
+from penstock.spark.expectations.observed import FAILURE_MARK
+from penstock.spark.failures.data_exceptions import QueryPlace, data_exception, query_place
+from penstock.spark.failures.kafka import is_away, kafka_failure
+from penstock.spark.failures.object_stores import object_store_failure
+from penstock.spark.failures.python_sources import SourceFailure, parse_failure
+from penstock.spark.failures.statement_places import statement_position
+from penstock.storage import local_path
+from penstock.storage.data_files import missing_data_file
+
+_LONGEST_DETAIL = 500
+_FILE_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
+_TABLE_FUNCTIONS = ("cloud_files", "read_files", "read_kafka", "read_kinesis", "read_stream")
+_STATE_CONDITIONS = (
+    "STREAMING_STATEFUL_OPERATOR",
+    "STATE_STORE_KEY_SCHEMA",
+    "STATE_STORE_VALUE_SCHEMA",
+    "STREAM_FAILED_CHECKPOINT",
+    "STREAMING_CHECKPOINT",
+    "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
+)
+_STATE_FAILURES = {
+    _STATE_CONDITIONS: "CHECKPOINT_INCOMPATIBLE",
+    ("CONCURRENT_STREAM_LOG_UPDATE",): "CHECKPOINT_WRITTEN_BY_ANOTHER",
+    ("CANNOT_LOAD_STATE_STORE",): "CHECKPOINT_STATE_NOT_LOADED",
+    ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES"): "SOURCE_ROWS_CHANGED",
+    ("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE",): "SOURCE_COLUMNS_CHANGED",
+    ("DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION",): "SOURCE_COLUMNS_NOT_ACCEPTED",
+}
+"""Which condition Spark's and Delta's mean, by how theirs begin."""
+_DAMAGED_LOG = (
+    "DELTA_STATE_RECOVER_ERROR",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_TXN_LOG_FAILED_INTEGRITY",
+    "DELTA_VERSIONS_NOT_CONTIGUOUS",
+)
+_SCHEMA_CHANGED = (
+    "DELTA_SCHEMA_CHANGED",
+    "DELTA_STREAMING_METADATA_EVOLUTION",
+    "DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART",
+)
+_TYPE_CONDITIONS = ("DELTA_FAILED_TO_MERGE_FIELDS", "DELTA_MERGE_INCOMPATIBLE")
+_CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException")
+_DATA_EXCEPTION = "22"  # the class of SQLSTATE: a cast, an overflow, a division by zero; the same at each attempt
+_TRACEBACK = "Traceback (most recent call last)"
+_LOG_FILE = re.compile(r"(?P<table>.+)/_delta_log/(?P<file>[^/]+)")
+_IO_FAILURES = (
+    "java.io.IOException",
+    "java.net.SocketTimeoutException",
+    "java.nio.file.FileSystemException",
+    "org.apache.hadoop.fs.FSError",
+    "org.apache.hadoop.fs.PathIOException",
+)
+_FILE_SYSTEMS = (
+    "org.apache.hadoop.fs.",
+    "org.apache.spark.sql.execution.streaming.checkpointing.",
+    "penstock.localdisk.",
+)
+"""Whoever throws one of those below a call of these has met a disk or an object store that does not work."""
+_DATABASE = ("java.sql.", "org.postgresql.util.PSQL")
+_DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+_NO_ANSWER = re.compile(r"java\.net\.(Connect|NoRouteToHost|UnknownHost)Exception")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One exception of a Java cause chain."""
+
+    class_name: str
+    condition: str | None
+    message: str
+    parameters: dict[str, str]
+    sql_state: str | None = None
+    is_storage: bool = False
+    """Whether the storage itself has failed: no file is missing or damaged, but could not be read or written."""
+    place: QueryPlace | None = None
+
+
+def translate_analysis(
+    error: BaseException, *, known: tuple[str, ...], location: SourceLocation | None, dataset: str | None
+) -> PenstockError:
+    """Returns what an exception of a dataset function means to the author of the pipeline.
+
+    `known` are the names of the pipeline's datasets, for "did you mean". An error in a SQL statement keeps
+    its place there.
+    """
+    translated = _translate_analysis(error, known=known, location=location, dataset=dataset)
+    translated.position = translated.position or statement_position(error)
+    return translated
+
+
+def _translate_analysis(
+    error: BaseException, *, known: tuple[str, ...], location: SourceLocation | None, dataset: str | None
+) -> PenstockError:
+    if isinstance(error, PenstockError):
+        error.location = error.location or location
+        error.dataset = error.dataset or dataset
+        return error
+    causes = tuple(causes_of(error))
+    told = error if isinstance(error, SourceFailure) else parse_failure(cause.message for cause in causes)
+    if told is not None:
+        known_failure = told.error(dataset=dataset)
+        known_failure.location = location
+        return known_failure
+    if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
+        store.location, store.dataset = location, dataset
+        return store
+    if (missing := missing_files(causes, dataset)) is not None:
+        return missing
+    if isinstance(error, PySparkException):
+        condition = error.getCondition() or type(error).__name__
+        parameters = error.getMessageParameters() or {}
+        # Spark's own catalog knows no third part of a name: there, a name with one is simply not found.
+        if condition in {"TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"}:
+            name = str(parameters.get("relationName") or parameters.get("identifier", "")).replace("`", "")
+            suggestion = _own_table_of(name, known) or did_you_mean(
+                name.rpartition(".")[2],
+                [each.rpartition(".")[2] for each in known],
+                also="Declare it, or check the name of the existing table.",
+            )
+            return DefinitionError(
+                "TABLE_OR_VIEW_NOT_FOUND", location=location, dataset=dataset, name=name, suggestion=suggestion
+            )
+        if condition == "UNRESOLVABLE_TABLE_VALUED_FUNCTION":
+            name = str(parameters.get("name", "")).replace("`", "")
+            suggestion = did_you_mean(
+                name, _TABLE_FUNCTIONS, also=f"Those beyond Spark's are {', '.join(_TABLE_FUNCTIONS)}."
+            )
+            return DefinitionError(
+                "UNRESOLVABLE_TABLE_VALUED_FUNCTION",
+                location=location,
+                dataset=dataset,
+                name=name,
+                suggestion=suggestion,
+            )
+        if condition == "PATH_NOT_FOUND":
+            path = str(parameters.get("path", "")).removeprefix("file:")
+            return DefinitionError("PATH_NOT_FOUND", location=location, dataset=dataset, path=path)
+        return DefinitionError("QUERY_ANALYSIS_FAILED", location=location, dataset=dataset, detail=reason_of(error))
+    if isinstance(error, (Py4JNetworkError, ConnectionError)):
+        return ExternalError("JVM_DIED", dataset=dataset)
+    if (not_mapped := explain_missing_file(error)) is not None:
+        not_mapped.location, not_mapped.dataset = location, dataset
+        return not_mapped
+    kind, detail = type(error).__name__, str(error)
+    if causes:
+        kind, detail = causes[0].class_name.rpartition(".")[2], causes[0].message
+    return DefinitionError(
+        "DATASET_FUNCTION_FAILED", location=location, dataset=dataset, error=kind, detail=_first_line(detail)
+    )
+
+
+def missing_files(causes: Iterable[Cause], dataset: str | None) -> StateError | None:
+    """Returns what it means that Spark did not find a file which the log of a Delta table names."""
+    for cause in causes:
+        if cause.condition == _FILE_GONE and (path := cause.parameters.get("path")):
+            return missing_data_file(path, dataset)
+    return None
+
+
+def _own_table_of(name: str, known: Iterable[str]) -> str:
+    """Returns the hint at the dataset that has a name but for its catalog; empty when there is none."""
+    catalog, _, rest = name.partition(".")
+    own = next((each for each in known if each.casefold() == rest.casefold() and "." in each), None)
+    if own is None:
+        return ""
+    return f"Did you mean '{own}'? '{catalog}' is neither the catalog of this pipeline nor one of the session."
+
+
+def translate_failure(error: BaseException, *, dataset: str, flow: str) -> PenstockError:
+    """Returns what the failure of a running flow means to its operator, and whether to try again."""
+    if isinstance(error, SourceFailure):
+        return error.error(dataset=dataset, flow=flow)
+    if isinstance(error, PenstockError):
+        error.dataset = error.dataset or dataset
+        return error
+    if (exhausted := exhaustion(error)) is not None:
+        exhausted.dataset = dataset
+        return exhausted
+    causes = tuple(causes_of(error))
+    # First, because Spark wraps it into what it could not do for it, such as to load a state.
+    if (storage := _storage_failure(causes, dataset)) is not None:
+        return storage
+    if (told := parse_failure(cause.message for cause in causes)) is not None:
+        return told.error(dataset=dataset, flow=flow)
+    if (missing := missing_files(causes, dataset)) is not None:
+        return missing
+    for cause in causes:
+        if known := _known_failure(cause, dataset, flow):
+            return known
+        if kafka := kafka_failure(cause.class_name, _first_line(cause.message), _first_line(causes[-1].message)):
+            kafka.dataset = dataset
+            return kafka
+    for cause, outer in zip(causes, (None, *causes), strict=False):
+        if _NO_ANSWER.fullmatch(cause.class_name):
+            detail = _no_answer(cause, outer)
+            return ExternalError("SERVICE_UNREACHABLE", dataset=dataset, flow=flow, detail=detail)
+    if _jvm_is_gone(error, causes):
+        return ExternalError("JVM_DIED", dataset=dataset)
+    root = causes[-1] if causes else Cause(type(error).__name__, None, str(error), {})
+    said = [cause for cause in causes if cause.condition not in {None, "STREAM_FAILED"}]
+    detail = (said[-1] if said else root).message
+    return ExternalError("FLOW_FAILED", dataset=dataset, flow=flow, detail=_first_line(detail))
+
+
+def _storage_failure(causes: Sequence[Cause], dataset: str) -> PenstockError | None:
+    if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
+        store.dataset = dataset
+        return store
+    if failed := next((cause for cause in causes if cause.is_storage), None):
+        full = _DISK_FULL.search(failed.message)
+        condition = "STORAGE_FULL" if full else "STORAGE_FAILED"
+        return ExternalError(condition, dataset=dataset, detail=_first_line(failed.message))
+    return None
+
+
+def translate_set_up(error: BaseException, table: Table, path: str) -> PenstockError:
+    """Returns what it means that a table could not be created, emptied or altered at `path`."""
+    dataset = str(table.identifier)
+    known = translate_failure(error, dataset=dataset, flow=table.identifier.name)
+    if known.condition != "FLOW_FAILED":
+        return known
+    detail = known.facts["detail"]
+    if any(cause.condition == "DELTA_CANNOT_CREATE_LOG_PATH" for cause in causes_of(error)):
+        return ConfigError("STORAGE_NOT_WRITABLE", location=table.location, dataset=dataset, path=path, reason=detail)
+    return DefinitionError(
+        "TABLE_SETUP_FAILED", location=table.location, dataset=dataset, name=dataset, path=path, detail=detail
+    )
+
+
+def reason_of(error: PySparkException) -> str:
+    """Returns what Spark says is wrong, in one line, without the plan and the stack trace."""
+    return _first_line(_message(error))
+
+
+def is_upstream_schema_change(error: BaseException) -> bool:
+    """Whether a Delta source only says that its table has a new schema, which a restart reads."""
+    return any((cause.condition or "").startswith(_SCHEMA_CHANGED) for cause in causes_of(error))
+
+
+def user_raised(error: BaseException) -> str | None:
+    """Returns the text that a `raise_error()` inside the query raised, or None."""
+    for cause in causes_of(error):
+        if cause.condition == "USER_RAISED_EXCEPTION":
+            return cause.parameters.get("errorMessage") or cause.message
+    return None
+
+
+def failure_messages(error: BaseException) -> tuple[str, ...]:
+    """Returns the message of each exception behind a failure, outermost first."""
+    return tuple(cause.message for cause in causes_of(error))
+
+
+def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | None:
+    condition = cause.condition or ""
+    if condition == "USER_RAISED_EXCEPTION" and (start := cause.message.find(FAILURE_MARK)) >= 0:
+        return _expectation_failure(cause.message[start + len(FAILURE_MARK) :], dataset)
+    for prefixes, name in _STATE_FAILURES.items():
+        if condition.startswith(prefixes):
+            return StateError(name, dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset)
+    if condition == "UNSUPPORTED_FEATURE.STORE_BACKEND_NOT_SUPPORTED_FOR_TWS":
+        provider = cause.parameters.get("stateStoreProvider", "another one")
+        return DefinitionError("STATE_STORE_NOT_SUPPORTED", dataset=dataset, flow=flow, provider=provider)
+    if condition.startswith("FAILED_READ_FILE") and (log := _LOG_FILE.fullmatch(cause.parameters.get("path", ""))):
+        reason = f"the file {log['file']} of its log is damaged"
+        return StateError("TABLE_NOT_READABLE", dataset=dataset, name=local_path(log["table"]), reason=reason)
+    if condition.startswith(_DAMAGED_LOG):
+        reason = f"the log of it, or of a table that it is made of, is damaged: {_first_line(cause.message)}"
+        return StateError("TABLE_NOT_READABLE", dataset=dataset, name=dataset, reason=reason.removesuffix("."))
+    if _DISK_FULL.search(cause.message):
+        return ExternalError("STORAGE_FULL", dataset=dataset, detail=_first_line(cause.message))
+    if is_away(cause.class_name):
+        return ExternalError("KAFKA_LOST", dataset=dataset, detail=_first_line(cause.message))
+    if cause.class_name.startswith("io.delta.exceptions.") and any(name in cause.class_name for name in _CONFLICTS):
+        return ExternalError("TABLE_CONFLICT", dataset=dataset, detail=_first_line(cause.message))
+    if condition == "DELTA_NOT_NULL_CONSTRAINT_VIOLATED":
+        column = cause.message.partition("column: ")[2].partition("SQLSTATE")[0].strip(" .\n")
+        return DataError("NOT_NULL_VIOLATED", dataset=dataset, flow=flow, name=dataset, column=column)
+    if condition.startswith(_TYPE_CONDITIONS) or (condition.startswith("DELTA_") and "SCHEMA" in condition):
+        return StateError("TABLE_SCHEMA_MISMATCH", dataset=dataset, name=dataset, detail=_first_line(cause.message))
+    if (cause.sql_state or "").startswith(_DATA_EXCEPTION):
+        detail = _first_line(cause.message)
+        return data_exception(condition, cause.message, detail, cause.place, dataset=dataset, flow=flow)
+    return None
+
+
+def _no_answer(cause: Cause, outer: Cause | None) -> str:
+    """Words of the client, which knows the address; Spark's own exceptions around it only say that a task failed."""
+    told = cause if outer is None or outer.class_name.startswith("org.apache.spark.") else outer
+    kind = told.class_name.rpartition(".")[2]
+    return f"{kind}: {_first_line(told.message)}"
+
+
+def _expectation_failure(payload: str, dataset: str) -> DataError:
+    told, _ = json.JSONDecoder().raw_decode(payload)
+    return DataError(
+        "EXPECTATION_FAILED",
+        dataset=dataset,
+        expectations=", ".join(f"'{name}'" for name in told["rules"]),
+        name=told["dataset"],
+        row=told["row"],
+        origin=_origin(told.get("origin") or {}),
+    )
+
+
+def _origin(origin: dict[str, Any]) -> str:
+    """Words for a row's origin; a struct of nulls says that nothing is known of this one."""
+    path = re.sub("^file:/+", "/", origin.get("file_path") or "")  # as people write it
+    words = [f"file {path}"] if path else []
+    if origin.get("topic") is not None:
+        words.append(f"topic {origin['topic']}, partition {origin.get('partition')}, offset {origin.get('offset')}")
+    return f" of {', '.join(words)}" if words else ""
+
+
+def causes_of(error: BaseException) -> Iterator[Cause]:
+    """Walks a Python exception into the Java exceptions behind it, outermost first."""
+    throwable: Any = None
+    if isinstance(error, CapturedException):
+        throwable = error._origin
+        if throwable is None:
+            yield Cause(type(error).__name__, error.getCondition(), _message(error), {})
+            throwable = getattr(error._cause, "_origin", None) if error._cause else None
+            if throwable is None and error._cause is not None:
+                yield from causes_of(error._cause)
+    elif isinstance(error, Py4JJavaError):
+        throwable = error.java_exception
+    seen = 0
+    # A JVM that has died since can no longer be asked.
+    with suppress(Py4JNetworkError, OSError):
+        while throwable is not None and seen < 20:
+            seen += 1
+            condition, state, parameters, place = None, None, {}, None
+            if is_spark_error(throwable):
+                condition, state = throwable.getCondition(), throwable.getSqlState()
+                place = query_place(throwable) if (state or "").startswith(_DATA_EXCEPTION) else None
+                with suppress(Py4JError):  # reflection finds no method on a class that Scala made private
+                    found = throwable.getMessageParameters()
+                    parameters = {str(key): str(found[key]) for key in found} if found else {}
+            name = throwable.getClass().getName()
+            if name.startswith(_DATABASE):
+                state = throwable.getSQLState()
+            is_storage = name in _IO_FAILURES and _is_thrown_by_storage(throwable)
+            yield Cause(name, condition, str(throwable.getMessage()), parameters, state, is_storage, place)
+            throwable = throwable.getCause()
+
+
+def _is_thrown_by_storage(throwable: Any) -> bool:
+    return any(frame.getClassName().startswith(_FILE_SYSTEMS) for frame in throwable.getStackTrace())
+
+
+def _jvm_is_gone(error: BaseException, causes: tuple[Cause, ...]) -> bool:
+    if isinstance(error, (Py4JNetworkError, ConnectionError, BrokenPipeError)):
+        return True
+    return isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError) and not causes
+
+
+def _message(error: PySparkException) -> str:
+    return str(getattr(error, "desc", None) or getattr(error, "_desc", None) or error)
+
+
+def _first_line(text: str) -> str:
+    """The part of a Spark message that says what is wrong: up to the plan or the stack trace.
+
+    Of a Python worker's stack trace it is the end: the user's own exception.
+    """
+    text = re.sub(r"\s*SQLSTATE: \w+", "", text.strip())
+    if _TRACEBACK in text:
+        line = [line for line in text.splitlines() if line and not line[0].isspace()][-1]
+    else:
+        line = re.split(r"\n|; line \d+ pos|;\s*~|;$", text, maxsplit=1)[0].strip().removesuffix(";")
+    return line if len(line) <= _LONGEST_DETAIL else line[:_LONGEST_DETAIL] + "…"

@@ -1,0 +1,1 @@
+"""Rows behind the watermark: measured, recorded, assigned to their windows."""

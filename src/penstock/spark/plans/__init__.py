@@ -1,0 +1,1 @@
+"""What Spark's plans of queries say: watermarks, state, keys, definitions."""

@@ -1,0 +1,210 @@
+"""Questions about a query's plan that only Spark can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.graph.elements import OutputMode
+from penstock.graph.unbounded_state import STREAM_JOIN
+from penstock.spark import _jvm
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """An event-time column and the delay after which its rows count as late."""
+
+    column: str
+    delay: str
+
+
+STATEFUL = {
+    "Aggregate": "aggregate",
+    "Distinct": "deduplicate",
+    "Deduplicate": "deduplicate",
+    "DeduplicateWithinWatermark": "deduplicate within watermark",
+    "FlatMapGroupsWithState": "flatMapGroupsWithState",
+    "FlatMapGroupsInPandasWithState": "applyInPandasWithState",
+    "TransformWithState": "transformWithState",
+    "TransformWithStateInPandas": "transformWithState",
+    "TransformWithStateInPySpark": "transformWithState",
+}
+
+
+_STREAMING_ONLY = STATEFUL.keys() - {"Aggregate", "Distinct", "Deduplicate"}
+
+_SESSION_WINDOW = "spark.sessionWindow"  # in the metadata of its column
+
+
+def empty_relation(spark: SparkSession, schema: StructType, *, streaming: bool) -> DataFrame:
+    """Returns a DataFrame of `schema` with no rows, streaming or batch, that reads no storage.
+
+    It can be analysed and planned but, when streaming, never started.
+    """
+    return _jvm.local_relation(spark, schema, streaming=streaming)
+
+
+def check_output_mode(frame: DataFrame, mode: OutputMode) -> None:
+    """Asks Spark whether the streaming `frame` can be written in `mode`.
+
+    Raises:
+        AnalysisException: what Spark would say when the query starts.
+    """
+    _jvm.check_streaming(frame, mode.value.capitalize())
+
+
+def possible_output_modes(frame: DataFrame) -> tuple[OutputMode, ...]:
+    """Returns all output modes in which Spark can write the streaming `frame`."""
+    found = []
+    for mode in OutputMode:
+        with suppress(AnalysisException):
+            check_output_mode(frame, mode)
+            found.append(mode)
+    return tuple(found)
+
+
+def supported_output_mode(frame: DataFrame, modes: Sequence[OutputMode]) -> OutputMode:
+    """Returns the first of `modes` in which Spark can write the streaming `frame`.
+
+    Raises:
+        AnalysisException: the query cannot be streamed in any of them; the complaint about the first.
+    """
+    first: AnalysisException | None = None
+    for mode in modes:
+        try:
+            check_output_mode(frame, mode)
+        except AnalysisException as refused:
+            first = first or refused
+        else:
+            return mode
+    assert first is not None, "no mode was offered"
+    raise first
+
+
+def stateful_operators(frame: DataFrame) -> tuple[str, ...]:
+    """Returns the names of the stateful operators of a streaming query, outermost first."""
+    return tuple(name for node in operators_with_state(frame) if (name := stateful_name(node)) is not None)
+
+
+def operators_with_state(frame: DataFrame) -> Iterator[Any]:
+    """Yields the operators of a streaming query that may keep state, and others, outermost first."""
+    if frame.isStreaming:
+        yield from _operators(frame, (*STATEFUL, "Join"))
+
+
+def streaming_only_operators(frame: DataFrame) -> tuple[str, ...]:
+    """Returns the names of the operators of a batch query whose result depends on how a stream is cut into batches."""
+    nodes = (node.getClass().getSimpleName() for node in _operators(frame, _STREAMING_ONLY))
+    return tuple(STATEFUL[name] for name in nodes if name in _STREAMING_ONLY)
+
+
+def stateful_name(node: Any) -> str | None:
+    """Returns the name of an operator of a logical plan when it keeps state in a stream, else None."""
+    name = node.getClass().getSimpleName()
+    if name in STATEFUL and node.isStreaming():
+        return STATEFUL[name]
+    if name == "Join" and node.left().isStreaming() and node.right().isStreaming():
+        return STREAM_JOIN
+    return None
+
+
+def joins_of_streams(plan: Any) -> Iterator[Any]:
+    """Yields the joins of two streams in a logical plan, outermost first."""
+    return (node for node in _walk(plan) if stateful_name(node) == STREAM_JOIN)
+
+
+def uses_processing_time_timers(frame: DataFrame) -> bool:
+    """Whether a streaming query has timers or values that go by the machine's clock.
+
+    Spark then runs batches without rows for ever, with every trigger, because a timer might be due.
+    """
+    return plan_uses_processing_time_timers(_jvm.analyzed_plan(frame))
+
+
+def plan_uses_processing_time_timers(plan: Any) -> bool:
+    """As `uses_processing_time_timers`, of an analysed plan."""
+    modes = (_time_mode(node) for node in _operators_of(plan, ("WithState",)))
+    return any(mode is not None and mode.startswith("ProcessingTime") for mode in modes)
+
+
+def drops_late_rows(node: Any) -> bool:
+    """Whether an operator with state looks at the watermark: one of the user's own does with timers of event time."""
+    mode = _time_mode(node)
+    return mode is None or mode.startswith("EventTime")
+
+
+def _time_mode(node: Any) -> str | None:
+    """Returns by what an operator with state of the user's own wakes up: None for other operators."""
+    name = node.getClass().getSimpleName()
+    if name.startswith("TransformWithState"):
+        mode = node.timeMode()
+    elif name.startswith("FlatMapGroups"):
+        mode = node.timeout()
+    else:
+        return None
+    return str(mode.getClass().getSimpleName())
+
+
+def watermark(frame: DataFrame) -> Watermark | None:
+    """Returns the outermost watermark of a streaming query, or None."""
+    for node in _operators(frame, ("EventTimeWatermark",)):
+        if node.getClass().getSimpleName() == "EventTimeWatermark":
+            return Watermark(node.eventTime().sql().strip("`"), node.delay().toString())
+    return None
+
+
+def groups_by_session(frame: DataFrame) -> bool:
+    """Whether a query groups by session windows, of which Spark cannot tell those that changed in a batch."""
+    return any(
+        node.getClass().getSimpleName() == "Aggregate"
+        and any(map(_is_session, _jvm.scala_seq(node.groupingExpressions())))
+        for node in _operators(frame, ("session_window",))
+    )
+
+
+def _is_session(group: Any) -> bool:
+    return group.getClass().getSimpleName() == "AttributeReference" and bool(group.metadata().contains(_SESSION_WINDOW))
+
+
+def observe_runs_twice(frame: DataFrame) -> bool:
+    """Whether Spark would execute `observe()` counters of a batch query more than once.
+
+    To sort all rows Spark first runs what is below, up to the next exchange, to find the bounds.
+    """
+    return not frame.isStreaming and _counts_twice(_jvm.analyzed_plan(frame), sampled=False)
+
+
+def _counts_twice(plan: Any, *, sampled: bool) -> bool:
+    match plan.getClass().getSimpleName():
+        case "CollectMetrics" if sampled:
+            return True
+        case "Sort":
+            sampled = sampled or bool(getattr(plan, "global")())
+        case "RepartitionByExpression":
+            sampled = True
+        case "Aggregate" | "Distinct" | "RebalancePartitions":
+            sampled = False
+    return any(_counts_twice(child, sampled=sampled) for child in _jvm.scala_seq(plan.children()))
+
+
+def _operators(frame: DataFrame, names: Iterable[str]) -> Iterator[Any]:
+    """Yields the operators of a query, outermost first; none when its text has none of `names`: that is one call."""
+    yield from _operators_of(_jvm.analyzed_plan(frame), names)
+
+
+def _operators_of(plan: Any, names: Iterable[str]) -> Iterator[Any]:
+    text = str(plan)
+    if any(name in text for name in names):
+        yield from _walk(plan)
+
+
+def _walk(plan: Any) -> Iterator[Any]:
+    yield plan
+    for child in _jvm.scala_seq(plan.children()):
+        yield from _walk(child)

@@ -1,0 +1,1 @@
+"""Rows that come back: out of quarantine, and batches computed again."""

@@ -1,0 +1,59 @@
+"""What a session knows of its cluster: by public calls of SparkContext, and by the driver's log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.spark.session.defaults import Machine
+from penstock.spark.session.driver_log import MasterState
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSnapshot:
+    """The cluster at one moment.
+
+    `num_executors` are registered with the driver. `waiting` is False when none is needed: with dynamic allocation, an
+    idle application has no executors. `stopped` is True when Spark has stopped the application.
+    """
+
+    num_executors: int
+    master_lost: bool = False
+    waiting: bool = True
+    stopped: bool = False
+
+
+class Cluster:
+    """The cluster of a running session; not thread-safe. `log` is the driver's log."""
+
+    def __init__(self, spark: SparkSession, log: Path) -> None:
+        context = spark.sparkContext
+        self.master = str(context.master)
+        self.log = log
+        self.dynamic = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
+        self._context: Any = context._jsc.sc()
+        self._state = MasterState(log)
+
+    @staticmethod
+    def of(spark: SparkSession, log: Path | None) -> Cluster | None:
+        """Returns the cluster; None when tasks run in the driver itself, or the session is another one's."""
+        if log is None or Machine.of(str(spark.sparkContext.master)).local:
+            return None
+        return Cluster(spark, log)
+
+    def look(self) -> ClusterSnapshot:
+        """Asks the driver, which asks nobody.
+
+        Raises:
+            Py4JError, OSError: the JVM has ended.
+        """
+        lost = self._state.look()
+        if self._context.isStopped():
+            return ClusterSnapshot(0, lost, stopped=True)
+        tracker = self._context.statusTracker()
+        executors = len(tracker.getExecutorInfos()) - 1  # the driver is one of them
+        waiting = executors > 0 or not self.dynamic or len(tracker.getActiveStageIds()) > 0
+        return ClusterSnapshot(executors, lost, waiting)

@@ -1,0 +1,220 @@
+"""Spark sessions: one factory, with Penstock's defaults under the user's settings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from penstock.config.secret import secrets_pattern
+from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
+from penstock.spark.accelerators.callbacks import accept_calls_after_shortages, require_secret_of_callbacks
+from penstock.spark.accelerators.gateway_lookups import remember_lookups
+from penstock.spark.accelerators.hadoop_conf import prune_hadoop_conf
+from penstock.spark.accelerators.tcp_quickack import enable_tcp_quickack
+from penstock.spark.session.defaults import Machine
+from penstock.spark.session.driver_log import cause
+from penstock.spark.session.driver_process import DriverProcess
+from penstock.spark.session.launch import SessionConfig, launched, worker_python
+from penstock.spark.session.logs import leave_out_of_log, report_failures_only_once
+from penstock.spark.session.python_shipping import ship_python
+from penstock.spark.session.setup.cache import Progress
+from penstock.spark.session.setup.class_archive import make_in_background
+from penstock.spark.session.start_limit import StartLimit
+from penstock.storage.s3 import use_s3_settings
+
+
+@dataclass(slots=True)
+class _Running:
+    """The one session of this process."""
+
+    driver: DriverProcess
+    after_stop: Callable[[], None]
+    seconds_to_stop: float = 10.0
+
+
+_running: _Running | None = None
+
+
+def start_session(config: SessionConfig, *, progress: Progress | None = None) -> SparkSession:
+    """Starts Spark and returns its session; the first start of a user fetches what is missing.
+
+    `progress` gets one line of text per step. One session per process; after `stop_session` another may follow, with
+    other settings. Python's handler of Ctrl-C stays what it was. If this process dies, however, the JVM ends too.
+
+    Raises:
+        ConfigError: JAVA_TOO_OLD, JAVA_HOME_INVALID, JAVA_NOT_FOUND, CACHE_NOT_WRITABLE, MAVEN_MIRROR_INVALID,
+            SPARK_SETTING_INVALID, YARN_NOT_CONFIGURED, KUBERNETES_IMAGE_MISSING.
+        ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH, JVM_NOT_STARTED, SPARK_START_FAILED,
+            CLUSTER_START_TIMEOUT.
+        StateError: SPARK_ALREADY_RUNNING.
+    """
+    global _running  # noqa: PLW0603 - PySpark itself allows one context per process
+    if SparkContext._active_spark_context is not None:
+        raise StateError("SPARK_ALREADY_RUNNING", name=SparkContext._active_spark_context.appName)
+    report_failures_only_once()
+    use_s3_settings(lambda: config.spark_conf)
+    launch = launched(config, progress=progress or (lambda _line: None))
+    port, secret = launch.address()
+    _running = _Running(launch.driver, after_stop=lambda: make_in_background(launch.archive))
+    if config.class_archive_to_record:
+        _running.after_stop, _running.seconds_to_stop = _nothing, 300.0
+    try:
+        with StartLimit(_running.driver, config):
+            return _connect(_running.driver, port, secret, config)
+    except BaseException as error:
+        refusal = _refusal(error, config, _running.driver.log)  # before the end: Java is asked for its message
+        _end_session(None)
+        if refusal is not None:
+            raise refusal from None
+        raise
+
+
+def running_session() -> SparkSession | None:
+    """Returns the session of this process, whoever started it; None when there is none."""
+    return None if SparkContext._active_spark_context is None else SparkSession.builder.getOrCreate()
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Stops `spark` and its JVM, and waits for the JVM's end: 10 seconds at most, then it is killed.
+
+    Safe to call when the JVM is gone already. Streaming queries that still run are interrupted; stop them first.
+    """
+    after_stop = _running.after_stop if _running else _nothing
+    _end_session(spark)
+    after_stop()
+
+
+def driver_log() -> Path | None:
+    """Returns the file with what Spark has to say in the running session, None when there is none."""
+    return _running.driver.log if _running else None
+
+
+def jvm_exit_code(*, within: float = 0.0) -> int | None:
+    """Returns the exit code of a JVM that ended by itself, for instance -9 when it was killed; None while it runs.
+
+    A dying JVM refuses connections before it is gone: after a failed call give it a second, `within=1`.
+    """
+    return _running.driver.wait(within) if _running else None
+
+
+def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfig) -> SparkSession:
+    machine = Machine.of(config.master)
+    connection = {
+        "PYSPARK_GATEWAY_PORT": str(port),
+        "PYSPARK_GATEWAY_SECRET": secret,
+        "PYSPARK_PYTHON": worker_python(config, machine),
+    }
+    remember_lookups()
+    enable_tcp_quickack()
+    accept_calls_after_shortages()
+    with _environment(connection), _interrupt_handler_kept():
+        gateway = launch_gateway()  # with the two variables above it connects and launches nothing
+        gateway.proc = driver.process
+        require_secret_of_callbacks(gateway, secret)
+        if config.short_lived:
+            # For each Java object that Python forgets, one more message; this JVM soon forgets them all.
+            gateway.gateway_property.enable_memory_management = False
+        context = SparkContext(gateway=gateway)
+        _require_image(context, config.master)
+        session = SparkSession.builder.getOrCreate()
+    if secrets := secrets_pattern():
+        leave_out_of_log(gateway, secrets)
+    in_force = session.conf  # Spark checks the SQL settings now, or else at the first query
+    for key, value in config.spark_conf.items():
+        if not key.startswith("spark."):  # Spark's submit takes only its own keys; pipelines.* and the like go here
+            in_force.set(key, value)
+    prune_hadoop_conf(session, local=machine.local)
+    if not machine.local:
+        ship_python(context, config.python_roots, driver.folder)
+    return session
+
+
+def _require_image(context: SparkContext, master: str) -> None:
+    """Without an image Spark asks for executors again and again, and says so in its log only."""
+    images = ("spark.kubernetes.executor.container.image", "spark.kubernetes.container.image")
+    if master.startswith("k8s://") and not any(context.getConf().contains(key) for key in images):
+        raise ConfigError("KUBERNETES_IMAGE_MISSING", master=master)
+
+
+def _end_session(spark: SparkSession | None) -> None:
+    global _running
+    ended, _running = _running, None
+    gateway: Any = SparkContext._gateway
+    with warnings.catch_warnings(), suppress(Py4JError, OSError):
+        warnings.simplefilter("ignore")  # PySpark warns when the JVM is gone, which is no news here
+        if spark is not None:
+            spark.stop()
+    if gateway is not None:
+        with suppress(Py4JError, OSError):
+            gateway.shutdown()
+    # What PySpark forgets to reset when the JVM is gone; another session may follow in this process.
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    if ended is not None:
+        ended.driver.stop(ended.seconds_to_stop)
+        shutil.rmtree(ended.driver.folder, ignore_errors=True)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _interrupt_handler_kept() -> Iterator[None]:
+    """PySpark's handler cancels all jobs; a run wants to finish its batch instead."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _refusal(error: BaseException, config: SessionConfig, log: Path) -> PenstockError | None:
+    """Returns what an error of Spark's start means: a setting that it refuses by name, or something else."""
+    if not isinstance(error, (Py4JError, PySparkException, OSError)):
+        return None
+    reason = _first_line(error)
+    for key, value in config.spark_conf.items():
+        if key in reason:
+            return ConfigError("SPARK_SETTING_INVALID", key=key, value=value, expected=f"what Spark accepts ({reason})")
+    if config.on_cluster:
+        reason = cause(log) or reason
+    return ExternalError("SPARK_START_FAILED", master=config.master, reason=reason, log=log)
+
+
+def _first_line(error: BaseException) -> str:
+    java: Any = getattr(error, "java_exception", None)
+    text = str(java.getMessage()) if java is not None else str(error)
+    return (text.strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _nothing() -> None:
+    """After a session for which nothing is left to do."""

@@ -1,0 +1,122 @@
+"""A class archive: Spark's classes as the JVM keeps them in memory, so that a start need not parse them again.
+
+It halves the processor time of a start. It is made once per Java and set of jars, by a short run of the engine in a
+process of its own, and it is never needed: without it, or with a damaged one, the JVM loads the classes from the jars.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from penstock.spark.session.setup.cache import Progress, cache_directory, one_process_at_a_time
+from penstock.spark.session.setup.java import Java
+
+SWITCH = "PENSTOCK_CLASS_ARCHIVE"  # "off" neither makes nor uses one
+_TRAINING = "penstock.spark.session.class_archive_training"
+_KEPT = 2
+_SECONDS = 600
+_started: list[subprocess.Popen[bytes]] = []  # kept, or Python would warn that nobody has waited for it
+
+
+def archive_path(java: Java, class_path: Sequence[Path], environ: Mapping[str, str] = os.environ) -> Path:
+    """Returns where the archive for exactly this Java and these jars is, or would be."""
+    files = [java.executable.resolve(), *class_path]
+    # Java compares size and time of each jar, and refuses the archive when one differs; so does this name.
+    seen = [f"{file} {status.st_size} {status.st_mtime_ns}" for file in files for status in [file.stat()]]
+    digest = hashlib.sha256("\n".join([java.version, *seen]).encode()).hexdigest()[:16]
+    return cache_directory(environ) / "class-archives" / f"{java.major}-{digest}.jsa"
+
+
+def options_to_use(archive: Path, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Returns the JVM options that use `archive`; none when it is missing or switched off."""
+    if environ.get(SWITCH) == "off" or not is_whole(archive):
+        return []
+    # Anything wrong with the archive is a reason to do without it, not to tell the user.
+    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
+
+
+def is_whole(archive: Path) -> bool:
+    """Tells whether `archive` is there with the size that it had when it was made; a torn one would crash Java."""
+    try:
+        return archive.stat().st_size == int(_size_file(archive).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return False
+
+
+def options_to_record(archive: Path) -> list[str]:
+    """Returns the JVM options that write `archive` when the JVM exits."""
+    return [f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable", "-Xlog:all=error:stderr"]
+
+
+def ensure_archive(archive: Path, *, environ: Mapping[str, str] = os.environ, progress: Progress) -> bool:
+    """Makes `archive` if it is missing; returns whether it is there afterwards. Takes about half a minute.
+
+    Never raises for an archive that cannot be made: the reason is in the file beside it that ends in `.log`.
+    """
+    if environ.get(SWITCH) == "off":
+        return False
+    with suppress(OSError):
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        lock = archive.with_suffix(".lock")
+        with one_process_at_a_time(lock, waiting=lambda: progress("Waiting for another process that prepares Java")):
+            if not is_whole(archive):
+                progress("Preparing Java for a quicker start (once, about half a minute)")
+                _make(archive, environ)
+    return is_whole(archive)
+
+
+def make_in_background(archive: Path, environ: Mapping[str, str] = os.environ) -> None:
+    """Starts a process of low priority that makes `archive`, unless that is switched off or has been tried."""
+    if environ.get(SWITCH) == "off" or is_whole(archive) or archive.with_suffix(".log").exists():
+        return
+    program = "import os; os.nice(19); from penstock.spark.session.setup import prefetch; prefetch()"
+    with suppress(OSError):
+        _started.append(
+            subprocess.Popen(
+                [sys.executable, "-c", program],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=dict(environ),
+                start_new_session=True,
+            )
+        )
+
+
+def _make(archive: Path, environ: Mapping[str, str]) -> None:
+    unfinished = archive.with_suffix(f".{os.getpid()}")
+    log = archive.with_suffix(".log")
+    with log.open("wb") as output, suppress(subprocess.TimeoutExpired):
+        result = subprocess.run(
+            [sys.executable, "-m", _TRAINING, str(unfinished)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**environ, SWITCH: "off"},
+            timeout=_SECONDS,
+            check=False,
+        )
+        if result.returncode == 0 and unfinished.is_file():
+            unfinished.rename(archive)
+            _size_file(archive).write_text(str(archive.stat().st_size), encoding="ascii")
+            log.unlink(missing_ok=True)
+            _remove_old(archive)
+    unfinished.unlink(missing_ok=True)
+
+
+def _remove_old(newest: Path) -> None:
+    # About 200 MB each, and useless after the next upgrade of Java, Spark or Penstock.
+    archives = sorted(newest.parent.glob("*.jsa"), key=lambda archive: archive.stat().st_mtime, reverse=True)
+    for archive in archives[_KEPT:]:
+        _size_file(archive).unlink(missing_ok=True)
+        archive.unlink(missing_ok=True)
+
+
+def _size_file(archive: Path) -> Path:
+    return archive.with_suffix(".size")

@@ -1,0 +1,163 @@
+"""Apache Ivy, which ships inside PySpark, as the downloader of jars from a Maven repository."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+from xml.sax.saxutils import quoteattr
+
+from penstock.errors import ConfigError, ExternalError
+from penstock.spark.session.setup.cache import Progress
+from penstock.spark.session.setup.children import ends_with_us
+from penstock.spark.session.setup.class_path import ivy_jar
+from penstock.spark.session.setup.jar_lock import LockedJar
+from penstock.spark.session.setup.java import Java, JavaOrigin
+from penstock.spark.session.setup.proxy import proxy_options
+from penstock.spark.session.setup.trust_store import trust_store_options
+
+MIRROR = "PENSTOCK_MAVEN_MIRROR"
+_DEFAULT_REPOSITORY = "Maven Central"
+_DOWNLOADING = re.compile(r"^downloading \S*?([^/\s]+\.jar)")
+_UNRESOLVED = re.compile(r":: ([^#\s]+)#([^;\s]+);(\S+?): (?:not found|.*)$", re.MULTILINE)
+_REALM = re.compile(r'realm="([^"]*)"', re.IGNORECASE)
+_SERVER_ERROR = re.compile(r"Server access error at url \S+ \((.+)\)\s*$", re.MULTILINE)
+_MISSING_ARTIFACT = re.compile(r"^\s*\[(?:FAILED|NOT FOUND)\s*\]\s*([^#\s]+)#([^;\s]+);([^!\s]+)!", re.MULTILINE)
+
+
+def retrieve(
+    jars: Sequence[LockedJar],
+    target: Path,
+    *,
+    scratch: Path,
+    java: Java,
+    environ: Mapping[str, str],
+    progress: Progress,
+) -> None:
+    """Downloads `jars` into the folder `target`; `scratch` is an empty folder for Ivy's own files.
+
+    `$PENSTOCK_MAVEN_MIRROR` names another repository than Maven Central; proxies come from HTTPS_PROXY, HTTP_PROXY
+    and NO_PROXY. Nothing is verified here.
+
+    Raises:
+        ConfigError: MAVEN_MIRROR_INVALID.
+        ExternalError: JARS_DOWNLOAD_FAILED, with the first artifact that is missing.
+    """
+    mirror = environ.get(MIRROR, "").strip()
+    realm = _realm(mirror, jars[0]) if urlsplit(mirror).username else ""
+    (scratch / "settings.xml").write_text(_settings(mirror, realm), encoding="utf-8")
+    (scratch / "ivy.xml").write_text(_module(jars), encoding="utf-8")
+    output = _run_ivy(jars, target, scratch=scratch, java=java, environ=environ, progress=progress)
+    missing = [jar for jar in jars if not (target / jar.file_name).is_file()]
+    if missing:
+        raise ExternalError(
+            "JARS_DOWNLOAD_FAILED",
+            artifact=_first_failure(output) or missing[0].coordinates,
+            repository=without_password(mirror) if mirror else _DEFAULT_REPOSITORY,
+            reason=_reason(output),
+        )
+
+
+def without_password(url: str) -> str:
+    """Returns `url` without its user and password."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _run_ivy(
+    jars: Sequence[LockedJar],
+    target: Path,
+    *,
+    scratch: Path,
+    java: Java,
+    environ: Mapping[str, str],
+    progress: Progress,
+) -> str:
+    # Through the environment, because a process list shows command lines to every user of the machine.
+    network = proxy_options(environ)
+    if java.origin is JavaOrigin.BUNDLED:
+        network += trust_store_options(scratch)
+    quoted = " ".join(f'"{option}"' for option in [*environ.get("JDK_JAVA_OPTIONS", "").split(), *network])
+    command = [str(java.executable), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", str(ivy_jar())]
+    command += ["org.apache.ivy.Main", "-settings", str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
+    command += ["-cache", str(scratch / "cache"), "-retrieve", str(target / "[artifact]-[revision].[ext]")]
+    command += ["-types", "jar", "bundle"]
+    lines: list[str] = []
+    started = 0
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**environ, "JDK_JAVA_OPTIONS": quoted},
+    ) as ivy:
+        ends_with_us(ivy)
+        assert ivy.stdout is not None
+        for line in ivy.stdout:
+            lines.append(line)
+            if found := _DOWNLOADING.match(line):
+                started += 1
+                progress(f"Downloading {found.group(1)} ({started} of {len(jars)})")
+    return "".join(lines)
+
+
+def _realm(mirror: str, jar: LockedJar) -> str:
+    """Returns the name under which the mirror asks for a password; Java gives one only to a name that it knows."""
+    address = f"{without_password(mirror).rstrip('/')}/{jar.organisation.replace('.', '/')}/{jar.name}/{jar.revision}/"
+    try:
+        with urllib.request.urlopen(address + jar.file_name, timeout=15):  # noqa: S310 - `_settings` checks the scheme
+            return ""
+    except urllib.error.HTTPError as refusal:
+        found = _REALM.search(refusal.headers.get("WWW-Authenticate", ""))
+        return found.group(1) if found else ""
+    except (OSError, ValueError):
+        return ""  # Ivy meets the same and says why
+
+
+def _settings(mirror: str, realm: str = "") -> str:
+    root = credentials = ""
+    if mirror:
+        parts = urlsplit(mirror)
+        if parts.scheme not in {"http", "https", "file"} or not (parts.netloc or parts.path):
+            raise ConfigError("MAVEN_MIRROR_INVALID", value=without_password(mirror), variable=MIRROR)
+        root = " root=" + quoteattr(without_password(mirror))
+        if parts.username:
+            credentials = (
+                f"<credentials realm={quoteattr(realm)} host={quoteattr(parts.hostname or '')}"
+                f" username={quoteattr(unquote(parts.username))} passwd={quoteattr(unquote(parts.password or ''))}/>"
+            )
+    # The lock names every jar, so POMs need not be read, which halves the number of requests.
+    return (
+        f'<ivysettings>{credentials}<settings defaultResolver="maven"/><timeout-constraints>'
+        '<timeout-constraint name="patience" connectionTimeout="15000" readTimeout="60000"/></timeout-constraints>'
+        f'<resolvers><ibiblio name="maven" m2compatible="true" usepoms="false" timeoutConstraint="patience"{root}/>'
+        "</resolvers></ivysettings>"
+    )
+
+
+def _module(jars: Sequence[LockedJar]) -> str:
+    dependencies = "".join(
+        f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.name)} rev={quoteattr(jar.revision)}"
+        ' transitive="false"/>'
+        for jar in jars
+    )
+    return (
+        '<ivy-module version="2.0"><info organisation="penstock" module="jars"/><configurations><conf name="default"/>'
+        f'</configurations><dependencies defaultconf="default->default">{dependencies}</dependencies></ivy-module>'
+    )
+
+
+def _first_failure(output: str) -> str | None:
+    found = _MISSING_ARTIFACT.search(output) or _UNRESOLVED.search(output)
+    return ":".join(found.groups()) if found else None
+
+
+def _reason(output: str) -> str:
+    found = _SERVER_ERROR.search(output)
+    return found.group(1) if found else "the repository does not have it, or cannot be reached"

@@ -1,7 +1,0 @@
-"""What Spark needs before it can start: Java, jars, the class archive; fetched once per user."""
-
-from penstock.spark.setup.jars import ensure_jars
-from penstock.spark.setup.java import Java, JavaOrigin, find_java, java_home_for_spark
-from penstock.spark.setup.prefetch import Ready, prefetch
-
-__all__ = ["Java", "JavaOrigin", "Ready", "ensure_jars", "find_java", "java_home_for_spark", "prefetch"]

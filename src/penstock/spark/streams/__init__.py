@@ -1,0 +1,1 @@
+"""Streaming queries: how they are started and written, and what they report."""
