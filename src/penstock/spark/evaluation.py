@@ -193,6 +193,7 @@ class Evaluation:
 
     # ---- ReadHandler ----
 
+    @bypass_hooks()
     def table(
         self,
         spark: SparkSession,
@@ -225,24 +226,21 @@ class Evaluation:
         if stored is None:
             if _jvm.is_temporary_view(spark, name):
                 # The function's own view: its reads were noted when it was made, and STREAM(it) is what it is.
-                with bypass_hooks():
-                    return spark.table(name)
+                return spark.table(name)
             if not streaming:
                 self.note(Input("table", name, streaming=False))
             return self._elsewhere(spark, name, streaming, options) if name != written else None
-        with bypass_hooks():
-            if not streaming:
-                self._note_place(Input("delta", name, streaming=False), stored)
-                return spark.read.format("delta").options(**options).load(stored)
-            source = self.source_name(name)
-            self.note(Input("delta", name, streaming=True, name=source))
-            return spark.readStream.format("delta").options(**options).name(source).load(stored)
+        if not streaming:
+            self._note_place(Input("delta", name, streaming=False), stored)
+            return spark.read.format("delta").options(**options).load(stored)
+        source = self.source_name(name)
+        self.note(Input("delta", name, streaming=True, name=source))
+        return spark.readStream.format("delta").options(**options).name(source).load(stored)
 
     def _elsewhere(self, spark: SparkSession, name: str, streaming: bool, options: Mapping[str, str]) -> DataFrame:
         """Returns a table of the catalog that USE CATALOG named, which Spark does not know: it gets the whole name."""
         if not streaming:
-            with bypass_hooks():
-                return spark.read.options(**options).table(name)
+            return spark.read.options(**options).table(name)
         read = StreamRead("table", options, path=name, name=self._chosen_name)
         return self.stream(
             spark,
@@ -250,27 +248,28 @@ class Evaluation:
             lambda chosen, more: named_source(spark.readStream.options(**{**options, **more}), chosen).table(name),
         )
 
+    @bypass_hooks()
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Answers a streaming read of something outside the pipeline, through the connector of its format."""
         asked, source = read.format, source_of(read.format)
         description = shown_path(describe_source(read, source), self.settings.directory)
         name = self.source_name(read.name or f"{asked}_{description.rstrip('/').rpartition('/')[2]}")
-        with bypass_hooks():
-            if self.settings.outside is not None:
-                place = SourcePlace(self.dataset or name, name, self.schemas(name))
-                declared = self._source_read(spark, read, load, name, description)
-                read, load = self.settings.outside.source(spark, read, lambda *_: source.stream(declared), place)
-                source = source_of(read.format)
-            streaming = not self.settings.batch
-            again = source.replayable
-            self.note(Input(asked, description, streaming, name=name if streaming else None, replayable=again))
-            read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
-            opening = checked(source, self._source_read(spark, read, load, name, description))
-            opening = replace(opening, persist=self.settings.persist, opened=self.auto_loader_sources.append)
-            if isinstance(source, ChecksAccess):
-                self.checks.append(partial(source.check, opening))
-            return source.stream(opening) if streaming else read_batch(source, opening)
+        if self.settings.outside is not None:
+            place = SourcePlace(self.dataset or name, name, self.schemas(name))
+            declared = self._source_read(spark, read, load, name, description)
+            read, load = self.settings.outside.source(spark, read, lambda *_: source.stream(declared), place)
+            source = source_of(read.format)
+        streaming = not self.settings.batch
+        again = source.replayable
+        self.note(Input(asked, description, streaming, name=name if streaming else None, replayable=again))
+        read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
+        opening = checked(source, self._source_read(spark, read, load, name, description))
+        opening = replace(opening, persist=self.settings.persist, opened=self.auto_loader_sources.append)
+        if isinstance(source, ChecksAccess):
+            self.checks.append(partial(source.check, opening))
+        return source.stream(opening) if streaming else read_batch(source, opening)
 
+    @bypass_hooks()
     def batch(self, spark: SparkSession, read: StreamRead) -> DataFrame | None:
         """Answers a batch read of a format that Spark does not have, through its connector."""
         if (source := batch_source_of(read.format)) is None:
@@ -279,9 +278,8 @@ class Evaluation:
         description = shown_path(describe_source(read, source), self.settings.directory)
         self.note(Input(read.format, description, streaming=False))
         read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
-        with bypass_hooks():
-            opening = self._source_read(spark, read, no_stream, read.format, description)
-            return read_batch(source, checked(source, opening))
+        opening = self._source_read(spark, read, no_stream, read.format, description)
+        return read_batch(source, checked(source, opening))
 
     def _source_read(
         self, spark: SparkSession, read: StreamRead, load: Load, name: str, description: str

@@ -36,7 +36,6 @@ from penstock.spark.failures.translate import reason_of, translate_failure
 from penstock.spark.late.late_windows import late_windows
 from penstock.spark.plans.definition import query_definition
 from penstock.spark.plans.grouping import NotGrouped, window_column
-from penstock.spark.session.read_handler import bypass_hooks
 from penstock.storage import lock_for_command
 from penstock.storage.checkpoint import CheckpointFolder
 from penstock.storage.delta_table import is_delta_table, open_delta_table
@@ -269,8 +268,7 @@ class _ReadSoFar:
         if version is None:
             raise _refusal(self.target, f"it has not read {identifier} up to the end of a version; run it again")
         path = self.workspace.paths(self.graph)[identifier]
-        with bypass_hooks():
-            return evaluation.spark.read.format("delta").option("versionAsOf", version).load(path)
+        return evaluation.spark.read.format("delta").option("versionAsOf", version).load(path)
 
     @staticmethod
     def _newest(offset: Any) -> int | None:

@@ -15,7 +15,6 @@ from penstock.runtime.storage_state.catalog import stored_table
 from penstock.spark.delta.protection import protect
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.failures.translate import reason_of
-from penstock.spark.session.read_handler import bypass_hooks
 from penstock.storage import StorageLayout
 from penstock.storage.delta_table import open_delta_table
 
@@ -59,15 +58,14 @@ class ReaderCatalog:
         protection = _protection(identifier, path)
         assert protection is not None, "find() says so"
         self.define_functions()
-        with bypass_hooks():
-            reader = evaluation.spark.readStream if streaming else evaluation.spark.read
-            frame = reader.format("delta").options(**options).load(path)
-            try:
-                return protect(frame, protection)
-            except PySparkException as error:
-                raise StateError(
-                    "TABLE_PROTECTION_FAILED", dataset=str(identifier), name=identifier, reason=reason_of(error)
-                ) from error
+        reader = evaluation.spark.readStream if streaming else evaluation.spark.read
+        frame = reader.format("delta").options(**options).load(path)
+        try:
+            return protect(frame, protection)
+        except PySparkException as error:
+            raise StateError(
+                "TABLE_PROTECTION_FAILED", dataset=str(identifier), name=identifier, reason=reason_of(error)
+            ) from error
 
 
 def _protection(identifier: Identifier, path: str) -> Protection | None:

@@ -48,6 +48,7 @@ class ScriptReads:
         """Leaves every name to Spark's catalog, in which the tables of the storage are registered."""
         return None
 
+    @bypass_hooks()
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Answers through the connector of the format: Spark's own, Penstock's, or one of another package.
 
@@ -55,21 +56,20 @@ class ScriptReads:
             PenstockError: what the connector refuses, or finds out about what it connects to.
         """
         source = source_of(read.format)
-        with bypass_hooks():
-            opening = self._opening(spark, read, load)
-            if read.format.casefold() == _AUTO_LOADER:
-                opening = self._auto_loader(opening)
-            opening = checked(source, opening)
-            if isinstance(source, ChecksAccess):
-                source.check(opening)
-            return source.stream(opening)
+        opening = self._opening(spark, read, load)
+        if read.format.casefold() == _AUTO_LOADER:
+            opening = self._auto_loader(opening)
+        opening = checked(source, opening)
+        if isinstance(source, ChecksAccess):
+            source.check(opening)
+        return source.stream(opening)
 
+    @bypass_hooks()
     def batch(self, spark: SparkSession, read: StreamRead) -> DataFrame | None:
         """Answers what Spark does not have through its connector."""
         if (source := batch_source_of(read.format)) is None:
             return None
-        with bypass_hooks():
-            return read_batch(source, checked(source, self._opening(spark, read, no_stream)))
+        return read_batch(source, checked(source, self._opening(spark, read, no_stream)))
 
     def path(self, path: str, *, batch: bool) -> str:
         """Leaves paths to Spark: a script is run in the folder in which it was called."""

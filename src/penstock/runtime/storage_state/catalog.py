@@ -15,7 +15,6 @@ from penstock.graph.resolved import Input, ResolvedGraph
 from penstock.runtime.storage_state.first_read import FROM_THE_FIRST_VERSION, reads_from_the_first_version
 from penstock.runtime.storage_state.state import is_private
 from penstock.spark.evaluation import Evaluation
-from penstock.spark.session.read_handler import bypass_hooks
 from penstock.storage import Storage, StorageLayout
 
 
@@ -52,18 +51,17 @@ class StoredCatalog:
         read, aside = (identifier, False) if owner is None else (owner, True)
         path = quarantine_path(self.paths[read]) if aside else self.paths[read]
         spark = evaluation.spark
-        with bypass_hooks():
-            if not streaming:
-                evaluation.note(Input("delta", str(identifier), streaming, dataset=read, aside=aside))
-                return spark.read.format("delta").options(**options).load(path)
-            name = evaluation.source_name(identifier.name)
-            evaluation.note(Input("delta", str(identifier), streaming, dataset=read, name=name, aside=aside))
-            if aside and not accepts_rewrites(options):
-                # Rows are repaired there, and leave when they are replayed: neither is new to who reads what arrives.
-                options = {**options, "skipChangeCommits": "true"}
-            if evaluation.checkpoint and reads_from_the_first_version(evaluation.checkpoint, name, path, options):
-                options = {**options, **FROM_THE_FIRST_VERSION}
-            return spark.readStream.format("delta").options(**options).name(name).load(path)
+        if not streaming:
+            evaluation.note(Input("delta", str(identifier), streaming, dataset=read, aside=aside))
+            return spark.read.format("delta").options(**options).load(path)
+        name = evaluation.source_name(identifier.name)
+        evaluation.note(Input("delta", str(identifier), streaming, dataset=read, name=name, aside=aside))
+        if aside and not accepts_rewrites(options):
+            # Rows are repaired there, and leave when they are replayed: neither is new to who reads what arrives.
+            options = {**options, "skipChangeCommits": "true"}
+        if evaluation.checkpoint and reads_from_the_first_version(evaluation.checkpoint, name, path, options):
+            options = {**options, **FROM_THE_FIRST_VERSION}
+        return spark.readStream.format("delta").options(**options).name(name).load(path)
 
     def _owner(self, identifier: Identifier) -> Identifier | None:
         """Returns the table whose quarantine `identifier` is; a table of that name is the quarantine of a view."""

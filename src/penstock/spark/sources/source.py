@@ -138,7 +138,7 @@ def checked(source: Source, read: SourceRead) -> SourceRead:
 def read_batch(source: Source, read: SourceRead) -> DataFrame:
     """Returns as a batch what the streaming `read` would deliver up to now.
 
-    The caller suspends its read handler (`bypass_hooks()`).
+    The hooks are bypassed meanwhile (`bypass_hooks`).
 
     Raises:
         DefinitionError: BATCH_NOT_POSSIBLE; those of the connector.

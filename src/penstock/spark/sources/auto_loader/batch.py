@@ -37,7 +37,7 @@ def load_files(spark: SparkSession, read: StreamRead) -> DataFrame:
     """Returns a batch DataFrame with the columns and the rescued data of the same streaming read.
 
     The columns are inferred at each call and kept nowhere; a field that the sample did not show is rescued. The
-    caller suspends its read handler (`bypass_hooks()`).
+    hooks are bypassed meanwhile (`bypass_hooks`).
 
     Raises:
         DefinitionError: the AUTO_LOADER_… conditions of the options, PATH_NOT_FOUND,
