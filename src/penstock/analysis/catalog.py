@@ -121,8 +121,10 @@ class AnalysisCatalog:
             evaluation.note(Input("view", str(identifier), streaming, dataset=identifier))
             return evaluation.inline(dataset, dataset.function)
         name = evaluation.source_name(identifier.name) if streaming else None
-        aside = owner is not None
-        evaluation.note(Input("delta", str(identifier), streaming, dataset=read, name=name, aside=aside))
+        from_quarantine = owner is not None
+        evaluation.note(
+            Input("delta", str(identifier), streaming, dataset=read, name=name, from_quarantine=from_quarantine)
+        )
         if streaming and known.rewritten and not accepts_rewrites(options):
             raise DefinitionError("STREAMING_READ_OF_REWRITTEN_TABLE", name=identifier, reason=known.rewritten)
         schema = readable_schema(known.schema)

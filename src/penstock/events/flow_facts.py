@@ -32,7 +32,7 @@ class FlowFact:
         progress: the batch's numbers, None on a mere transition.
         replaces: the batch replaced all rows of the target.
         repeats: the batch is the flow's previous one again; its numbers take that one's place.
-        begins_anew: a full refresh emptied the target just before; earlier numbers are void.
+        after_full_refresh: a full refresh emptied the target just before; earlier numbers are void.
     """
 
     dataset: str
@@ -44,7 +44,7 @@ class FlowFact:
     progress: BatchProgress | None
     replaces: bool
     repeats: bool
-    begins_anew: bool
+    after_full_refresh: bool
 
 
 @dataclass(slots=True)
@@ -99,10 +99,10 @@ class FlowFacts:
             return None
         key = flow_key(dataset, flow or dataset)
         status, progress = flow_status_of(event), batch_progress_of(event)
-        begins_anew = False
+        after_full_refresh = False
         of_refresh = event.origin.update_id == self._refreshing
         if of_refresh and (progress is not None or status in _BEGINS) and self._is_refreshed(key[0]):
-            begins_anew = True
+            after_full_refresh = True
             self._begun.add(key[0])
             for other in [other for other in self._last_batch if other[0] == key[0]]:
                 del self._last_batch[other]
@@ -121,7 +121,7 @@ class FlowFacts:
             progress=progress,
             replaces=replaces,
             repeats=repeats,
-            begins_anew=begins_anew,
+            after_full_refresh=after_full_refresh,
         )
 
     def _is_refreshed(self, dataset: str) -> bool:

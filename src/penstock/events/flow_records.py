@@ -35,7 +35,7 @@ class FlowRecord:
     value of `FlowType` or `view`, `inputs` are the full names of the datasets that it reads. `written` are the rows of
     the newest batches, by number, `read` those that it took in all batches, a repeated one each time. `checkpointed` is
     what the checkpoint said about the newest two batches, and `settings` are those of Spark that belong to it.
-    `stateful` also tells of a watermark, `began_anew` that everything before was given up by a full refresh, a reset or
+    `stateful` also tells of a watermark, `was_reset` that everything before was given up by a full refresh, a reset or
     a drop.
     """
 
@@ -48,7 +48,7 @@ class FlowRecord:
     sources: dict[str, str] = field(default_factory=dict)
     written: dict[int, int] = field(default_factory=dict)
     stateful: bool = False
-    began_anew: bool = False
+    was_reset: bool = False
     checkpointed: dict[int, CheckpointedBatch] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     read: int = 0
@@ -92,7 +92,7 @@ class FlowRecords:
     def totals(self) -> dict[Key, dict[str, Any]]:
         """Returns of each flow what a `compaction` event tells of it."""
         return {
-            key: {"read": record.read, "began_anew": record.began_anew, "settings": record.settings}
+            key: {"read": record.read, "began_anew": record.was_reset, "settings": record.settings}
             for key, record in self._records.items()
         }
 
@@ -104,7 +104,7 @@ class FlowRecords:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
         for key, told in totals_of(event, TOTALS):
             record = self._records.setdefault(key, FlowRecord(_identifier(key[0]), key[1]))
-            record.read, record.began_anew = total(told, "read"), told.get("began_anew") is True
+            record.read, record.was_reset = total(told, "read"), told.get("began_anew") is True
             record.settings = {str(name): str(value) for name, value in (mapping(told, "settings") or {}).items()}
         name = event.origin.dataset_name
         if name is None:
@@ -118,7 +118,7 @@ class FlowRecords:
                 self._act(event, name)
             case _ if fact is not None:
                 key = flow_key(fact.dataset, fact.flow)
-                if fact.begins_anew:
+                if fact.after_full_refresh:
                     self._forget(name, None)
                 if fact.progress is not None:
                     numbers = fact.progress
@@ -171,7 +171,7 @@ class FlowRecords:
         for key, record in self._records.items():
             if key[0] == dataset.casefold() and (flow is None or key[1] == flow.casefold()):
                 if after < 0:
-                    record.began_anew, record.read = True, 0
+                    record.was_reset, record.read = True, 0
                 for batch in [batch for batch in record.written if batch > after]:
                     del record.written[batch]
                     record.checkpointed.pop(batch, None)

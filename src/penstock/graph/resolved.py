@@ -35,7 +35,7 @@ class Input:
     `dataset` is set for a read of the pipeline's own graph (views included), else None.
     `format` and `description` tell the rest: `("kafka", "orders")`, `("cloudFiles", "./data")`,
     `("delta", "other.table")`. `name` is the source's name in the checkpoint, None for a batch read.
-    With `aside` it is not the rows of `dataset`, a table, that are read, but those of its quarantine: its
+    With `from_quarantine` it is not the rows of `dataset`, a table, that are read, but those of its quarantine: its
     flows write both, so whatever holds for a reader of the table holds for a reader of the quarantine.
     A source that is not `replayable` cannot give a batch again.
     """
@@ -45,7 +45,7 @@ class Input:
     streaming: bool
     dataset: Identifier | None = None
     name: str | None = None
-    aside: bool = False
+    from_quarantine: bool = False
     replayable: bool = True
 
     @property

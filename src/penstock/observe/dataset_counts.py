@@ -251,7 +251,7 @@ class DatasetCounts:
 
     def _progress(self, event: Event, fact: FlowFact) -> None:
         key = flow_key(fact.dataset, fact.flow)
-        if fact.begins_anew:
+        if fact.after_full_refresh:
             for other in self.flows().get(key[0], ()):
                 other.reset()
         flow = self._flows.setdefault(key, FlowCounts())

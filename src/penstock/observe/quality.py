@@ -126,7 +126,7 @@ class QualityProjection:
         if fact is None:
             return
         flow = flow_key(fact.dataset, fact.flow)
-        if fact.begins_anew:
+        if fact.after_full_refresh:
             for tracks in self._tracks.values():
                 for other in [other for other in tracks if other[0] == flow[0]]:
                     del tracks[other]

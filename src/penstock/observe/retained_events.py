@@ -152,7 +152,7 @@ class RetainedEvents:
 
     def _progressed(self, line: int, event: Event, fact: FlowFact, flow: _OfFlow) -> None:
         flow.newest = line
-        if fact.begins_anew:
+        if fact.after_full_refresh:
             self._anew[fact.dataset.casefold()] = {self._created, line}
         if fact.progress is not None:
             flow.add_batch(line, fact.progress, repeats=fact.repeats)

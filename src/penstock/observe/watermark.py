@@ -198,7 +198,7 @@ class WatermarkProjection:
         if fact is None:
             return
         key = flow_key(fact.dataset, fact.flow)
-        if fact.begins_anew:
+        if fact.after_full_refresh:
             for other in [each for each in self._flows if each[0] == key[0]]:
                 del self._flows[other]
         if fact.progress is None:

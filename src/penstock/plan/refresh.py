@@ -31,8 +31,8 @@ def recorded_inputs(graph: ResolvedGraph, flow: ResolvedFlow, paths: Mapping[Ide
     for read in graph.stored_inputs(flow.inputs):
         if read.dataset is not None:
             path = paths[read.dataset]
-            name = str(quarantine_of(read.dataset) if read.aside else read.dataset)
-            found[name.casefold()] = quarantine_path(path) if read.aside else path
+            name = str(quarantine_of(read.dataset) if read.from_quarantine else read.dataset)
+            found[name.casefold()] = quarantine_path(path) if read.from_quarantine else path
     outside = flow.definition.outside if flow.definition is not None else ()
     return found | {path: path for path in outside}
 
@@ -82,8 +82,8 @@ def _always(
     if existing is None:
         yield "it has no rows yet"
     elif has_quarantine(view):
-        aside = state.tables.get(quarantine_of(view.identifier))
-        if aside is None or aside.generation != existing.generation:
+        stored = state.tables.get(quarantine_of(view.identifier))
+        if stored is None or stored.generation != existing.generation:
             yield "its quarantine has no rows yet"
     if reset:
         yield "full refresh"

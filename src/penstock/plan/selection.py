@@ -29,7 +29,7 @@ class RefreshSelection:
         if self.full_refresh_all and (self.refresh or self.full_refresh):
             raise ConfigError("CONFLICTING_PIPELINE_REFRESH_OPTIONS")
 
-    def anew(self) -> RefreshSelection:
+    def as_full_refresh(self) -> RefreshSelection:
         """Returns the same choice as a full refresh."""
         chosen = (*self.refresh, *self.full_refresh)
         return RefreshSelection(full_refresh=chosen, full_refresh_all=not chosen)

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.storage import StorageLayout
-from penstock.storage.checkpoint import CheckpointFolder, check_newest, divides_anew, note_partitions
+from penstock.storage.checkpoint import CheckpointFolder, check_newest, note_partitions, repartitions_state
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_the_batch_that_divided_the_state_is_not_done_again(layout: StorageLayou
     plan_batch(place(layout, HOURLY), 4, dict(folder.planned_batch(3).offsets))
     note_partitions(folder.storage, 4, 5)
     folder = CheckpointFolder.open(folder.uri)
-    assert divides_anew(folder.planned_batch(4), folder.planned_batch(3))
+    assert repartitions_state(folder.planned_batch(4), folder.planned_batch(3))
     found = check_newest(folder, newest_batch=lambda: 3)
     assert [each.condition for each in found.findings] == ["CHECKPOINT_FILE_MISSING"]
     assert found.repairs == []

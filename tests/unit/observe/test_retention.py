@@ -73,7 +73,7 @@ def of_events(events: Iterable[Event]) -> dict[str, Any]:
                 r.query,
                 r.stateful,
                 r.ran,
-                r.began_anew,
+                r.was_reset,
                 r.checkpointed,
                 r.settings,
                 r.read,

@@ -256,7 +256,9 @@ def _inputs(reads: tuple[str, ...]) -> tuple[Input, ...]:
             found.append(Input(source, description, streaming))
         else:
             owner = owner_of(_id(name))
-            found.append(Input("delta", f"shop.{name}", streaming, dataset=owner or _id(name), aside=owner is not None))
+            found.append(
+                Input("delta", f"shop.{name}", streaming, dataset=owner or _id(name), from_quarantine=owner is not None)
+            )
     return tuple(found)
 
 

@@ -53,7 +53,7 @@ class Expectations:
         """Takes one event into account."""
         if fact is None:
             return
-        if fact.begins_anew:
+        if fact.after_full_refresh:
             for key in [key for key in self._checks if key[0] == fact.dataset.casefold()]:
                 self._checks[key].recent.clear()
         if fact.progress is None or fact.repeats:

@@ -27,7 +27,7 @@ class WatermarkStalled:
             flow = event.origin.flow_name or dataset
             error = None if state is WatermarkState.MOVING else event.error
             self._flows[flow_key(dataset, flow)] = Finding(RULE, dataset, flow, event.timestamp, error)
-        if fact is not None and fact.begins_anew:
+        if fact is not None and fact.after_full_refresh:
             for key, found in self._flows.items():
                 if key[0] == fact.dataset.casefold() and found.error is not None:
                     self._flows[key] = Finding(RULE, found.dataset, found.subject, fact.timestamp)

@@ -226,7 +226,7 @@ def _check_flow(graph: ResolvedGraph, table: StreamingTable, flow: ResolvedFlow)
     for read in graph.stored_inputs(flow.inputs):
         if not read.streaming:
             raise _refusal(name, f"it reads {read.source} as it is now, and not as it was for each batch")
-        if read.dataset is None or read.aside:
+        if read.dataset is None or read.from_quarantine:
             raise _refusal(name, f"it reads {read.source}, and not a table of the pipeline that keeps its rows")
     for reader in graph.flows:
         if any(read.streaming and read.dataset == name for read in graph.stored_inputs(reader.inputs)):

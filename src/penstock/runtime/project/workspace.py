@@ -208,7 +208,7 @@ class Workspace:
             ConfigError, StateError: the selection or the storage does not allow it.
         """
         if self.config.batch_of is not None:
-            selection = selection.anew()
+            selection = selection.as_full_refresh()
         chosen = selection.resolve(graph, default_schema=DefaultSchema(self.config.schema, graph.catalog))
         state = snapshot(graph, self.layout, self.paths(graph), pipeline=self.config.name)
         overlap = self.spark.sparkContext.defaultParallelism >= _CORES_TO_OVERLAP

@@ -48,15 +48,17 @@ class StoredCatalog:
             check_view_read(identifier, view_streaming=resolved.streaming, read_streaming=streaming)
             return evaluation.inline(resolved.view, resolved.view.function)
         owner = self._owner(identifier)
-        read, aside = (identifier, False) if owner is None else (owner, True)
-        path = quarantine_path(self.paths[read]) if aside else self.paths[read]
+        read, from_quarantine = (identifier, False) if owner is None else (owner, True)
+        path = quarantine_path(self.paths[read]) if from_quarantine else self.paths[read]
         spark = evaluation.spark
         if not streaming:
-            evaluation.note(Input("delta", str(identifier), streaming, dataset=read, aside=aside))
+            evaluation.note(Input("delta", str(identifier), streaming, dataset=read, from_quarantine=from_quarantine))
             return spark.read.format("delta").options(**options).load(path)
         name = evaluation.source_name(identifier.name)
-        evaluation.note(Input("delta", str(identifier), streaming, dataset=read, name=name, aside=aside))
-        if aside and not accepts_rewrites(options):
+        evaluation.note(
+            Input("delta", str(identifier), streaming, dataset=read, name=name, from_quarantine=from_quarantine)
+        )
+        if from_quarantine and not accepts_rewrites(options):
             # Rows are repaired there, and leave when they are replayed: neither is new to who reads what arrives.
             options = {**options, "skipChangeCommits": "true"}
         if evaluation.checkpoint and reads_from_the_first_version(evaluation.checkpoint, name, path, options):

@@ -108,7 +108,7 @@ class CheckpointChecks:
             return
         record = self._record(self._all_records, stream)
         lost, told = record.ran, any(each.ran for each in self._all_records if each.dataset == target)
-        if table is not None and not (told or record.began_anew):
+        if table is not None and not (told or record.was_reset):
             lost = has_unknown_query(self.layout, target, stream.path, table.version())
         if lost:
             yield stream.refusal("CHECKPOINT_LOST", path=stream.folder.uri)

@@ -44,8 +44,8 @@ from penstock.storage.checkpoint.partitions import (
     SHUFFLE_PARTITIONS,
     begin_repartition,
     complete_repartition,
-    divides_anew,
     note_partitions,
+    repartitions_state,
 )
 from penstock.storage.checkpoint.pending_versions import pending_versions
 from penstock.storage.checkpoint.planned_files import (
@@ -107,7 +107,6 @@ __all__ = [
     "copy_state_after",
     "damage_of",
     "damaged_snapshots",
-    "divides_anew",
     "file_steps",
     "files_changed_after",
     "files_of_steps",
@@ -138,6 +137,7 @@ __all__ = [
     "rebuild",
     "remove_unfinished_plan",
     "repair",
+    "repartitions_state",
     "repeatable_batches",
     "replace_file",
     "reset",

@@ -36,7 +36,7 @@ from penstock.storage.checkpoint.logs import (
     parse_query_id,
     parse_source_step,
 )
-from penstock.storage.checkpoint.partitions import divides_anew
+from penstock.storage.checkpoint.partitions import repartitions_state
 from penstock.storage.checkpoint.sources import missing_source_files, steps_of
 from penstock.storage.checkpoint.state import state_version
 from penstock.storage.filesystem import Storage
@@ -159,7 +159,7 @@ def _check_batches(
             if newest.repeats(before):
                 found.findings.append(_finding(folder, f"offsets/{planned}", DamagedFile(EARLIER_PLAN)))
             done_again = committed != planned or any(each.file == f"commits/{planned}" for each in found.repairs)
-            if done_again and divides_anew(newest, before):
+            if done_again and repartitions_state(newest, before):
                 # Only `penstock checkpoint repartition` makes such a batch, and it is not run again.
                 found.repairs.clear()
                 found.findings.append(_missing(folder, f"commits/{planned}"))

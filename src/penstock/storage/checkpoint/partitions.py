@@ -20,7 +20,7 @@ SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 """The setting by which a plan tells the number of partitions of the state."""
 
 
-def divides_anew(batch: PlannedBatch, before: PlannedBatch) -> bool:
+def repartitions_state(batch: PlannedBatch, before: PlannedBatch) -> bool:
     """Whether a batch only divides the state into another number of partitions than the one before it.
 
     Where it is not committed, Spark starts no query on the checkpoint.

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from penstock.care.checkpoints.inventory import StoredCheckpoint
 from penstock.errors import StateError
-from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, UnknownVersion, divides_anew
+from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, UnknownVersion, repartitions_state
 
 
 def check(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
@@ -31,14 +31,14 @@ def check(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
     begin = committed[0] if committed and planned[0] > 0 else planned[0]
     if missing := [batch for batch in range(begin, planned[-1]) if batch not in done]:
         yield checkpoint.refusal("CHECKPOINT_BATCH_MISSING", log="commits", batches=_listed(missing))
-    if planned[-1] not in done and _divides_state_anew(folder, planned):
+    if planned[-1] not in done and _repartitions_state(folder, planned):
         yield checkpoint.refusal("CHECKPOINT_FILE_MISSING", file=f"{folder.uri}/commits/{planned[-1]}")
 
 
-def _divides_state_anew(folder: CheckpointFolder, planned: Sequence[int]) -> bool:
+def _repartitions_state(folder: CheckpointFolder, planned: Sequence[int]) -> bool:
     with suppress(DamagedFile, UnknownVersion, FileNotFoundError):  # the rule about files says so
         batches = [folder.planned_batch(number) for number in planned[-2:]]
-        return len(batches) == 2 and divides_anew(batches[1], batches[0])
+        return len(batches) == 2 and repartitions_state(batches[1], batches[0])
     return False
 
 

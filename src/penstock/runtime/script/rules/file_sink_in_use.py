@@ -22,8 +22,8 @@ def file_sink_in_use(write: StreamWrite, starting: Starting) -> StreamWrite:
                 first=other.name,
                 path=write.path,
             )
-    begins_anew = not has_planned_batches(starting.spark, write.checkpoint)
-    if begins_anew and holds_batches_of_another_query(starting.spark, write.path):
+    is_new_query = not has_planned_batches(starting.spark, write.checkpoint)
+    if is_new_query and holds_batches_of_another_query(starting.spark, write.path):
         raise StateError(
             "SINK_FOLDER_IN_USE", location=write.location, dataset=str(write.dataset), name=write.name, path=write.path
         )
