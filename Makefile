@@ -67,6 +67,9 @@ test-integration: setup ## Tests against real servers that they start on loopbac
 test-browser: $(STAMP) ## Tests of the dashboard in Chromium (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/browser $(SELECTED) $(ARGS)
 
+test-plain: setup ## Tests on one Spark session with every accelerator off
+	@PENSTOCK_ACCELERATORS=off $(BIN)/python -m pytest -q tests/spark -m "not accelerated$(if $(FULL),, and not slow)" $(ARGS)
+
 test-faults: setup ## Kill -9 and broken disks, the reduced set (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/faults $(SELECTED) $(ARGS)
 

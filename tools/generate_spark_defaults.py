@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from penstock.spark.accelerators.accelerator import ACCELERATORS, Accelerator
 from penstock.spark.session.defaults import DEFAULTS, Default, Machine
 
 TARGET = Path(__file__).resolve().parent.parent / "docs/reference/spark-defaults.md"
@@ -19,10 +20,26 @@ This page is made from `src/penstock/spark/session/defaults.py` by `python tools
 | setting | `local[2]` | cluster | reason |
 |---|---|---|---|
 """
+ACCELERATED = """
+## Accelerators
+
+What is faster because it reaches into private parts of Spark, Delta, Hadoop, py4j or the JVM. Each is off by itself with versions for
+which it was not proven. To switch one off, write `"penstock.accelerators.NAME": "off"` under `spark_conf`; the environment variable
+`PENSTOCK_ACCELERATORS=off` switches all of them off. Rows, checkpoints and events are the same without them: `make test-plain` runs the tests so.
+
+| name | what is gained | what it relies on | proven with |
+|---|---|---|---|
+"""
 
 
 def render_page() -> str:
-    return HEAD + "".join(_row(default) for default in DEFAULTS)
+    accelerators = "".join(_accelerator(each) for each in ACCELERATORS.values())
+    return HEAD + "".join(_row(default) for default in DEFAULTS) + ACCELERATED + accelerators
+
+
+def _accelerator(each: Accelerator) -> str:
+    proven = ", ".join(f"{name} {version}" for name, version in each.proven.items()) or "any"
+    return f"| `{each.name}` | {each.gain} | {each.relies_on} | {proven} |\n"
 
 
 def _row(default: Default) -> str:

@@ -223,9 +223,9 @@ def protobuf_values(
 
 
 def _one_of_two(function: str, subject: object, **instead: object) -> None:
-    for parameter, told in {"subject": subject, **instead}.items():
-        if told is not None and (not isinstance(told, str) or not told.strip()):
-            raise _invalid(function, parameter, "a non-empty str", describe(told))
+    for parameter, value in {"subject": subject, **instead}.items():
+        if value is not None and (not isinstance(value, str) or not value.strip()):
+            raise _invalid(function, parameter, "a non-empty str", describe(value))
     if subject is None and set(instead.values()) == {None}:
         raise _invalid(function, "subject", f"the subject of the schema, or '{next(iter(instead))}'", "None")
 
@@ -243,9 +243,9 @@ def _invalid(function: str, parameter: str, expected: str, got: str) -> Definiti
     )
 
 
-def _position(told: object) -> str:
-    if isinstance(told, datetime):
-        return json.dumps({"enqueuedTime": told.isoformat()})
-    if not isinstance(told, str):
-        raise _invalid("event_hubs", "starting_position", "'earliest', 'latest' or a time", describe(told))
-    return json.dumps({"offset": _OFFSETS[told]} if told in _OFFSETS else {"enqueuedTime": told})
+def _position(value: object) -> str:
+    if isinstance(value, datetime):
+        return json.dumps({"enqueuedTime": value.isoformat()})
+    if not isinstance(value, str):
+        raise _invalid("event_hubs", "starting_position", "'earliest', 'latest' or a time", describe(value))
+    return json.dumps({"offset": _OFFSETS[value]} if value in _OFFSETS else {"enqueuedTime": value})

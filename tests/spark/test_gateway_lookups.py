@@ -13,6 +13,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+pytestmark = pytest.mark.accelerated
+
 
 @contextmanager
 def _questions(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:

@@ -17,6 +17,8 @@ from penstock.spark.accelerators.own_classes import DELTA_SINK
 from penstock.spark.streams import writes
 from penstock.spark.streams.writes import DeltaWriter, append_to_table, start_stream
 
+pytestmark = pytest.mark.accelerated
+
 
 @pytest.fixture
 def table(spark: SparkSession, tmp_path: Path) -> str:

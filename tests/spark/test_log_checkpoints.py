@@ -21,6 +21,8 @@ from penstock.spark.accelerators.log_checkpoints import BESIDE, INTERVAL, checkp
 from penstock.spark.accelerators.settings import CHECKPOINT_INTERVAL
 from penstock.spark.streams.writes import DeltaWriter, start_stream
 
+pytestmark = pytest.mark.accelerated
+
 _MONTHS_AGO = time.time() - 100 * 24 * 3600
 
 

@@ -145,6 +145,7 @@ def test_times_are_written_as_every_reader_takes_them(spark: SparkSession, tmp_p
     assert [(row["local"], row["day"]) for row in rows] == [(each, each.date()) for each in expected]
 
 
+@pytest.mark.accelerated
 def test_hadoop_has_its_settings_without_those_of_yarn_and_notes_of_their_files(
     spark: SparkSession, tmp_path: Path
 ) -> None:

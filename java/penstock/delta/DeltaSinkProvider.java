@@ -13,8 +13,8 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Delta's own sink for a stream, which after each batch is told the transactions of its table, and has checkpoints of
- * its log written beside.
+ * Delta's own sink for a stream, which after each batch remembers the transactions of its table, unless it has the option
+ * {@code penstock.forgetTransactions}, and has checkpoints of its log written beside.
  */
 public final class DeltaSinkProvider implements StreamSinkProvider {
   /** Called by Spark for {@code writeStream.format(...)}. */
@@ -24,17 +24,19 @@ public final class DeltaSinkProvider implements StreamSinkProvider {
   public Sink createSink(
       SQLContext context, Map<String, String> parameters, Seq<String> partitionColumns, OutputMode mode) {
     Sink delta = new DeltaDataSource().createSink(context, parameters, partitionColumns, mode);
-    return new ToldSink(delta, parameters.apply("path"));
+    return new RememberingSink(delta, parameters.apply("path"), !parameters.contains("penstock.forgetTransactions"));
   }
 
-  private static final class ToldSink implements Sink {
+  private static final class RememberingSink implements Sink {
     private final Sink delta;
     private final String path;
+    private final boolean remembers;
     private DeltaLog log; // once this query has committed a batch
 
-    ToldSink(Sink delta, String path) {
+    RememberingSink(Sink delta, String path, boolean remembers) {
       this.delta = delta;
       this.path = path;
+      this.remembers = remembers;
     }
 
     @Override
@@ -47,7 +49,9 @@ public final class DeltaSinkProvider implements StreamSinkProvider {
       log = logOf(rows.sparkSession());
       if (log != null) {
         LogCheckpoints.afterBatch(rows.sparkSession(), log);
-        KnownTransactions.tell(log);
+        if (remembers) {
+          KnownTransactions.remember(log);
+        }
       }
     }
 

@@ -15,7 +15,10 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.collection.mutable.Builder;
 
-/** Spares Delta the look through a table's whole log before each batch; see penstock.spark.accelerators.known_transactions. */
+/**
+ * Spares Delta the look through a table's whole log before each batch; see
+ * penstock.spark.accelerators.known_transactions.
+ */
 public final class KnownTransactions {
   private static final String DELTA = "4.4.0";
 
@@ -25,19 +28,19 @@ public final class KnownTransactions {
   private KnownTransactions() {}
 
   /**
-   * Tells the newest snapshot that Delta has of the table the transactions that its checksum lists.
+   * Gives the newest snapshot that Delta has of the table the transactions that its checksum lists.
    *
    * @return whether it knows them now; never throws
    */
-  public static boolean tell(SparkSession spark, String path) {
+  public static boolean remember(SparkSession spark, String path) {
     try {
-      return tell(DeltaLog.forTable(spark, path));
+      return remember(DeltaLog.forTable(spark, path));
     } catch (RuntimeException | LinkageError cannot) {
       return false; // no table, or another Delta
     }
   }
 
-  static boolean tell(DeltaLog log) {
+  static boolean remember(DeltaLog log) {
     try {
       Snapshot snapshot = log.unsafeVolatileSnapshot();
       Option<VersionChecksum> checksum = snapshot.checksumOpt();
@@ -45,13 +48,13 @@ public final class KnownTransactions {
         return false; // a commit of another engine
       }
       return DELTA.equals(package$.MODULE$.VERSION())
-          && tell(snapshot, checksum.get().setTransactions().get());
+          && remember(snapshot, checksum.get().setTransactions().get());
     } catch (ReflectiveOperationException | RuntimeException | LinkageError cannot) {
       return false; // then Delta finds them out by itself
     }
   }
 
-  private static boolean tell(Snapshot snapshot, Seq<SetTransaction> listed) throws ReflectiveOperationException {
+  private static boolean remember(Snapshot snapshot, Seq<SetTransaction> listed) throws ReflectiveOperationException {
     Builder<Tuple2<String, Object>, Map<String, Object>> known = Map$.MODULE$.newBuilder();
     for (Iterator<SetTransaction> each = listed.iterator(); each.hasNext(); ) {
       SetTransaction transaction = each.next();

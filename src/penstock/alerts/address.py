@@ -12,7 +12,7 @@ _METADATA: Final = {
     ipaddress.ip_address(address)
     for address in ("169.254.169.254", "100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254")
 }
-"""Where clouds tell a machine its credentials, whoever on it asks."""
+"""Where clouds serve a machine its credentials, to whoever on it asks."""
 
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 
@@ -40,7 +40,7 @@ def addresses_of(host: str, port: int) -> list[str]:
     """Returns the IP addresses of a host, each once, in the order in which they are to be tried.
 
     Raises:
-        OSError: the name is not known, or nobody could be asked.
+        OSError: the name is not known, or no name server answers.
     """
     found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))

@@ -1,4 +1,4 @@
-"""Which alerts begin and which are over: each is told once."""
+"""Which alerts begin and which are over: each is sent once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from penstock.events.alerts import Alert
 def changes(
     findings: Iterable[Finding], firing: Iterable[Alert], *, now: datetime, keep_firing_for: timedelta
 ) -> Iterator[Alert]:
-    """Yields the alerts to be told at `now`, given those that fire.
+    """Yields the alerts to be sent at `now`, given those that fire.
 
     What is wrong fires at once. It is resolved when it has been well for `keep_firing_for`, so that something which
-    comes and goes is one alert; and when nobody watches it any more: its table, or its entry in the pipeline file, is
+    comes and goes is one alert; and when it is not watched any more: its table, or its entry in the pipeline file, is
     gone.
     """
     found = {finding.key: finding for finding in findings}

@@ -19,7 +19,7 @@ _SEND_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is wrong now, and whether a run is alive, which tells of it by itself."""
+    """What is wrong now, and whether a run is alive, which sends it by itself."""
 
     wrong: tuple[Finding, ...]
     watched: int
@@ -50,8 +50,8 @@ def check(config: PipelineConfig, now: datetime) -> Check:
     return Check(tuple(finding for finding in findings if finding.error is not None), len(findings), alive)
 
 
-def tell(config: PipelineConfig, *, seconds: float = _SEND_SECONDS) -> None:
-    """Does once what a run does all the time: tells the destinations what begins and what is over, and notes it.
+def notify(config: PipelineConfig, *, seconds: float = _SEND_SECONDS) -> None:
+    """Does once what a run does all the time: sends the destinations what begins and what is over, and notes it.
 
     Called when no run is alive. Waits `seconds` for the destinations; the next call tries again what they did not take.
 

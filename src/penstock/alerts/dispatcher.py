@@ -1,4 +1,4 @@
-"""Tells one destination of alerts, in a thread of its own: one that is slow or dead holds up nobody else."""
+"""Sends alerts to one destination, in a thread of its own: one that is slow or dead holds up no other."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from penstock.events.alerts import Alert
 
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 300.0
-_TELL_AFTER: Final = 3
-"""A failure that can pass is told when so many tries have failed."""
+_REPORT_AFTER: Final = 3
+"""A failure that can pass is reported when so many tries have failed."""
 
 
 class Outbox(Protocol):
-    """What is to be told, and what became of it; thread-safe."""
+    """What is to be sent, and what became of it; thread-safe."""
 
     def undelivered(self, destination: str) -> tuple[Alert, ...]:
-        """Returns the alerts of which the destination is to be told."""
+        """Returns the alerts that are to be sent to the destination."""
         ...
 
     def delivered(self, destination: str, alerts: Sequence[Alert]) -> None:
@@ -38,7 +38,7 @@ class Outbox(Protocol):
 
 
 class AlertDispatcher:
-    """Sends what is untold, all of it in one message, and tries again until it is taken or the courier is stopped.
+    """Sends what is undelivered, all of it in one message, and tries again until it is taken or the thread is stopped.
 
     What begins or ends meanwhile changes the message of the next try: after an outage one message says how it is now.
     """
@@ -71,12 +71,12 @@ class AlertDispatcher:
         self._thread.start()
 
     def wake(self) -> None:
-        """There may be something to tell; returns at once."""
+        """There may be something to send; returns at once."""
         self._done.clear()
         self._news.set()
 
     def finish(self, seconds: float) -> None:
-        """Waits so long for what is to be told, unless the destination does not answer anyway; then stops."""
+        """Waits so long for what is to be sent, unless the destination does not answer anyway; then stops."""
         if not self._failing:
             self._done.wait(max(seconds, 0))
         self._stop.set()
@@ -87,9 +87,9 @@ class AlertDispatcher:
             self._news.wait()
             self._news.clear()
             try:
-                self._retrying()(self._tell)
+                self._retrying()(self._deliver)
             except RetryError:
-                return  # stopped; the log knows what is untold
+                return  # stopped; the log knows what is undelivered
             if not self._news.is_set():
                 self._done.set()
 
@@ -101,7 +101,7 @@ class AlertDispatcher:
             before_sleep=self._note_failure,
         )
 
-    def _tell(self) -> None:
+    def _deliver(self) -> None:
         alerts = self._outbox.undelivered(self._destination.name)
         if not alerts:
             return
@@ -117,8 +117,8 @@ class AlertDispatcher:
         error = None if state.outcome is None else state.outcome.exception()
         if self._failing or not isinstance(error, Exception):
             return
-        if state.attempt_number >= _TELL_AFTER or not may_pass(error):
+        if state.attempt_number >= _REPORT_AFTER or not may_pass(error):
             self._failing = True
-            told = failure(self._destination, error, self._redacted)
-            self._outbox.failed(self._destination.name, self._outbox.undelivered(self._destination.name), told)
+            refusal = failure(self._destination, error, self._redacted)
+            self._outbox.failed(self._destination.name, self._outbox.undelivered(self._destination.name), refusal)
             self._done.set()  # who waits for it to end need not wait for more tries

@@ -26,11 +26,11 @@ CLOSE_SECONDS: Final = 10.0
 
 
 class Alerts:
-    """Follows the events of one run, and tells the destinations of the pipeline file what begins and what is over.
+    """Follows the events of one run, and sends the destinations of the pipeline file what begins and what is over.
 
     A context manager, entered when the log is open and left before it is closed. A thread looks every `interval`
     seconds; first it reads what former runs have left, while the run starts. At the end it looks once more and waits
-    up to `close_seconds` for the destinations; what they did not take, the next run tells. `run_is_gone` says that
+    up to `close_seconds` for the destinations; what they did not take, the next run sends. `run_is_gone` says that
     no process runs the pipeline, so that an update which the log leaves unfinished was interrupted.
     """
 
@@ -108,16 +108,16 @@ class Alerts:
             event = self._events.get()
             self._watch.apply(event)
             if _is_running(event):
-                self._tell_unknown_names()
+                self._warn_of_unknown_names()
         now = self._now()
         found = self._watch.findings(now)
-        kept = timedelta(seconds=self._settings.keep_firing_for)
-        for alert in changes(found, self._ledger.firing(), now=now, keep_firing_for=kept):
-            self._ledger.tell(alert)
+        keep_firing_for = timedelta(seconds=self._settings.keep_firing_for)
+        for alert in changes(found, self._ledger.firing(), now=now, keep_firing_for=keep_firing_for):
+            self._ledger.record(alert)
         for dispatcher in self._dispatchers:
             dispatcher.wake()
 
-    def _tell_unknown_names(self) -> None:
+    def _warn_of_unknown_names(self) -> None:
         if self._warned_of_names:
             return
         self._warned_of_names = True

@@ -1,4 +1,4 @@
-"""What fires, and who was told: kept for a run, and written into its event log."""
+"""What fires, and where it was delivered: kept for a run, and written into its event log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.observe.alerts import AlertProjection
 class Ledger:
     """The alerts of a pipeline; thread-safe.
 
-    What cannot be written, because a disk is full, is told all the same: then above all.
+    What cannot be written, because a disk is full, is sent all the same: then above all.
     """
 
     def __init__(self, log: EventLog) -> None:
@@ -34,21 +34,21 @@ class Ledger:
         with self._lock:
             return self._alerts.firing()
 
-    def tell(self, told: Alert) -> None:
+    def record(self, change: Alert) -> None:
         """An alert fires or is resolved."""
         with self._lock:
-            self._alerts.tell(told)
-        fires = told.state is AlertState.FIRING
+            self._alerts.record(change)
+        fires = change.state is AlertState.FIRING
         self._append(
             EventType.ALERT,
-            *alert(told),
+            *alert(change),
             level=Level.WARN if fires else Level.INFO,
-            dataset=told.dataset,
-            error=told.error if fires else None,
+            dataset=change.dataset,
+            error=change.error if fires else None,
         )
 
     def undelivered(self, destination: str) -> tuple[Alert, ...]:
-        """Returns the alerts of which the destination is to be told."""
+        """Returns the alerts that are to be sent to the destination."""
         with self._lock:
             return self._alerts.undelivered(destination)
 

@@ -34,17 +34,17 @@ def send(destination: Destination, message: Message) -> None:
 
 
 def failure(destination: Destination, error: Exception, redacted: Callable[[str], str]) -> PenstockError:
-    """Returns what a person is told about a message that was not taken, without secrets."""
+    """Returns what is reported about a message that was not taken, without secrets."""
     if isinstance(error, NotDelivered):
-        told: PenstockError = ExternalError(
+        reported: PenstockError = ExternalError(
             "ALERT_NOT_DELIVERED", destination=destination.name, reason=f"{error.reason}."
         )
     elif isinstance(error, ConfigError):
-        told = error
-    else:  # a bug must not end the thread that sends: it is told like a failure
-        told = ExternalError("ALERT_NOT_DELIVERED", destination=destination.name, reason=f"{type(error).__name__}.")
-    told.redact(redacted)
-    return told
+        reported = error
+    else:  # a bug must not end the thread that sends: it is reported like a failure
+        reported = ExternalError("ALERT_NOT_DELIVERED", destination=destination.name, reason=f"{type(error).__name__}.")
+    reported.redact(redacted)
+    return reported
 
 
 def may_pass(error: BaseException | None) -> bool:

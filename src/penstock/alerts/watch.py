@@ -1,4 +1,4 @@
-"""Follows the event log of a pipeline and tells what is wrong with it, and what is not."""
+"""Follows the event log of a pipeline and finds what is wrong with it, and what is not."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ class Watch:
     def _define(self, event: Event) -> None:
         if event.origin.update_id != self._declared.update_id:
             self._before, self._declared = self._declared, _Declared(event.origin.update_id)
-        told = details_of(event)
+        details = details_of(event)
         if event.event_type is EventType.FLOW_DEFINITION:
-            self._declared.flows.add(flow_key(str(told.get("output_dataset")), str(event.origin.flow_name)))
+            self._declared.flows.add(flow_key(str(details.get("output_dataset")), str(event.origin.flow_name)))
         else:
-            name = str(told.get("dataset"))
+            name = str(details.get("dataset"))
             self._declared.datasets[name.casefold()] = name
 
 

@@ -15,7 +15,7 @@ def endless_state(
     """Returns those of `operators` (outermost first) that keep their state for ever.
 
     `calls` are the user's, in their order, which is that of the operators from the inside out. SQL makes operators
-    without a call, and a DataFrame that is used twice several with one: then a line is told only if it is the only one.
+    without a call, and a DataFrame that is used twice several with one: then a line is set only if it is the only one.
     """
     places: dict[str, list[SourceLocation]] = {}
     for name, place in calls:

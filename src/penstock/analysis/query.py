@@ -109,8 +109,8 @@ class QueryAnalyser:
         """Calls the flow's function once and analyses what it returns.
 
         `modes` are the output modes that the target takes, the best one first; empty for a view.
-        `runs_complete` tells whether the flow has a checkpoint of complete mode, which goes on so.
-        `around` tells on what the result of a batch query depends beside the query, as JSON-ready data: see
+        `runs_complete` says whether the flow has a checkpoint of complete mode, which goes on so.
+        `around` says on what the result of a batch query depends beside the query, as JSON-ready data: see
         `query_definition`.
 
         Raises:
@@ -146,14 +146,14 @@ class QueryAnalyser:
             raise translated from error
         schema = plain_schema(frame.schema if read.written is None else read.written)
         mark = watermark(frame) if frame.isStreaming else None
-        kept = operator_retention(frame, mode)
+        retention = operator_retention(frame, mode)
         conf = {**(target.spark_conf if isinstance(target, Table) else {}), **flow.spark_conf}
         return AnalysedQuery(
             schema=schema,
             streaming=frame.isStreaming,
             inputs=tuple(dict.fromkeys(evaluation.inputs)),
             output_mode=mode,
-            stateful=tuple(state.name for state in kept),
+            stateful=tuple(state.name for state in retention),
             watermark=None if mark is None else (mark.column, mark.delay),
             definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
             changes=read.applied,
@@ -164,10 +164,10 @@ class QueryAnalyser:
             else None,
             judged=None if read.written is None else plain_schema(frame.schema),
             keys=keys,
-            endless=endless_state(kept, calls),
+            endless=endless_state(retention, calls),
             widens=any(source.options.widens_types for source in evaluation.auto_loader_sources),
             lineage=column_lineage(lambda: read.followed(frame), schema.names, evaluation),
-            one_sided_joins=one_sided_joins(frame) if STREAM_JOIN in (state.name for state in kept) else (),
+            one_sided_joins=one_sided_joins(frame) if STREAM_JOIN in (state.name for state in retention) else (),
             notices=(*_notices(evaluation, flow, name), *self._cast_notices(flow, target, frame)),
         )
 

@@ -21,9 +21,9 @@ from penstock.storage.delta_table import is_delta_table
 def first_snapshot(
     flow: SnapshotChangeFlow, evaluation: Evaluation, target_path: Callable[[], str]
 ) -> tuple[DataFrame, DataType]:
-    """Returns the first snapshot and the type of the versions; a function of the user is asked for it.
+    """Returns the first snapshot and the type of the versions; a function of the user is called for it.
 
-    When it has none (any more), the table at `target_path()` tells, which holds the earlier ones.
+    When it has none (any more), they come from the table at `target_path()`, which holds the earlier ones.
 
     Raises:
         DefinitionError: SNAPSHOT_NOT_FOUND, SNAPSHOT_INVALID.

@@ -15,7 +15,7 @@ def with_view_quarantines(graph: DataflowGraph) -> DataflowGraph:
     """Adds `<view>__quarantine` for each view that quarantines rows, whoever reads the view.
 
     A view is part of the queries that read it, perhaps of several, and they may aggregate or join its
-    rows: none of them can put a row of the view aside, once. So the table has a flow of its own, which
+    rows: none of them can quarantine a row of the view once. So the table has a flow of its own, which
     calls the view's function and keeps what the readers leave out.
     """
     views = tuple(_views(graph))

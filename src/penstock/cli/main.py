@@ -88,8 +88,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(value: bool) -> None:
+    if value:
         from importlib import metadata
 
         typer.echo(f"penstock {metadata.version('penstock')}")

@@ -70,7 +70,7 @@ def end_now(signal_number: int, why: str) -> NoReturn:
     with suppress(OSError, ValueError):
         stderr = select.poll()
         stderr.register(2, select.POLLOUT)
-        if stderr.poll(0):  # else nobody reads, and a write would wait
+        if stderr.poll(0):  # else it is not read, and a write would wait
             os.write(2, f"{_SHOW_CURSOR if os.isatty(2) else ''}{why}\n".encode())
     java = sys.modules.get("penstock.spark.session.setup.children")  # not imported: most commands need no Spark
     if java is not None:
@@ -129,7 +129,7 @@ class StopRequests:
     def noted_in(self, log: EventLog) -> Iterator[None]:
         """Follows a run (`runtime.followers.Follower`): the request is a `user_action` STOP in its log.
 
-        Ctrl-C is pressed by whoever started the command; who sends SIGTERM nobody knows.
+        Ctrl-C is pressed by whoever started the command; who sends SIGTERM is not known.
         """
         from penstock.events.background import BackgroundThread
 
@@ -158,8 +158,8 @@ class StopRequests:
         if self._signal is not None:
             by = None if self._signal is signal.SIGINT else Actor(None, "signal")
             with suppress(PenstockError):  # a log that cannot be written has ended the run already
-                asked = builders.user_action("STOP", by=by, arguments={"signal": self._signal.name})
-                log.append(EventType.USER_ACTION, *asked)
+                action = builders.user_action("STOP", by=by, arguments={"signal": self._signal.name})
+                log.append(EventType.USER_ACTION, *action)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.stop.is_set():

@@ -133,8 +133,8 @@ def alert_settings(values: Mapping[str, Any], folder: Path) -> AlertSettings:
     destinations = tuple(
         Destination(name, _way(destination, folder)) for name, destination in (values.get("destinations") or {}).items()
     )
-    kept = {"keep_firing_for": values["keep_firing_for"]} if "keep_firing_for" in values else {}
-    return AlertSettings(tables, destinations, **kept)
+    optional = {"keep_firing_for": values["keep_firing_for"]} if "keep_firing_for" in values else {}
+    return AlertSettings(tables, destinations, **optional)
 
 
 def _way(destination: Mapping[str, Any], folder: Path) -> Webhook | Email | Command:

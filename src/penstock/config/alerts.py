@@ -1,4 +1,4 @@
-"""What a pipeline file says about alerts: which tables are watched for what, and who is told."""
+"""What a pipeline file says about alerts: which tables are watched for what, and who gets the alerts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Who is told, under the name that events and messages show."""
+    """Who gets the alerts, under the name that events and messages show."""
 
     name: str
     way: Webhook | Email | Command

@@ -20,7 +20,7 @@ class Otlp:
 
 @dataclass(frozen=True, slots=True)
 class MetricsSettings:
-    """Where the metrics of a run go; with all of it None nobody asks for them.
+    """Where the metrics of a run go; with all of it None there are none.
 
     `address` that is not of this machine alone needs `certificate`, `key` and `token`.
     """
@@ -35,5 +35,5 @@ class MetricsSettings:
 
     @property
     def declared(self) -> bool:
-        """Whether anybody asks for metrics."""
-        return any(asked is not None for asked in (self.port, self.textfile, self.otlp))
+        """Whether any destination of metrics is declared."""
+        return any(setting is not None for setting in (self.port, self.textfile, self.otlp))

@@ -21,7 +21,7 @@ _BATCH = "batch"
 _IMPORTS_DLT = re.compile(r"""(?:^|["\n])\s*(?:import|from)\s+dlt\b""", re.MULTILINE)  # also in a cell of an .ipynb
 
 EVENT_LOG_RETENTION: Final = 30 * 86_400.0
-"""Thirty days, as long as Delta keeps the log of a table: what is dropped then is told by totals."""
+"""Thirty days, as long as Delta keeps the log of a table: what is dropped then remains as totals."""
 
 STOP_TIMEOUT: Final = 30.0
 """As long as Kubernetes waits between SIGTERM and SIGKILL."""
@@ -161,7 +161,7 @@ class PipelineConfig:
         }
 
     def secret(self, name: str) -> str:
-        """Returns the value of an entry of `secrets`, read anew: never show or log it.
+        """Returns the value of an entry of `secrets`, read again at each call: never show or log it.
 
         Raises:
             DefinitionError: SECRET_NOT_DECLARED.

@@ -1,4 +1,4 @@
-"""Reading a file that somebody else may have put there: a pipe, a device or gigabytes hold nobody up."""
+"""Reading a file that somebody else may have put there: a pipe, a device or gigabytes hold nothing up."""
 
 from __future__ import annotations
 

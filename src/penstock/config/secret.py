@@ -46,7 +46,7 @@ class SecretReference:
     _read: Callable[[], str] = field(compare=False)
 
     def resolve(self) -> str:
-        """Returns the value, read anew at each call; one line end after it is removed.
+        """Returns the value, read again at each call; one line end after it is removed.
 
         Raises:
             ConfigError: SECRET_NOT_FOUND when there is none, or when it is empty.

@@ -27,7 +27,7 @@ class Access:
     """The rules of one dashboard.
 
     Attributes:
-        hosts: names besides those of this machine for itself under which it may be asked for, in lower case.
+        hosts: names besides those of this machine for itself under which it may be requested, in lower case.
         token: what a reader has to know; None asks for nothing.
         certificate, key: files for TLS; None for plain HTTP.
         run_command: the command line of `penstock run`, with which pages may start runs, and may stop them; None
@@ -71,16 +71,16 @@ class Access:
         command = value["run_command"]
         return cls(**{**value, "hosts": frozenset(value["hosts"]), "run_command": command and tuple(command)})
 
-    def admits_host(self, asked: Authority) -> bool:
+    def admits_host(self, authority: Authority) -> bool:
         """Whether a request may name the dashboard so; the port is free, because of tunnels."""
-        return asked.is_loopback() or asked.host in self.hosts
+        return authority.is_loopback() or authority.host in self.hosts
 
     def is_token(self, given: str) -> bool:
         """Whether `given` is the token; takes as long for any text."""
         return self.token is not None and hmac.compare_digest(_digest(given), _digest(self.token))
 
     def session(self, now: float | None = None) -> str:
-        """Returns the value of a cookie that stands for the token for twelve hours, and from which nobody learns it."""
+        """Returns the value of a cookie that replaces the token for twelve hours, and does not reveal it."""
         ends = str(int((time.time() if now is None else now) + SESSION_SECONDS))
         return f"{ends}.{self._signature(ends)}"
 
@@ -133,7 +133,7 @@ def access_for(
 
 
 def is_loopback(host: str) -> bool:
-    """Tells whether `host` is this machine's own name or address for itself; nothing is looked up."""
+    """Whether `host` is this machine's own name or address for itself; nothing is looked up."""
     if host.rstrip(".").casefold() == "localhost":
         return True
     try:
@@ -180,15 +180,15 @@ def _is_any(host: str) -> bool:
 
 
 def _bare(name: str) -> str:
-    asked = Authority.parse(f"[{name.strip('[]')}]" if ":" in name else name)
-    return "" if asked is None else asked.host
+    authority = Authority.parse(f"[{name.strip('[]')}]" if ":" in name else name)
+    return "" if authority is None else authority.host
 
 
 def _allowed(name: str) -> str:
-    asked = Authority.parse(f"[{name}]" if ":" in name and not name.startswith("[") else name)
-    if asked is None or asked.port is not None:
+    authority = Authority.parse(f"[{name}]" if ":" in name and not name.startswith("[") else name)
+    if authority is None or authority.port is not None:
         raise _invalid("--allow-host", f"'{name}' is no host name or address without a port")
-    return asked.host
+    return authority.host
 
 
 def _digest(text: str) -> bytes:

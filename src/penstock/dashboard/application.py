@@ -79,10 +79,10 @@ def create_application(
 
 
 class _Live:
-    """Tells each open page at once, and whenever it changes, which state of the log is the newest.
+    """Sends each open page at once, and whenever it changes, which state of the log is the newest.
 
-    The page then asks for what it shows. With many viewers each is told less often: what they fetch together stays as
-    much, and the newest state is never more than a few seconds away.
+    The page then asks for what it shows. With many viewers each is notified less often: what they fetch together
+    stays as much, and the newest state is never more than a few seconds away.
     """
 
     def __init__(self, log: LiveLog, most_viewers: int) -> None:
@@ -96,14 +96,14 @@ class _Live:
         return EventSourceResponse(self._versions(), ping=15, headers={"Cache-Control": "no-store"})
 
     async def _versions(self) -> AsyncIterator[ServerSentEvent]:
-        told = None
+        sent = None
         self._viewers += 1
         try:
             while not self._log.closed:
                 snapshot = await run_in_threadpool(self._log.snapshot)
-                if snapshot.version != told:
-                    told = snapshot.version
-                    yield ServerSentEvent(data=told, event="version", retry=1000)
+                if snapshot.version != sent:
+                    sent = snapshot.version
+                    yield ServerSentEvent(data=sent, event="version", retry=1000)
                 await anyio.sleep(max(_LIVE_SECONDS, self._viewers / _FETCHES_PER_SECOND))
         finally:
             self._viewers -= 1

@@ -44,7 +44,7 @@ class UsesRow:
 
 @dataclass(frozen=True, slots=True)
 class ColumnRow:
-    """One column; `made_of` is None when the log does not tell."""
+    """One column; `made_of` is None when the log does not have it."""
 
     name: str
     type: str
@@ -62,7 +62,7 @@ class ColumnsTable:
 
     @property
     def traced(self) -> bool:
-        """Whether the log tells where columns come from."""
+        """Whether the log has where columns come from."""
         return any(column.made_of is not None for column in self.columns)
 
     @property

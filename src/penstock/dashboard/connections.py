@@ -48,7 +48,7 @@ class Limits:
     def per_address(self) -> int:
         """Connections of one address, or of one /64 network of IPv6.
 
-        Loopback has no such limit: it stands for every user of this machine, and of a tunnel or a proxy on it.
+        Loopback has no such limit: it is used by every user of this machine, and of a tunnel or a proxy on it.
         """
         return max(1, self.connections // 4)
 

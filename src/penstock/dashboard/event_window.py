@@ -15,7 +15,7 @@ _CAPACITY, _METRICS = 5000, 2000
 
 
 class Shown(Enum):
-    """Which events a reader asked for; the value stands in the page's address."""
+    """Which events a reader requested; the value is in the page's address."""
 
     NOTABLE = ""
     WARNINGS = "warnings"
@@ -56,7 +56,7 @@ class Shown(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a reader asked for; names compare without regard to case, `text` with the event's message and condition."""
+    """What a reader requested; names compare without regard to case, `text` with the event's message and condition."""
 
     shown: Shown = Shown.NOTABLE
     dataset: str | None = None
@@ -79,7 +79,7 @@ class Wanted:
 class EventWindow:
     """Keeps 5,000 events apart from 2,000 batch metrics, so that busy batches never push an error out.
 
-    Details are not kept: they are most of an event, and no list shows them.
+    Details are not stored: they are most of an event, and no list shows them.
     """
 
     def __init__(self) -> None:

@@ -28,11 +28,11 @@ _RESOURCES_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one page is made of; `projections` may be asked under `LiveLog.lock` only.
+    """What one page is made of; `projections` may be read under `LiveLog.lock` only.
 
     `problem` is `{condition, message, fix}` when the storage cannot be read at the moment; the
     rest is then as of the last time that it could. `read` is the part of the log that was read, 1 when it is all;
-    before, states are those of now, and single events of long ago are missing; `sums` tells whether sums over all time
+    before, states are those of now, and single events of long ago are missing; `sums` is whether sums over all time
     are complete.
     """
 
@@ -50,9 +50,9 @@ class Snapshot:
 class LiveLog:
     """Reads a growing event log on demand, at most five times a second however many pages ask.
 
-    The log may be missing, empty, cut short, deleted and started anew, or hold lines of a newer
+    The log may be missing, empty, cut short, deleted and recreated, or hold lines of a newer
     version. A storage that cannot be read is a fact for the page, not an error. A long log is read
-    in pieces, each byte once; meanwhile the pages show an `Outlook`.
+    in pieces, each byte once; meanwhile the pages show a `PartialSnapshot`.
 
     Raises:
         ConfigError: the storage's URI has a scheme that this installation cannot read.
@@ -112,7 +112,7 @@ class LiveLog:
         return f"{self._epoch}-{self._changes}"
 
     def _take(self) -> Snapshot:
-        # of a log that is read half, nobody knows yet what became of the update
+        # of a log that is read half, it is not known yet what became of the update
         half = self._behind and self._partial is None
         status = self.projections.status.status(writer_alive=None if half else self._writer_alive)
         status = replace(status, resources=self._resources)
@@ -131,7 +131,7 @@ class LiveLog:
 
     def _look(self) -> None:
         try:
-            alive = is_locked(self._reader.storage)  # asked first: a run that ends in between wrote its end before
+            alive = is_locked(self._reader.storage)  # checked first: a run that ends in between wrote its end before
             resources = self._look_at_resources() if alive else ()
             changed = self._read()
         except PenstockError as error:
@@ -184,7 +184,7 @@ class LiveLog:
             self._look_ahead()
 
     def _look_ahead(self) -> None:
-        """Shows what the totals and the newest events tell while a long log is read."""
+        """Shows what the totals and the newest events have while a long log is read."""
         self._partial = PartialSnapshot(self._reader.storage)
         self._behind = True
         self._epoch += 1

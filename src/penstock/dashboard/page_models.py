@@ -243,14 +243,14 @@ def flow_row(flow: FlowDefinition, throughput: FlowThroughput | None) -> FlowRow
 
 
 def is_running(update: UpdateStatus | None) -> bool:
-    """Tells whether the newest update goes on."""
+    """Whether the newest update goes on."""
     return update is not None and not update.state.terminal
 
 
 def sparkline(quality: ExpectationQuality) -> Markup | None:
     """Returns the share of rows that broke a rule in each of its newest batches, as a small drawing without words.
 
-    The highest bar is the greatest share of them: the drawing tells when, the numbers beside it how many.
+    The highest bar is the greatest share of them: the drawing shows when, the numbers beside it how many.
     """
     points = [point for point in quality.points if point.passed + point.failed][-_SPARKS:]
     if len(points) < 2:

@@ -1,4 +1,4 @@
-"""What the pages show of a long log until all of it is read: what its totals and its newest events tell."""
+"""What the pages show of a long log until all of it is read: what its totals and its newest events have."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PartialSnapshot:
 
     @property
     def skipped(self) -> int:
-        """Lines that this version could not read, as far as they were looked at."""
+        """Lines that this version could not read, as far as they were read."""
         return self._reader.skipped
 
     def look(self) -> bool:
@@ -53,7 +53,7 @@ class PartialSnapshot:
         if not self.sums:
             return time.monotonic() < self._until
         events = self._reader.poll()
-        if self._reader.generation:  # the log was begun anew, or compacted beyond what was read
+        if self._reader.generation:  # the log was recreated, or compacted beyond what was read
             return False
         self._take(events)
         return True

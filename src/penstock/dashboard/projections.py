@@ -41,8 +41,8 @@ class Projections:
         self.window.add(event)
         takers: tuple[Callable[[Event, FlowFact | None], None], ...] = (
             self.status.take,
-            lambda told, _: self.lineage.apply(told),
-            lambda told, _: self.definitions.apply(told),
+            lambda each, _: self.lineage.apply(each),
+            lambda each, _: self.definitions.apply(each),
             self.flows.take,
             self.series.take,
             self.throughput.take,

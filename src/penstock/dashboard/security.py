@@ -91,7 +91,7 @@ class Guard:
         if host is None or not self._access.admits_host(host):
             return PlainTextResponse("This dashboard does not answer to that name; see --allow-host.\n", 421)
         path = scope["path"]
-        if not path.startswith("/"):  # `GET http://another.host/`: what a proxy is asked, and this is none
+        if not path.startswith("/"):  # `GET http://another.host/`: a request to a proxy, and this is none
             return PlainTextResponse("This is no proxy; ask for a path.\n", 400)
         if scope["method"] in {"GET", "HEAD"}:
             return None

@@ -59,7 +59,7 @@ class Site:
     def shows(self, make: PageMaker) -> Callable[[Request], Response]:
         """Returns the endpoint of a page, made and compressed once for each state of the log, however many ask for it.
 
-        Only pages are compressed. They hold no token; of an answer that does, the length could tell it (BREACH).
+        Only pages are compressed. They hold no token; of an answer that does, the length could reveal it (BREACH).
         """
 
         def answer(request: Request) -> Response:
@@ -79,7 +79,7 @@ class Site:
         return answer
 
     def answer(self, page: Page, snapshot: Snapshot) -> Response:
-        """Returns the response of a page that nobody else asks for."""
+        """Returns the response of a page that is not shared."""
         html, status = self.render(page, snapshot)
         return HTMLResponse(html, status_code=status)
 
@@ -105,7 +105,7 @@ class Site:
 
     def _keep(self, key: tuple[str, str], html: bytes, status: int) -> None:
         packed = gzip.compress(html, _COMPRESSION)
-        size = len(packed) + sum(len(kept) for kept, _ in self._pages.values())
+        size = len(packed) + sum(len(page) for page, _ in self._pages.values())
         if size > _CACHED_BYTES or len(self._pages) >= _CACHED_PAGES:
             self._pages.clear()
         self._pages[key] = packed, status

@@ -18,7 +18,7 @@ from penstock.storage.s3 import s3_settings
 _SECONDS: Final = 30
 _AT_ONCE: Final = 2
 _FRESH_SECONDS: Final = 3.0
-_KEPT: Final = 20
+_MAX_ANSWERS: Final = 20
 _NOTHING: Final[Mapping[str, Any]] = {"error": None, "none": False, "versions": []}
 
 
@@ -30,15 +30,15 @@ class StoredTables:
         self._slots = threading.BoundedSemaphore(_AT_ONCE)
         self._answers: dict[str, tuple[float, Mapping[str, Any]]] = {}
 
-    def read(self, kind: str, **asked: Any) -> Mapping[str, Any]:
+    def read(self, kind: str, **arguments: Any) -> Mapping[str, Any]:
         """Returns the reader's answer, or `{"error": {condition, message, fix}}`; never raises for what it finds."""
-        question = json.dumps({"kind": kind, "storage": self._storage, **asked}, sort_keys=True)
+        question = json.dumps({"kind": kind, "storage": self._storage, **arguments}, sort_keys=True)
         with self._slots:
             known = self._answers.get(question)
             if known is not None and time.monotonic() - known[0] < _FRESH_SECONDS:
                 return known[1]
             answer = _ask({**json.loads(question), "s3": _s3_settings()})
-            while len(self._answers) >= _KEPT:
+            while len(self._answers) >= _MAX_ANSWERS:
                 self._answers.pop(next(iter(self._answers)), None)
             self._answers[question] = time.monotonic(), answer
             return answer

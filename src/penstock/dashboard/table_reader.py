@@ -1,7 +1,7 @@
 """`python -m penstock.dashboard.table_reader`: one question as JSON on stdin, one answer as JSON on stdout.
 
 Questions are `{"kind": "table" | "quarantine" | "late" | "checks", "storage", "name", "path", "version", "s3"}`; `s3`
-are the settings of S3A, keys and all, which are nobody's to see in a list of processes. An error of the catalogue is an
+are the settings of S3A, keys and all, which must not show in a list of processes. An error of the catalogue is an
 answer: `{"error": {condition, message, fix, …}}`. Only reads.
 """
 
@@ -86,8 +86,8 @@ def _place(question: Mapping[str, Any]) -> StoredTable:
     schema, _, name = str(question["name"]).partition(".")
     identifier = Identifier(schema, name)
     own = StorageLayout(str(question["storage"])).table(identifier)
-    told = question.get("path")
-    uri = own if not told or has_delta_log(own) else str(told)
+    declared = question.get("path")
+    uri = own if not declared or has_delta_log(own) else str(declared)
     return StoredTable(identifier, uri)
 
 
@@ -113,9 +113,9 @@ def _versions(table: StoredTable) -> list[dict[str, Any]]:
 
 def _commit(commit: Mapping[str, Any]) -> dict[str, Any]:
     metrics = commit.get("operationMetrics")
-    told = metrics if isinstance(metrics, Mapping) else {}
+    values = metrics if isinstance(metrics, Mapping) else {}
     moment = commit.get("timestamp")
-    rows = next((told[key] for key in ("numOutputRows", "num_added_rows") if key in told), None)
+    rows = next((values[key] for key in ("numOutputRows", "num_added_rows") if key in values), None)
     return {
         "version": commit.get("version"),
         "timestamp": datetime.fromtimestamp(moment / 1000, UTC).isoformat() if isinstance(moment, int) else None,

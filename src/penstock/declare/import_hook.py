@@ -1,6 +1,6 @@
 """Serves modules such as `dlt` while a pipeline's code runs, and puts back what was there before.
 
-An installed `dlt` of another maker is set aside for that time and is untouched outside of it.
+An installed `dlt` of another maker is removed for that time and is untouched outside of it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class _ServedFinder(MetaPathFinder):
 
 @contextmanager
 def served_modules(modules: Modules) -> Iterator[None]:
-    """Within it, importing one of these names gives what stands here, whatever is installed."""
+    """Within it, importing one of these names gives what `modules` has, whatever is installed."""
     finder = _ServedFinder(modules)
-    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_served(name, modules)}
+    replaced = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_served(name, modules)}
     attributes = {name: _take_attribute(name) for name in modules}
     sys.meta_path.insert(0, finder)
     try:
@@ -62,7 +62,7 @@ def served_modules(modules: Modules) -> Iterator[None]:
             if attribute is not None:
                 parent, _, child = name.rpartition(".")
                 setattr(sys.modules[parent], child, attribute)
-        sys.modules.update(aside)
+        sys.modules.update(replaced)
 
 
 def _is_served(name: str, modules: Modules) -> bool:

@@ -26,8 +26,8 @@ class PipelineModule(ModuleType):
     """
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        kept = {name: value for name, value in vars(self).items() if name not in _OF_THIS_PROCESS and _travels(value)}
-        return ModuleType, (self.__name__,), kept
+        state = {name: value for name, value in vars(self).items() if name not in _OF_THIS_PROCESS and _travels(value)}
+        return ModuleType, (self.__name__,), state
 
 
 def _travels(value: object) -> bool:

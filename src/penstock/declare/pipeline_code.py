@@ -86,7 +86,7 @@ class PipelineCode:
     @contextmanager
     def _own_modules(self) -> Iterator[None]:
         shadowed = {top for top in {name.partition(".")[0] for name in list(sys.modules)} if self._modules.shadows(top)}
-        aside = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in shadowed}
+        replaced = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in shadowed}
         before = set(sys.modules)
         sys.modules.update(self._imported)
         try:
@@ -96,7 +96,7 @@ class PipelineCode:
             self._imported = {name: module for name, module in added if self._modules.owns(module)}
             for name in self._imported:
                 del sys.modules[name]
-            sys.modules.update(aside)
+            sys.modules.update(replaced)
 
     @contextmanager
     def _folders_on_path(self) -> Iterator[None]:

@@ -72,7 +72,7 @@ class Registry(Protocol):
         """Adds what the user should know, although the pipeline runs; the same notice twice counts once."""
 
     def refuse(self, identifier: Identifier) -> None:
-        """Notes a dataset whose definition was refused, so that nobody reports it as missing."""
+        """Notes a dataset whose definition was refused, so that it is not reported as missing."""
 
     def bound(self, function: Callable[P, R]) -> Callable[P, R]:
         """Returns `function` such that it runs with the pipeline's own imports, whenever it is called."""

@@ -137,7 +137,7 @@ class InternalError(PenstockError):
 
 
 class SeveralErrors(PenstockError):
-    """Errors that are told together: the whole has their count, and each of `errors` its place and its fix."""
+    """Errors that are reported together: the whole has their count, and each of `errors` its place and its fix."""
 
     errors: tuple[PenstockError, ...]
 

@@ -29,10 +29,10 @@ def render(error: PenstockError) -> str:
     return "\n".join(lines)
 
 
-def render_error_record(told: Mapping[str, Any]) -> str:
+def render_error_record(entry: Mapping[str, Any]) -> str:
     """Returns the same lines for an error of the event log, `{condition, message, fix, file, line, dataset}`."""
-    place = ":".join(str(told[key]) for key in ("file", "line") if told.get(key) is not None)
-    lines = [f"[{told['condition']}] {told['message']}", f"  at {place}" if place else "", f"  Fix: {told['fix']}"]
+    place = ":".join(str(entry[key]) for key in ("file", "line") if entry.get(key) is not None)
+    lines = [f"[{entry['condition']}] {entry['message']}", f"  at {place}" if place else "", f"  Fix: {entry['fix']}"]
     return "\n".join(line for line in lines if line)
 
 

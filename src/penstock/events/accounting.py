@@ -33,7 +33,7 @@ class BatchAccounts:
     the target, after and by the target's expectations; `written` and `quarantined` are what the commits of the
     target and its quarantine say. Of a table of change flows `written` counts the events that its change log
     took. `dropped_in_views` are rows that expectations of views kept out, `late` those that came behind the
-    watermark, `deduplicated` repetitions that the query removed. None is a number that nobody tells.
+    watermark, `deduplicated` repetitions that the query removed. None is a number that is not known.
     `files_gone` are URIs of files that the log of a source has for this batch, and that were gone when it was read.
     `query_unchecked` and `target_unchecked` say why an identity cannot be checked, None when it can.
     """
@@ -108,14 +108,14 @@ class BatchAccounts:
         }
 
     def _check_of_files(self) -> list[dict[str, Any]]:
-        """Told only where files are wrong: most sources have none."""
+        """Reported only where files are wrong: most sources have none."""
         if not self.files_gone:
             return []
         return [{**_check(FILES_IDENTITY, len(self.files_gone), None), "files": list(self.files_gone[:_SHOWN_FILES])}]
 
 
 def verdict_of(event: Event) -> Verdict | None:
-    """Returns the verdict that an `accounting` event tells, else None."""
+    """Returns the verdict of an `accounting` event, else None."""
     if event.event_type is not EventType.ACCOUNTING:
         return None
     details = event.details.get(EventType.ACCOUNTING.value)

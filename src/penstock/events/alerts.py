@@ -1,4 +1,4 @@
-"""Alerts: what is wrong for longer than the pipeline file allows, from when it is told to when it is over."""
+"""Alerts: what is wrong for longer than the pipeline file allows, from when it fires to when it is resolved."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ AlertKey = tuple[str, str, str]
 
 
 class AlertState(Enum):
-    """FIRING is told once when something is wrong, RESOLVED once when it is not any more."""
+    """FIRING is reported once when something is wrong, RESOLVED once when it is not any more."""
 
     FIRING = "FIRING"
     RESOLVED = "RESOLVED"
 
 
 class DeliveryState(Enum):
-    """Whether a destination took a message; FAILED is told once, while it is tried again and again."""
+    """Whether a destination took a message; FAILED is reported once, while delivery is retried."""
 
     DELIVERED = "DELIVERED"
     FAILED = "FAILED"
@@ -38,9 +38,9 @@ class DeliveryState(Enum):
 class Alert:
     """The details of an `alert` event.
 
-    `rule` is the key of `alerts.tables` that asked for it. `dataset` is `schema.name`, None for the pipeline itself;
+    `rule` is the key of `alerts.tables` that declares it. `dataset` is `schema.name`, None for the pipeline itself;
     `subject` the flow or the expectation. `error` is `{condition, message, fix, …}`. `since` is when it began to be
-    wrong, `fired` when that was told, `resolved` when it was told that it is over.
+    wrong, `fired` when that was reported, `resolved` when its end was reported.
     """
 
     rule: str
@@ -92,17 +92,19 @@ def alert_key(rule: str, dataset: str | None, subject: str | None) -> AlertKey:
     return rule, (dataset or "").casefold(), (subject or "").casefold()
 
 
-def alert(told: Alert) -> tuple[str, dict[str, Any]]:
+def alert(reported: Alert) -> tuple[str, dict[str, Any]]:
     """An alert fires or is resolved. The level is WARN while it fires, with its error."""
-    message = clean(str(told.error.get("message")), limit=_REASON_LIMIT)
-    words = f"alert {told.rule}: {message}" if told.resolved is None else f"alert {told.rule} is resolved: {message}"
-    return words, {"alert": told.to_json()}
+    message = clean(str(reported.error.get("message")), limit=_REASON_LIMIT)
+    words = f"alert {reported.rule}: {message}"
+    if reported.resolved is not None:
+        words = f"alert {reported.rule} is resolved: {message}"
+    return words, {"alert": reported.to_json()}
 
 
 def alert_delivery(
     destination: str, state: DeliveryState, alerts: Sequence[Alert], *, reason: str | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """A destination was told of some alerts, or could not be: then append it with Level.WARN and the error."""
+    """A destination was notified of some alerts, or could not be: then append it with Level.WARN and the error."""
     name = clean(destination, limit=120)
     count = f"{len(alerts)} {'alert' if len(alerts) == 1 else 'alerts'}"
     words = (
@@ -120,38 +122,38 @@ def alert_delivery(
 
 
 def alert_of(event: Event) -> Alert | None:
-    """Returns the alert that an `alert` event tells, else None."""
-    told = event.details.get(EventType.ALERT.value)
-    if event.event_type is not EventType.ALERT or not isinstance(told, Mapping):
+    """Returns the alert of an `alert` event, else None."""
+    details = event.details.get(EventType.ALERT.value)
+    if event.event_type is not EventType.ALERT or not isinstance(details, Mapping):
         return None
-    since, fired = _moment(told.get("since")), _moment(told.get("fired"))
-    if since is None or fired is None or not isinstance(told.get("rule"), str):
+    since, fired = _moment(details.get("since")), _moment(details.get("fired"))
+    if since is None or fired is None or not isinstance(details.get("rule"), str):
         return None
     return Alert(
-        rule=told["rule"],
-        dataset=_name(told.get("dataset")),
-        subject=_name(told.get("subject")),
-        error={key: told.get(key) for key in ("condition", "message", "fix")},
+        rule=details["rule"],
+        dataset=_name(details.get("dataset")),
+        subject=_name(details.get("subject")),
+        error={key: details.get(key) for key in ("condition", "message", "fix")},
         since=since,
         fired=fired,
-        resolved=_moment(told.get("resolved")),
+        resolved=_moment(details.get("resolved")),
     )
 
 
 def delivery_of(event: Event) -> tuple[str, dict[str, AlertState]] | None:
-    """Returns which destination has taken which states of alerts, by their ids, when the event tells that."""
-    told = event.details.get(EventType.ALERT_DELIVERY.value)
-    if event.event_type is not EventType.ALERT_DELIVERY or not isinstance(told, Mapping):
+    """Returns which destination has taken which states of alerts, by their ids; None for other events."""
+    details = event.details.get(EventType.ALERT_DELIVERY.value)
+    if event.event_type is not EventType.ALERT_DELIVERY or not isinstance(details, Mapping):
         return None
-    if told.get("state") != DeliveryState.DELIVERED.value or not isinstance(told.get("destination"), str):
+    if details.get("state") != DeliveryState.DELIVERED.value or not isinstance(details.get("destination"), str):
         return None
     found: dict[str, AlertState] = {}
-    alerts = told.get("alerts")
+    alerts = details.get("alerts")
     for each in alerts if isinstance(alerts, list) else ():
         match each:
             case {"id": str(known), "state": "FIRING" | "RESOLVED" as state}:
                 found[known] = AlertState(state)
-    return told["destination"], found
+    return details["destination"], found
 
 
 def _moment(value: object) -> datetime | None:

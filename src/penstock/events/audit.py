@@ -1,6 +1,6 @@
-"""The record of who asked for what: a chain of `user_action` events that nobody changes unnoticed.
+"""The audit trail: a chain of `user_action` events that cannot be changed unnoticed.
 
-Each has, in its details, `previous`, the hash of the action before it, and `hash`: SHA-256 of its own line as it stands
+Each has, in its details, `previous`, the hash of the action before it, and `hash`: SHA-256 of its own line as it is
 in the segment, without the line's end and without the member `hash`. Whoever keeps the newest hash elsewhere notices
 any action that is changed, taken out or put in, the newest ones too.
 """
@@ -35,9 +35,9 @@ class Actor:
     """Who asks for something, and from where.
 
     Attributes:
-        user: the name of the account; None when nobody knows.
+        user: the name of the account; None when it is not known.
         through: `command line` or `dashboard`.
-        address: of the machine that it was asked from, None for the one that the event comes from.
+        address: of the machine that it was requested from, None for the one that the event comes from.
     """
 
     user: str | None
@@ -55,9 +55,9 @@ class Actor:
 def user_action(
     action: str, *, by: Actor | None = None, arguments: Mapping[str, Any] | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """A person asked for something: `action` is a word such as START, STOP or DROP.
+    """A person requested something: `action` is a word such as START, STOP or DROP.
 
-    `by` is who asked, by default the account that this process runs for.
+    `by` is who requested it, by default the account that this process runs for.
     """
     actor = by or Actor.of_process()
     who = f" by {clean(actor.user, limit=_LIMIT)}" if actor.user else ""
@@ -140,7 +140,7 @@ def recorded_actions(storage_uri: str) -> Iterator[RecordedAction]:
 
 def _action_lines(storage: Storage) -> Iterator[bytes]:
     """Yields the lines of actions; a compaction that replaces segments meanwhile keeps them, and their order."""
-    told = 0
+    yielded = 0
     for again in range(_TRIES):
         known = 0
         try:
@@ -148,8 +148,8 @@ def _action_lines(storage: Storage) -> Iterator[bytes]:
                 for line, _ in read_lines(storage, segment.uri):
                     if line.endswith(_END):
                         known += 1
-                        if known > told:
-                            told += 1
+                        if known > yielded:
+                            yielded += 1
                             yield line
         except FileNotFoundError:
             if again == _TRIES - 1:

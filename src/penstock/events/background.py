@@ -27,22 +27,22 @@ class BackgroundThread(threading.Thread):
         try:
             super().start()
         except RuntimeError as failure:
-            self._tell(failure)
+            self._report(failure)
 
     def run(self) -> None:
         """Blocks until `work` has ended; raises nothing."""
         try:
             super().run()
         except BaseException as failure:  # noqa: BLE001 - it ends nothing but this thread
-            self._tell(failure)
+            self._report(failure)
 
     def join(self, timeout: float | None = None) -> None:
         """Waits for its end; returns at once when it could not be started."""
         if self.ident is not None:
             super().join(timeout)
 
-    def _tell(self, failure: BaseException) -> None:
+    def _report(self, failure: BaseException) -> None:
         with suppress(Exception):  # the log is closed, or cannot be written either
             error = ExternalError("BACKGROUND_THREAD_ENDED", thread=self.name, detail=repr(failure))
-            told = builders.hook_progress(self.name, "FAILED", reason=error.message)
-            self._log.append(EventType.HOOK_PROGRESS, *told, level=Level.WARN, error=error)
+            built = builders.hook_progress(self.name, "FAILED", reason=error.message)
+            self._log.append(EventType.HOOK_PROGRESS, *built, level=Level.WARN, error=error)

@@ -181,7 +181,7 @@ def flow_definition(
         once: whether it runs one time only.
         comment: the user's description.
         location: `file:line` of the declaration.
-        lineage: what its columns are made of; None when nobody looked.
+        lineage: what its columns are made of; None when it was not analysed.
     """
     external = list(sources)
     read = [*input_datasets, *(f"{kind} {description}".strip() for kind, description, _ in external)]
@@ -244,8 +244,8 @@ def flow_status(
         FlowStatus.IDLE: "waits for data",
         FlowStatus.STOPPED: "was stopped",
     }[status]
-    told = {} if lateness_not_measured is None else {"lateness_not_measured": lateness_not_measured}
-    return _with_reason(f"{_name(name)} {words}", reason), {"flow_progress": {"status": status.value, **told}}
+    extra = {} if lateness_not_measured is None else {"lateness_not_measured": lateness_not_measured}
+    return _with_reason(f"{_name(name)} {words}", reason), {"flow_progress": {"status": status.value, **extra}}
 
 
 def flow_retry(name: str, *, pause: float, at: datetime, reason: str) -> Built:
@@ -255,7 +255,7 @@ def flow_retry(name: str, *, pause: float, at: datetime, reason: str) -> Built:
 
 
 _IF_ANY = frozenset(
-    # Numbers of changes stand only at flows that apply changes, as in the DLT event log.
+    # Numbers of changes are recorded only of flows that apply changes, as in the DLT event log.
     {"num_upserted_rows", "num_deleted_rows", "state_operators", "backlog_partitions", "event_time_max", "lateness"}
 )
 
@@ -280,19 +280,19 @@ def flow_batch(
         message += f", {progress.quarantined_records:,} quarantined"
     if progress.late_rows:
         message += f", {progress.late_rows:,} late"
-    kept = sum(count.failed_records for count in progress.expectations if count.action == "warn")
-    if kept:
-        message += f", {plural(kept, 'warning')}"
+    warnings = sum(count.failed_records for count in progress.expectations if count.action == "warn")
+    if warnings:
+        message += f", {plural(warnings, 'warning')}"
     metrics = {field.name: getattr(progress, field.name) for field in fields(progress) if field.name != "expectations"}
     metrics["phases_ms"] = dict(progress.phases_ms)
     metrics["state_operators"] = [asdict(operator) for operator in progress.state_operators]
     metrics["backlog_partitions"] = {topic: dict(each) for topic, each in progress.backlog_partitions.items()}
     metrics["lateness"] = None if progress.lateness is None else progress.lateness.to_json()
-    told = {name: value for name, value in metrics.items() if name not in _IF_ANY or value not in (None, [], {})}
+    recorded = {name: value for name, value in metrics.items() if name not in _IF_ANY or value not in (None, [], {})}
     return message, {
         "flow_progress": {
             "status": status.value,
-            "metrics": told,
+            "metrics": recorded,
             "data_quality": {
                 "dropped_records": progress.dropped_records,
                 "quarantined_records": progress.quarantined_records,
@@ -313,8 +313,8 @@ def flow_batch(
 
 
 def _checkpoint(batch: CheckpointedBatch) -> dict[str, Any]:
-    told = {"query_id": batch.query_id, "offsets": dict(batch.offsets)}
-    return {**told, "settings": dict(batch.settings)} if batch.settings else told
+    document = {"query_id": batch.query_id, "offsets": dict(batch.offsets)}
+    return {**document, "settings": dict(batch.settings)} if batch.settings else document
 
 
 def accounting(name: str, accounts: BatchAccounts) -> Built:
@@ -346,19 +346,19 @@ def late_rows(name: str, late: LateRows) -> Built:
     return message, {"late_rows": late.to_json()}
 
 
-def watermark(name: str, stand: WatermarkStatus) -> Built:
-    """A flow's watermark stands still or is in the future, which goes with Level.WARN and an error; or moves again."""
+def watermark(name: str, status: WatermarkStatus) -> Built:
+    """A flow's watermark is stalled or in the future, which goes with Level.WARN and an error; or moves again."""
     words = {
         WatermarkState.MOVING: "moves again",
         WatermarkState.AHEAD: "is ahead of the clock, so that rows of now are late",
         WatermarkState.STALLED: "stands still: all rows that arrive are older than rows before",
         WatermarkState.HELD_BACK: "stands still, while event times go on",
-    }[stand.state]
-    return f"{_name(name)}: the watermark {words}, at {stand.watermark}", {"watermark": stand.to_json()}
+    }[status.state]
+    return f"{_name(name)}: the watermark {words}, at {status.watermark}", {"watermark": status.to_json()}
 
 
 def maintenance(name: str, done: MaintenanceProgress) -> Built:
-    """A table was looked after, or could not be: then append it with Level.WARN and the error."""
+    """A table was maintained, or could not be: then append it with Level.WARN and the error."""
     words = []
     if done.files_removed:
         words.append(f"{plural(done.files_removed, 'file')} became {done.files_added:,}")

@@ -1,4 +1,4 @@
-"""How a `flow_definition` tells the lineage of columns."""
+"""How a `flow_definition` records the lineage of columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 
 MOST_INPUTS: Final = 2000
-"""So many inputs of columns are told of a flow: some 250 kB. The columns behind them are counted."""
+"""So many inputs of columns are recorded of a flow: some 250 kB. The columns behind them are counted."""
 
 _KNOWN: Final = {each.value for each in Transformation}
 
@@ -21,46 +21,46 @@ def lineage_to_json(lineage: ColumnLineage) -> dict[str, Any]:
         room -= max(1, len(column.inputs))
         if room < 0:
             break
-        columns.append({"name": column.name, "resolved": column.resolved, "inputs": _told(column.inputs)})
+        columns.append({"name": column.name, "resolved": column.resolved, "inputs": _inputs_to_json(column.inputs)})
     return {
         "columns": columns,
         "columns_left_out": lineage.left_out + len(lineage.columns) - len(columns),
         "rows": {
             "resolved": lineage.rows_resolved and len(lineage.rows) <= MOST_INPUTS,
-            "inputs": _told(lineage.rows[:MOST_INPUTS]),
+            "inputs": _inputs_to_json(lineage.rows[:MOST_INPUTS]),
         },
     }
 
 
 def lineage_of(definition: Mapping[str, Any]) -> ColumnLineage | None:
-    """Returns what a `flow_definition` tells; None when it tells nothing, as that of an older version."""
-    told = definition.get("column_lineage")
-    if not isinstance(told, Mapping):
+    """Returns the lineage of a `flow_definition`; None when it has none, as that of an older version."""
+    recorded = definition.get("column_lineage")
+    if not isinstance(recorded, Mapping):
         return None
-    rows, left_out = told.get("rows"), told.get("columns_left_out")
+    rows, left_out = recorded.get("rows"), recorded.get("columns_left_out")
     rows = rows if isinstance(rows, Mapping) else {}
     columns = tuple(
         OutputColumn(str(each.get("name")), _inputs(each), each.get("resolved") is True)
-        for each in _mappings(told.get("columns"))
+        for each in _mappings(recorded.get("columns"))
     )
     left_out = left_out if isinstance(left_out, int) else 0
     return ColumnLineage(columns, _inputs(rows), rows.get("resolved") is True, left_out)
 
 
-def _told(inputs: Sequence[InputColumn]) -> list[dict[str, Any]]:
+def _inputs_to_json(inputs: Sequence[InputColumn]) -> list[dict[str, Any]]:
     return [
         {"dataset": each.dataset, "column": each.column, "how": [kind.value for kind in each.how]} for each in inputs
     ]
 
 
-def _inputs(told: Mapping[str, Any]) -> tuple[InputColumn, ...]:
+def _inputs(recorded: Mapping[str, Any]) -> tuple[InputColumn, ...]:
     return tuple(
         InputColumn(
             str(each.get("dataset")),
             str(each.get("column")),
             tuple(Transformation(kind) for kind in each.get("how") or () if kind in _KNOWN),
         )
-        for each in _mappings(told.get("inputs"))
+        for each in _mappings(recorded.get("inputs"))
     )
 
 

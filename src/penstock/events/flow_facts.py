@@ -1,7 +1,7 @@
 """What the log says about flows, batch by batch, and which of it counts.
 
 A crash between a table's commit and its checkpoint's makes Spark run a batch again under the same
-number; a full refresh begins a table anew; a complete flow or a materialized view replaces its rows
+number; a full refresh rebuilds a table from scratch; a complete flow or a materialized view replaces its rows
 with each batch. Every projection that adds up batches must know all three, so it asks here.
 """
 
@@ -55,8 +55,8 @@ class FlowFacts:
     _replacing: set[tuple[str, str]] = field(default_factory=set)
     _last_batch: dict[tuple[str, str], int] = field(default_factory=dict)
     _refreshing: str | None = None
-    _all_anew: bool = False
-    _anew: set[str] = field(default_factory=set)
+    _refreshes_all: bool = False
+    _refreshed: set[str] = field(default_factory=set)
     _begun: set[str] = field(default_factory=set)
 
     def apply(self, event: Event) -> FlowFact | None:
@@ -74,9 +74,9 @@ class FlowFacts:
 
     def _new_update(self, update_id: str, full_refresh: object) -> None:
         self._refreshing = update_id
-        self._all_anew = full_refresh == "all"
+        self._refreshes_all = full_refresh == "all"
         names = full_refresh if isinstance(full_refresh, list) else []
-        self._anew = {str(name).casefold() for name in names}
+        self._refreshed = {str(name).casefold() for name in names}
         self._begun = set()
 
     def _dataset(self, definition: Mapping[str, Any]) -> None:
@@ -127,7 +127,7 @@ class FlowFacts:
     def _is_refreshed(self, dataset: str) -> bool:
         if dataset in self._begun:
             return False
-        return self._all_anew or dataset in self._anew or dataset.rpartition(".")[2] in self._anew
+        return self._refreshes_all or dataset in self._refreshed or dataset.rpartition(".")[2] in self._refreshed
 
 
 def flow_key(dataset: str, flow: str) -> tuple[str, str]:

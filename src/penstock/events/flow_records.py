@@ -29,13 +29,13 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class FlowRecord:
-    """One flow, by its newest definition and its batches since it last began anew.
+    """One flow, by its newest definition and its batches since its last restart from scratch.
 
-    `declared` tells whether the newest update knew the flow, `query` whether it keeps a checkpoint. `flow_type` is a
+    `declared`: whether the newest update knew the flow, `query` whether it keeps a checkpoint. `flow_type` is a
     value of `FlowType` or `view`, `inputs` are the full names of the datasets that it reads. `written` are the rows of
     the newest batches, by number, `read` those that it took in all batches, a repeated one each time. `checkpointed` is
     what the checkpoint said about the newest two batches, and `settings` are those of Spark that belong to it.
-    `stateful` also tells of a watermark, `was_reset` that everything before was given up by a full refresh, a reset or
+    `stateful` also covers a watermark, `was_reset` that everything before was given up by a full refresh, a reset or
     a drop.
     """
 
@@ -55,15 +55,15 @@ class FlowRecord:
 
     @property
     def ran(self) -> bool:
-        """Whether a batch was committed since the flow began anew."""
+        """Whether a batch was committed since the flow began from scratch."""
         return bool(self.written)
 
     def remember(self, batch: int, checkpointed: CheckpointedBatch | None) -> None:
         """Takes note of what the checkpoint said about a batch: newer ones of the same query, or another one's, go."""
         if checkpointed is not None and checkpointed.settings:
             self.settings = dict(checkpointed.settings)
-        kept = {number: each for number, each in self.checkpointed.items() if number < batch}
-        self.checkpointed = {} if checkpointed is None else {**dict(list(kept.items())[-1:]), batch: checkpointed}
+        older = {number: each for number, each in self.checkpointed.items() if number < batch}
+        self.checkpointed = {} if checkpointed is None else {**dict(list(older.items())[-1:]), batch: checkpointed}
 
     def wrote_nothing(self, batches: Iterable[int]) -> bool:
         """Whether those of these batches that are remembered have written no row, and at least one is."""
@@ -90,7 +90,7 @@ class FlowRecords:
         return self._records.get(flow_key(str(dataset), flow)) or FlowRecord(dataset, flow)
 
     def totals(self) -> dict[Key, dict[str, Any]]:
-        """Returns of each flow what a `compaction` event tells of it."""
+        """Returns of each flow its totals for a `compaction` event."""
         return {
             key: {"read": record.read, "began_anew": record.was_reset, "settings": record.settings}
             for key, record in self._records.items()
@@ -102,10 +102,10 @@ class FlowRecords:
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
-        for key, told in totals_of(event, TOTALS):
+        for key, totals in totals_of(event, TOTALS):
             record = self._records.setdefault(key, FlowRecord(_identifier(key[0]), key[1]))
-            record.read, record.was_reset = total(told, "read"), told.get("began_anew") is True
-            record.settings = {str(name): str(value) for name, value in (mapping(told, "settings") or {}).items()}
+            record.read, record.was_reset = total(totals, "read"), totals.get("began_anew") is True
+            record.settings = {str(name): str(value) for name, value in (mapping(totals, "settings") or {}).items()}
         name = event.origin.dataset_name
         if name is None:
             return
@@ -122,7 +122,7 @@ class FlowRecords:
                     self._forget(name, None)
                 if fact.progress is not None:
                     numbers = fact.progress
-                    # The end of a log tells of batches without the flow's definition.
+                    # The end of a log may have batches without the flow's definition.
                     record = self._records.setdefault(key, FlowRecord(_identifier(name), fact.flow))
                     written = record.written
                     written[numbers.batch_id] = _rows_of(numbers)

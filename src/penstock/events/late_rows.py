@@ -16,7 +16,7 @@ class LateRows:
     """The late rows of a batch of one query; the details of a `late_rows` event.
 
     `counted` is what Spark has counted, of an aggregation after rows of one key were merged; None when its number is
-    not known any more. `kept` rows are in `table`; None when they could not be kept, and then `reason` says why.
+    not known any more. `kept` rows are in `table`; None when they could not be stored, and then `reason` says why.
     """
 
     query_id: str
@@ -32,7 +32,7 @@ class LateRows:
 
 
 def late_rows_of_event(event: Event) -> LateRows | None:
-    """Returns what a `late_rows` event tells, else None."""
+    """Returns the details of a `late_rows` event, else None."""
     details = event.details.get(EventType.LATE_ROWS.value)
     if event.event_type is not EventType.LATE_ROWS or not isinstance(details, dict):
         return None
@@ -45,12 +45,12 @@ def late_rows_of_event(event: Event) -> LateRows | None:
 def reprocessed(flow: str, table: str, *, windows: int, rows: int) -> tuple[str, dict[str, Any]]:
     """Message and details of a `late_rows` event: `rows` of `table` came into their `windows`, and have left it."""
     late, of = plural(rows, "late row"), plural(windows, "window")
-    told = {"table": table, "windows": windows, "reprocessed": rows}
-    return f"{clean(flow, limit=_LIMIT)}: {late} came into {of} after all", {EventType.LATE_ROWS.value: told}
+    details = {"table": table, "windows": windows, "reprocessed": rows}
+    return f"{clean(flow, limit=_LIMIT)}: {late} came into {of} after all", {EventType.LATE_ROWS.value: details}
 
 
 def reprocessed_rows_of(event: Event) -> int:
-    """Returns how many late rows came into their windows after all, by a `late_rows` event that tells so, else 0."""
+    """Returns how many late rows came into their windows after all, by a `late_rows` event that says so, else 0."""
     details = event.details.get(EventType.LATE_ROWS.value)
     rows = details.get("reprocessed") if event.event_type is EventType.LATE_ROWS and isinstance(details, dict) else None
     return rows if isinstance(rows, int) else 0

@@ -38,8 +38,8 @@ class Lateness:
     def to_json(self) -> dict[str, Any]:
         """Returns JSON-ready data for `from_json`."""
         late = {str(at): self.late[at] for at in sorted(self.late)}
-        told = {"rows": self.rows, "delay_ms": self.delay_ms, "window_ms": self.window_ms, "late": late}
-        return told | ({"without_time": self.without_time} if self.without_time else {})
+        document = {"rows": self.rows, "delay_ms": self.delay_ms, "window_ms": self.window_ms, "late": late}
+        return document | ({"without_time": self.without_time} if self.without_time else {})
 
     @classmethod
     def from_json(cls, stored: object) -> Lateness | None:

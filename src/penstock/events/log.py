@@ -170,7 +170,7 @@ class EventLog:
         return lambda: self._unsubscribe(callback)
 
     def close(self) -> None:
-        """Closes the segment, which nobody changes from then on; again is harmless."""
+        """Closes the segment, which does not change from then on; idempotent."""
         with self._lock:
             self._closed = True
             self._end_segment()
@@ -187,7 +187,7 @@ class EventLog:
 
     def _write_action(self, event: Event) -> Event:
         before = self._newest_action or (newest_hash(self._storage),)
-        self._newest_action = None  # should the write fail, nobody knows whether the line is there
+        self._newest_action = None  # should the write fail, it is not known whether the line is there
         chain, own = chained(event, before[0])
         self._write(encode(chain).encode("ascii"))
         self._newest_action = (own,)

@@ -19,7 +19,7 @@ from penstock.events.types import (
 
 
 def flow_status_of(event: Event) -> FlowStatus | None:
-    """Returns the status that a `flow_progress` event tells, else None."""
+    """Returns the status of a `flow_progress` event, else None."""
     try:
         return FlowStatus(_progress(event).get("status"))
     except ValueError:
@@ -28,11 +28,11 @@ def flow_status_of(event: Event) -> FlowStatus | None:
 
 def retry_at_of(event: Event) -> datetime | None:
     """Returns when the flow of a `flow_progress` event is tried again, if it has failed, else None."""
-    told = _progress(event).get("retry_at")
-    if not isinstance(told, str):
+    recorded = _progress(event).get("retry_at")
+    if not isinstance(recorded, str):
         return None
     try:
-        return datetime.fromisoformat(told)
+        return datetime.fromisoformat(recorded)
     except ValueError:
         return None
 
@@ -93,26 +93,26 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
 
 
 def checkpointed_batch_of(event: Event) -> CheckpointedBatch | None:
-    """Returns what the checkpoint said about a batch, None when its event does not tell."""
+    """Returns what the checkpoint said about a batch, None when its event does not have it."""
     match _progress(event).get("checkpoint"):
         case {"query_id": str(query_id), "offsets": dict(offsets), **rest}:
-            told = rest.get("settings")
-            settings = {str(key): str(value) for key, value in told.items()} if isinstance(told, dict) else {}
+            recorded = rest.get("settings")
+            settings = {str(key): str(value) for key, value in recorded.items()} if isinstance(recorded, dict) else {}
             return CheckpointedBatch(query_id, offsets, settings)
         case _:
             return None
 
 
-def _partitions(told: object) -> dict[str, dict[str, int]]:
+def _partitions(recorded: object) -> dict[str, dict[str, int]]:
     return {
         str(topic): {str(partition): _integer(records) or 0 for partition, records in partitions.items()}
-        for topic, partitions in (told.items() if isinstance(told, dict) else ())
+        for topic, partitions in (recorded.items() if isinstance(recorded, dict) else ())
         if isinstance(partitions, dict)
     }
 
 
-def _operators(told: object) -> Iterator[OperatorState]:
-    for operator in told if isinstance(told, list) else ():
+def _operators(recorded: object) -> Iterator[OperatorState]:
+    for operator in recorded if isinstance(recorded, list) else ():
         if isinstance(operator, dict):
             yield OperatorState(
                 name=str(operator.get("name")),

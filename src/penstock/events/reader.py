@@ -39,7 +39,7 @@ def read_events(
     Only those of `types`, and with a `dataset` (`schema.name`, any case) those about it or about no dataset; most other
     lines are not even parsed. Torn, foreign and newer-version lines are left out. No log gives no events; nothing is
     created. When old segments are compacted meanwhile, it goes on with what is left of them behind the last event.
-    `unreadable` is told the file of each line that is left out so, and the line's number in it, from 1; perhaps twice.
+    `unreadable` gets the file of each line that is left out so, and the line's number in it, from 1; perhaps twice.
 
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
@@ -141,13 +141,13 @@ class EventReader:
 
     It keeps a byte offset per segment, so a poll with nothing new costs one listing. Not
     thread-safe: one reader per consumer. When segments are compacted of which it has read a part
-    only, who sums events up begins anew with the totals; with `sums=False` it goes on behind the
+    only, who sums events up starts again with the totals; with `sums=False` it goes on behind the
     last event. With `totals` that fit the log, their events come first, all at once, in the place of
     those that they cover.
 
     Attributes:
         skipped: complete lines that this version could not read, so far.
-        generation: grows by one when the log was deleted and started anew (`rm -rf .penstock`
+        generation: grows by one when the log was deleted and recreated (`rm -rf .penstock`
             under a running dashboard), or compacted up to an event that was not read yet; the
             events that follow are then those of the log from its beginning, and projections of
             the old one must be thrown away.
@@ -236,10 +236,10 @@ class EventReader:
         shrunk = any(sizes[uri] < self._offsets[uri] for uri in known)
         replaced = any(is_compacted(uri) and uri not in self._offsets for uri in sizes)
         if self._offsets and (shrunk or not (known or replaced)):
-            self._begin_anew()
+            self._restart()
 
     def _notice_compaction(self, segments: Segments) -> None:
-        """Passes over a segment that stands for others which were read, all of them."""
+        """Skips a segment that replaces others which were all read."""
         for _, segment in segments[:1]:
             if not is_compacted(segment.name) or not self._offsets or segment.uri in self._offsets:
                 return
@@ -247,11 +247,11 @@ class EventReader:
             if not last or last[0].sequence <= self._newest:
                 self._offsets[segment.uri] = segment.size
             elif self._sums:
-                self._begin_anew()
+                self._restart()
             else:
                 self._behind[segment.uri] = self._newest
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self._offsets.clear()
         self._behind.clear()
         self._newest = -1

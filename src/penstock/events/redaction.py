@@ -12,7 +12,7 @@ _PLACES: Final = frozenset(
         *("dbtable", "mode", "partitionby", "sequenceby", "stagingschema"),
     }
 )
-# Whatever stands before an @, when there is a colon in it: a key may hold slashes.
+# Whatever is before an @, when there is a colon in it: a key may hold slashes.
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^@]*:[^@]*@")
 _QUERY: Final = re.compile(r"\?.*", re.DOTALL)
 

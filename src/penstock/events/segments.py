@@ -3,7 +3,7 @@
 `<storage>/events/<update ordinal>-<n>.jsonl`: each writer starts a new ordinal, so a line torn by a
 crash stays alone at the end of its own segment and never swallows the next update's events.
 
-`<update ordinal>-<n>.compacted.jsonl` stands in the place of all segments up to `<update ordinal>-<n>`, which are no
+`<update ordinal>-<n>.compacted.jsonl` replaces all segments up to `<update ordinal>-<n>`, which are no
 longer part of the log from the moment that it is there, whether they were deleted already or not.
 """
 
@@ -28,12 +28,12 @@ def segment_name(ordinal: int, part: int) -> str:
 
 
 def compacted_name(last: str) -> str:
-    """Returns the name of the segment that stands for all up to the one called `last`."""
+    """Returns the name of the segment that replaces all up to the one called `last`."""
     return last.removesuffix(".jsonl").removesuffix(".compacted") + ".compacted.jsonl"
 
 
 def is_compacted(name: str) -> bool:
-    """Whether a segment stands for those before it."""
+    """Whether a segment replaces those before it."""
     return name.endswith(".compacted.jsonl")
 
 
@@ -52,8 +52,8 @@ def list_segments(storage: Storage) -> list[tuple[tuple[int, int], StoredFile]]:
 
 def replaced_segments(storage: Storage) -> list[StoredFile]:
     """Returns the segments that are still stored, but no longer part of the log."""
-    kept = {segment.uri for _, segment in list_segments(storage)}
-    return [entry for _, entry in _stored(storage) if entry.uri not in kept]
+    current = {segment.uri for _, segment in list_segments(storage)}
+    return [entry for _, entry in _stored(storage) if entry.uri not in current]
 
 
 def _stored(storage: Storage) -> list[tuple[tuple[int, int], StoredFile]]:

@@ -1,4 +1,4 @@
-"""How much state the flows keep, as their newest batches in the event log tell."""
+"""How much state the flows keep, from their newest batches in the event log."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class StateGrowth:
         if progress.state_rows is None:
             return
         if self._batches and progress.batch_id <= self._batches[-1][1]:
-            self._batches.clear()  # the flow began anew, or did a batch again
+            self._batches.clear()  # the flow began from scratch, or repeated a batch
         self._batches.append((at, progress.batch_id, progress.state_rows, progress.state_bytes or 0))
 
     @property

@@ -3,7 +3,7 @@
 `<storage>/events/_totals` holds what `penstock compact` would leave of that beginning, which stays where it is: some
 lines, and a `compaction` event with the totals. The first line is a header:
 
-    format  integer  of what the totals hold; those of another version are made anew
+    format  integer  of what the totals hold; those of another version are computed again
     covers  array    [name, bytes] of each segment, oldest first; of the last one the beginning, maybe
     end     string   SHA-256 of the last bytes of what is covered, which say which log it is
     bytes   integer  length of the lines behind the header
@@ -24,7 +24,7 @@ from penstock.events.segments import is_compacted, segment_key
 from penstock.storage import Storage, StorageLayout, StoredFile
 
 FORMAT: Final = 1
-"""Raise it when totals tell more than before, or something else."""
+"""Raise it when totals hold more than before, or something else."""
 
 _END_BYTES: Final = 4096
 
@@ -33,7 +33,7 @@ Segments = Sequence[tuple[tuple[int, int], StoredFile]]
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What stands for the beginning of a log: `covers` are the bytes of each segment, by name, oldest first."""
+    """The totals of the beginning of a log: `covers` are the bytes of each segment, by name, oldest first."""
 
     covers: dict[str, int]
     lines: Sequence[bytes]
@@ -71,10 +71,11 @@ def read_totals(storage: Storage, segments: Segments) -> Totals | None:
     """
     try:
         header, _, body = storage.read_bytes(_uri(storage)).partition(b"\n")
-        told = json.loads(header)
-        totals = Totals({str(name): int(size) for name, size in told["covers"]}, body.split(b"\n")[:-1])
-        sound = (told["format"], told["bytes"], told["hash"]) == (FORMAT, len(body), hashlib.sha256(body).hexdigest())
-        fits = sound and totals.fits(segments) and told["end"] == _end(storage, totals)
+        document = json.loads(header)
+        totals = Totals({str(name): int(size) for name, size in document["covers"]}, body.split(b"\n")[:-1])
+        expected = (FORMAT, len(body), hashlib.sha256(body).hexdigest())
+        sound = (document["format"], document["bytes"], document["hash"]) == expected
+        fits = sound and totals.fits(segments) and document["end"] == _end(storage, totals)
     except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return totals if fits else None

@@ -161,7 +161,7 @@ class CheckpointedBatch:
     """What a flow's checkpoint says about a batch: the query's id, and where each source, by name, was read to.
 
     `settings` are those of Spark that belong to the checkpoint; they do not change, so that only the first batch of a
-    run tells them.
+    run has them.
     """
 
     query_id: str
@@ -192,8 +192,8 @@ class BatchProgress:
     Rates are rows per second, durations milliseconds. `num_output_rows` is what was handed to the
     target, without the rows that were dropped or quarantined; of a flow that applies changes by key,
     `num_upserted_rows` is what it added to the target or changed in it, and `num_deleted_rows` what it
-    removed. `backlog_*` is what the source still has, None where it cannot tell; `backlog_partitions` are the records
-    by topic and partition. `state_operators` are the parts of `state_rows` and `state_bytes`, in Spark's order.
+    removed. `backlog_*` is what the source still has, None where not reported; `backlog_partitions` are the records by
+    topic and partition. `state_operators` are the parts of `state_rows` and `state_bytes`, in Spark's order.
     `event_time_max` is the newest event time of the batch, of a query with a watermark; `lateness` is None where rows
     are not measured.
     """

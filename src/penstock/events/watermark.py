@@ -1,4 +1,4 @@
-"""Watches a flow's watermark, batch by batch: whether it stands still although rows arrive, or is in the future."""
+"""Watches a flow's watermark, batch by batch: whether it is stalled although rows arrive, or in the future."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class WatermarkWatch:
     _query_id: str | None = None
     _watermark: str | None = None
     _newest: str | None = None
-    _newest_at_stand: str | None = None
+    _newest_at_move: str | None = None
     _older: int = 0  # batches in a row with nothing but older rows
-    _standing: int = 0  # batches with rows since the watermark has moved
+    _batches_since_move: int = 0  # batches with rows since the watermark has moved
     _offsets: Mapping[str, Any] = field(default_factory=dict)
     _idle: set[str] = field(default_factory=set)
 
@@ -84,17 +84,17 @@ class WatermarkWatch:
             origin = event.origin
             if flow_key(str(origin.dataset_name), str(origin.flow_name)) != flow_key(*flow):
                 continue
-            progress, told = batch_progress_of(event), checkpointed_batch_of(event)
-            if progress is not None and told is not None:
-                watch.apply(progress, told, event.timestamp)
+            progress, checkpointed = batch_progress_of(event), checkpointed_batch_of(event)
+            if progress is not None and checkpointed is not None:
+                watch.apply(progress, checkpointed, event.timestamp)
         return watch
 
-    def apply(self, progress: BatchProgress, told: CheckpointedBatch, now: datetime) -> WatermarkStatus | None:
+    def apply(self, progress: BatchProgress, checkpointed: CheckpointedBatch, now: datetime) -> WatermarkStatus | None:
         """Takes a batch into account that was committed at `now`; returns the new state when it is another one."""
-        if told.query_id != self._query_id:
-            self._start_anew(told.query_id)
-        quiet = {name for name, offset in told.offsets.items() if self._offsets.get(name) == offset}
-        self._offsets = told.offsets
+        if checkpointed.query_id != self._query_id:
+            self._reset(checkpointed.query_id)
+        quiet = {name for name, offset in checkpointed.offsets.items() if self._offsets.get(name) == offset}
+        self._offsets = checkpointed.offsets
         if progress.watermark is None:
             self._note(progress.event_time_max)
             return None
@@ -102,8 +102,8 @@ class WatermarkWatch:
             return self._moved(progress, now)
         if progress.num_input_rows == 0:
             return None
-        self._standing += 1
-        self._idle = quiet if self._standing == 1 else self._idle & quiet
+        self._batches_since_move += 1
+        self._idle = quiet if self._batches_since_move == 1 else self._idle & quiet
         newest = self._newest
         arrived = progress.event_time_max
         older = arrived is None or (newest is not None and _time(arrived) < _time(newest))
@@ -118,15 +118,15 @@ class WatermarkWatch:
             return self._enter(WatermarkState.STALLED)
         return self._enter(WatermarkState.MOVING) if self.state is WatermarkState.AHEAD else None
 
-    def _start_anew(self, query_id: str) -> None:
+    def _reset(self, query_id: str) -> None:
         self.state, self._query_id = WatermarkState.MOVING, query_id
-        self._watermark = self._newest = self._newest_at_stand = None
-        self._older = self._standing = 0
+        self._watermark = self._newest = self._newest_at_move = None
+        self._older = self._batches_since_move = 0
         self._offsets, self._idle = {}, set()
 
     def _moved(self, progress: BatchProgress, now: datetime) -> WatermarkStatus | None:
-        self._watermark, self._newest_at_stand = progress.watermark, self._newest
-        self._older = self._standing = 0
+        self._watermark, self._newest_at_move = progress.watermark, self._newest
+        self._older = self._batches_since_move = 0
         self._idle = set()
         self._note(progress.event_time_max)
         return self._enter(WatermarkState.AHEAD if self._is_ahead(now) else WatermarkState.MOVING)
@@ -139,9 +139,9 @@ class WatermarkWatch:
             self._newest = newest
 
     def _is_held_back(self) -> bool:
-        if self._standing < HELD_BACK_BATCHES or self._newest is None or self._newest_at_stand is None:
+        if self._batches_since_move < HELD_BACK_BATCHES or self._newest is None or self._newest_at_move is None:
             return False
-        return _time(self._newest) - _time(self._newest_at_stand) >= HELD_BACK_TIME
+        return _time(self._newest) - _time(self._newest_at_move) >= HELD_BACK_TIME
 
     def _enter(self, state: WatermarkState) -> WatermarkStatus | None:
         if state is self.state:
@@ -149,11 +149,11 @@ class WatermarkWatch:
         self.state = state
         assert self._watermark is not None
         idle = tuple(sorted(self._idle)) if state is WatermarkState.HELD_BACK else ()
-        return WatermarkStatus(state, self._watermark, self._newest, self._standing, idle)
+        return WatermarkStatus(state, self._watermark, self._newest, self._batches_since_move, idle)
 
 
 def watermark_state_of(event: Event) -> WatermarkState | None:
-    """Returns the state that a `watermark` event tells, else None."""
+    """Returns the state of a `watermark` event, else None."""
     if event.event_type is not EventType.WATERMARK:
         return None
     try:
@@ -165,5 +165,5 @@ def watermark_state_of(event: Event) -> WatermarkState | None:
 def _time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
-    except ValueError:  # Spark tells times after the year 9999 as well
+    except ValueError:  # Spark reports times after the year 9999 as well
         return datetime.max.replace(tzinfo=UTC)

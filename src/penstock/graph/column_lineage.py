@@ -110,7 +110,7 @@ class OutputColumn:
 class ColumnLineage:
     """What the columns of a flow's query are made of, and which columns decide on its `rows`.
 
-    Of a query that is wider than the event log tells, the last columns are `left_out`.
+    Of a query that is wider than the event log takes, the last columns are `left_out`.
     """
 
     columns: tuple[OutputColumn, ...]
@@ -126,8 +126,8 @@ class ColumnLineage:
     @classmethod
     def of(cls, columns: Iterable[tuple[str, Origins]], rows: Origins) -> ColumnLineage:
         """Returns what is known of named columns and of the rows."""
-        told = tuple(OutputColumn(name, origins.columns, origins.resolved) for name, origins in columns)
-        return cls(told, rows.columns, rows.resolved)
+        outputs = tuple(OutputColumn(name, origins.columns, origins.resolved) for name, origins in columns)
+        return cls(outputs, rows.columns, rows.resolved)
 
 
 def _farthest(kinds: frozenset[Transformation]) -> frozenset[Transformation]:

@@ -10,7 +10,7 @@ LATENESS: Final = "pipelines.watermark.lateness"
 
 
 class LatenessCounting(Enum):
-    """The values of the setting; `sample`, unless told: a few of the first batches, and later ones now and then."""
+    """The values of the setting; `sample`, unless set: a few of the first batches, and later ones now and then."""
 
     SAMPLE = "sample"
     EACH_BATCH = "true"

@@ -6,12 +6,12 @@ from penstock.graph.elements import Dataset, OutputMode, Sink, Table, Unresolved
 
 
 def declared_mode(flow: UnresolvedFlow, target: Dataset | Sink | None) -> OutputMode | None:
-    """Returns the output mode that somebody has asked for, None when the query decides."""
+    """Returns the output mode that is declared, None when the query decides."""
     if flow.updates:
         return OutputMode.UPDATE
     return target.output_mode if isinstance(target, Table) else None
 
 
 def declared_keys(flow: UnresolvedFlow, target: Dataset | Sink | None) -> tuple[str, ...]:
-    """Returns the columns by which the rows of a table are to be found, empty when the query tells."""
+    """Returns the columns by which the rows of a table are to be found, empty when the query decides."""
     return flow.update_keys or (target.keys if isinstance(target, Table) else ())

@@ -69,10 +69,10 @@ class PlacedText:
         anchors: list[Anchor] = []
         length = end = 0
         for start, stop, text in [*sorted(replacements), (len(self.text), len(self.text), "")]:
-            kept = self.part(end, start)
-            texts += [kept.text, text]
-            anchors += [Anchor(each.offset + length, each.line, each.column, each.verbatim) for each in kept.anchors]
-            length += len(kept.text)
+            part = self.part(end, start)
+            texts += [part.text, text]
+            anchors += [Anchor(each.offset + length, each.line, each.column, each.verbatim) for each in part.anchors]
+            length += len(part.text)
             place = self._anchor(start)
             anchors.append(Anchor(length, place.line, place.column, verbatim=False))
             length += len(text)

@@ -51,7 +51,7 @@ def protection_properties(row_filter: FunctionCall | None, masks: Iterable[Colum
 
 
 def stored_protection(properties: Mapping[str, str]) -> Protection | None:
-    """Returns the protection that a table's properties tell, None for an open table.
+    """Returns the protection in a table's properties, None for an open table.
 
     Raises:
         ValueError: a property that was damaged; the table must not be shown.

@@ -1,4 +1,4 @@
-"""An order of analysis in which few queries are asked twice."""
+"""An order of analysis in which few queries are analysed twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def reading_order(graph: DataflowGraph) -> tuple[Identifier, ...]:
     """Returns every dataset of `graph` once, each after those whose names stand in its SQL, where that is possible.
 
     No more than a hint: a column can have a dataset's name, a query in Python names nothing, and who
-    reads whom is found out when the queries are asked. Otherwise the order is that of declaration.
+    reads whom is found out when the queries are analysed. Otherwise the order is that of declaration.
     """
     by_name: dict[str, list[Identifier]] = defaultdict(list)
     for identifier in graph.datasets:

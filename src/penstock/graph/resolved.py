@@ -33,7 +33,7 @@ class Input:
     """One read of a flow.
 
     `dataset` is set for a read of the pipeline's own graph (views included), else None.
-    `format` and `description` tell the rest: `("kafka", "orders")`, `("cloudFiles", "./data")`,
+    `format` and `description` say the rest: `("kafka", "orders")`, `("cloudFiles", "./data")`,
     `("delta", "other.table")`. `name` is the source's name in the checkpoint, None for a batch read.
     With `from_quarantine` it is not the rows of `dataset`, a table, that are read, but those of its quarantine: its
     flows write both, so whatever holds for a reader of the table holds for a reader of the quarantine.

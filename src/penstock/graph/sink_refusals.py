@@ -1,4 +1,4 @@
-"""What is told of a sink that cannot be written as it is declared, and of a flow that it cannot take."""
+"""What is reported of a sink that cannot be written as it is declared, and of a flow that it cannot take."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class StateOperator:
 class StreamDefinition:
     """A streaming query as its checkpoint knows it.
 
-    `sources` tells by the name of each source in the checkpoint what it reads. `operators` keep state, innermost
+    `sources` says by the name of each source in the checkpoint what it reads. `operators` keep state, innermost
     first. `watermarks` gives the delay of each event-time column. `query` is a fingerprint of the whole query, which
     is the same in whatever process it is analysed; the code of Python functions is not in it. `keys` are the columns by
     which it updates the rows of a table, None when it does not.

@@ -173,8 +173,8 @@ def _context(settings: MetricsSettings) -> ssl.SSLContext | None:
 
 
 def _names_this_machine(hosts: list[str]) -> bool:
-    asked = Authority.parse(hosts[0]) if len(hosts) == 1 else None
-    return asked is not None and asked.is_loopback()
+    requested = Authority.parse(hosts[0]) if len(hosts) == 1 else None
+    return requested is not None and requested.is_loopback()
 
 
 def _is_loopback(host: str) -> bool:

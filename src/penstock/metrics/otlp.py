@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_SECONDS: Final = 10.0
 _ONE_COLLECTION: Final = 0.2
-"""Seconds within which all that is asked belongs to one export."""
+"""Seconds within which all that is read belongs to one export."""
 _CLOSE_MILLISECONDS: Final = 5_000.0
 
 
@@ -60,7 +60,7 @@ class OtlpExport:
         )
         self._projection = projection
         self._found: Mapping[Metric, Sequence[tuple[Mapping[str, str], float]]] = {}
-        self._asked = -_ONE_COLLECTION
+        self._collected_at = -_ONE_COLLECTION
         meter = self._provider.get_meter("penstock")
         for metric in METRICS:
             make = meter.create_observable_counter if metric.kind is Kind.COUNTER else meter.create_observable_gauge
@@ -69,7 +69,7 @@ class OtlpExport:
         self._durations = meter.create_histogram(DURATION.otel_name, DURATION.unit, DURATION.help)
 
     def apply(self, event: Event) -> None:
-        """Takes the duration of a batch into account; the other values are asked for when they are sent."""
+        """Takes the duration of a batch into account; the other values are read when they are sent."""
         batch = batch_progress_of(event)
         if batch is None or batch.batch_duration_ms is None or event.origin.dataset_name is None:
             return
@@ -91,9 +91,9 @@ class OtlpExport:
 
     def _values(self) -> Mapping[Metric, Sequence[tuple[Mapping[str, str], float]]]:
         """Returns the values by metric; OpenTelemetry asks for each metric in turn, and they are computed once."""
-        if time.monotonic() - self._asked > _ONE_COLLECTION:
+        if time.monotonic() - self._collected_at > _ONE_COLLECTION:
             found: dict[Metric, list[tuple[Mapping[str, str], float]]] = {}
             for metric, labels, value in self._projection.samples():
                 found.setdefault(metric, []).append((labels, value))
-            self._found, self._asked = found, time.monotonic()
+            self._found, self._collected_at = found, time.monotonic()
         return self._found

@@ -29,7 +29,7 @@ from penstock.metrics.definitions import BATCH_SECONDS, Metric
 from penstock.observe.throughput import WINDOW, falling_behind
 
 _RATES: Final = {metrics.INPUT_RATE, metrics.PROCESSED_RATE, metrics.FALLING_BEHIND}
-"""What the newest batch tells of a flow no more when no task can run."""
+"""What the newest batch no longer says of a flow when no task can run."""
 
 Sample = tuple[Metric, Mapping[str, str], float]
 """A metric, its labels by name, and its value."""
@@ -67,7 +67,7 @@ class _Flow:
 
 
 class MetricsProjection:
-    """Kept up to date event by event, and read from any thread. A new update begins all counters anew."""
+    """Kept up to date event by event, and read from any thread. A new update resets all counters."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -86,7 +86,7 @@ class MetricsProjection:
             self._apply(event)
 
     def samples(self) -> list[Sample]:
-        """Returns the values of all metrics but durations; what nobody knows has none."""
+        """Returns the values of all metrics but durations; what is not known has none."""
         with self._lock:
             return list(self._samples())
 

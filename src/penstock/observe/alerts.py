@@ -1,4 +1,4 @@
-"""Which alerts fire, and who was told of them."""
+"""Which alerts fire, and which destinations were notified of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 from penstock.events import Event
 from penstock.events.alerts import Alert, AlertKey, AlertState, alert_of, delivery_of
 
-KEPT: Final = 2000
-"""How many alerts that are over are kept: a destination may still have to be told."""
+MAX_RESOLVED: Final = 2000
+"""How many resolved alerts are kept: a destination may still have to be notified."""
 
 
 class AlertProjection:
@@ -18,35 +18,35 @@ class AlertProjection:
     def __init__(self) -> None:
         self._firing: dict[AlertKey, Alert] = {}
         self._resolved: dict[str, Alert] = {}
-        self._told_to_fire: dict[str, set[str]] = {}
+        self._reported_firing: dict[str, set[str]] = {}
 
     def apply(self, event: Event) -> None:
         """Takes one event into account; only `alert` and `alert_delivery` change anything."""
-        told = alert_of(event)
-        if told is not None:
-            self.tell(told)
+        changed = alert_of(event)
+        if changed is not None:
+            self.record(changed)
         delivered = delivery_of(event)
         if delivered is not None:
             self.delivered(*delivered)
 
-    def tell(self, alert: Alert) -> None:
+    def record(self, alert: Alert) -> None:
         """An alert fires or is resolved."""
         if alert.state is AlertState.FIRING:
             self._firing[alert.key] = alert
             return
         self._firing.pop(alert.key, None)
         self._resolved[alert.id] = alert
-        if len(self._resolved) > KEPT:
+        if len(self._resolved) > MAX_RESOLVED:
             del self._resolved[next(iter(self._resolved))]
 
     def delivered(self, destination: str, alerts: Mapping[str, AlertState]) -> None:
         """A destination has taken these states of alerts, given by their ids."""
-        told = self._told_to_fire.setdefault(destination, set())
+        reported = self._reported_firing.setdefault(destination, set())
         for known, state in alerts.items():
             if state is AlertState.FIRING:
-                told.add(known)
+                reported.add(known)
             else:
-                told.discard(known)
+                reported.discard(known)
 
     def firing(self) -> tuple[Alert, ...]:
         """Returns the alerts that fire, oldest first."""
@@ -55,17 +55,17 @@ class AlertProjection:
     def undelivered(self, destination: str) -> tuple[Alert, ...]:
         """Returns of which alerts the destination does not know yet, as they are now.
 
-        Each that fires, and each that is over and of which it was told. One that began and ended while the destination
+        Each that fires, and each resolved one of which it was notified. One that began and ended while the destination
         did not answer is only in the log.
         """
-        told = self._told_to_fire.get(destination, set())
-        fire = (alert for alert in self._firing.values() if alert.id not in told)
-        over = (self._resolved[known] for known in sorted(told & self._resolved.keys()))
+        reported = self._reported_firing.get(destination, set())
+        fire = (alert for alert in self._firing.values() if alert.id not in reported)
+        over = (self._resolved[known] for known in sorted(reported & self._resolved.keys()))
         return *fire, *over
 
 
 def project_alerts(events: Iterable[Event]) -> AlertProjection:
-    """Returns the alerts that `events`, in the order of the log, tell."""
+    """Returns the alerts of `events`, which are in the order of the log."""
     projection = AlertProjection()
     for event in events:
         projection.apply(event)

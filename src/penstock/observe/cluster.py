@@ -13,7 +13,7 @@ from penstock.events.codec import format_timestamp
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
-    """The cluster as its newest event tells it.
+    """The cluster as of its newest event.
 
     `since` is the time of that event, `error` what is wrong, `{condition, message, fix, …}`, None when nothing is.
     """

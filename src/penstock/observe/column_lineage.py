@@ -27,9 +27,9 @@ class ColumnOrigin:
 
 
 def origins_of(columns: Iterable[str], flows: Collection[FlowDefinition]) -> dict[str, ColumnOrigin]:
-    """Returns what each of a dataset's columns is made of; nothing when the log does not tell of all its flows.
+    """Returns what each of a dataset's columns is made of; nothing when the log does not have all its flows.
 
-    A flow that does not have a column, and tells of all that it has, leaves the column NULL.
+    A flow that does not have a column, and whose columns are all recorded, leaves the column NULL.
     """
     lineages = [flow.lineage for flow in flows if flow.lineage is not None]
     if not lineages or len(lineages) < len(flows):
@@ -49,9 +49,9 @@ def origins_of(columns: Iterable[str], flows: Collection[FlowDefinition]) -> dic
 
 def rows_of(flows: Iterable[FlowDefinition]) -> ColumnOrigin:
     """Returns which columns decide on which rows a dataset has."""
-    told = [flow.lineage for flow in flows if flow.lineage is not None]
+    lineages = [flow.lineage for flow in flows if flow.lineage is not None]
     return ColumnOrigin(
-        _uses(each for lineage in told for each in lineage.rows), all(lineage.rows_resolved for lineage in told)
+        _uses(each for lineage in lineages for each in lineage.rows), all(lineage.rows_resolved for lineage in lineages)
     )
 
 

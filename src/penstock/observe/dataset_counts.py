@@ -46,7 +46,7 @@ class CheckCounts:
 class FlowCounts:
     """One flow's totals; `last` is its newest batch, `current` the same if this update made it.
 
-    `standing` is the warning about a watermark that stands still, `state` how much state the newest batches kept, and
+    `watermark_warning` is the warning about a stalled watermark, `state` how much state the newest batches kept, and
     `unbounded` the newest update's warning that it grows for ever. `failing_since` is the first error without a batch
     after it, over restarts and updates.
     """
@@ -63,8 +63,8 @@ class FlowCounts:
     accounts: AccountCounts = field(default_factory=AccountCounts)
     error: Mapping[str, Any] | None = None
     failing_since: datetime | None = None
-    standing: Mapping[str, Any] | None = None
-    standing_since: datetime | None = None
+    watermark_warning: Mapping[str, Any] | None = None
+    watermark_warning_since: datetime | None = None
     retry_at: datetime | None = None
     state: StateGrowth = field(default_factory=StateGrowth)
     unbounded: Mapping[str, Any] | None = None
@@ -75,7 +75,7 @@ class FlowCounts:
         self.checks.clear()
         self.accounts = AccountCounts()
         self.state = StateGrowth()
-        self.last = self.current = self.last_at = self.standing = None
+        self.last = self.current = self.last_at = self.watermark_warning = None
 
     def add_late(self, late: LateRows) -> None:
         """Puts the rows that were found in the place of those that Spark has counted."""
@@ -97,23 +97,23 @@ class FlowCounts:
             "expectations": checks,
             "accounts": {**self.accounts.to_json(), "broken_since": _text(self.accounts.broken_since)},
             "failing_since": _text(self.failing_since),
-            "watermark_warning": self.standing,
-            "watermark_warning_since": _text(self.standing_since),
+            "watermark_warning": self.watermark_warning,
+            "watermark_warning_since": _text(self.watermark_warning_since),
             "state": None if self.status is None else self.status.value,
             "error": self.error,
         }
 
-    def take_totals(self, told: Mapping[str, Any]) -> None:
+    def take_totals(self, totals: Mapping[str, Any]) -> None:
         """Puts sums over batches that the log no longer has in the place of those that were made."""
-        self.rows, self.dropped = total(told, "rows"), total(told, "dropped")
-        self.quarantined, self.late = total(told, "quarantined"), total(told, "late")
+        self.rows, self.dropped = total(totals, "rows"), total(totals, "dropped")
+        self.quarantined, self.late = total(totals, "quarantined"), total(totals, "late")
         self.checks = {
             flow_key(str(check.get("dataset")), str(check.get("name"))): CheckCounts(
                 str(check.get("name")), str(check.get("action")), total(check, "passed"), total(check, "failed")
             )
-            for check in mappings(told, "expectations")
+            for check in mappings(totals, "expectations")
         }
-        accounts = mapping(told, "accounts") or {}
+        accounts = mapping(totals, "accounts") or {}
         self.accounts = AccountCounts(
             total(accounts, "balanced"),
             total(accounts, "broken"),
@@ -121,11 +121,11 @@ class FlowCounts:
             mapping(accounts, "error"),
             moment(accounts, "broken_since"),
         )
-        self.failing_since = moment(told, "failing_since")
-        self.standing = mapping(told, "watermark_warning")
-        self.standing_since = moment(told, "watermark_warning_since")
-        self.status = FlowStatus(told["state"]) if str(told.get("state")) in _STATES else None
-        self.error = mapping(told, "error")
+        self.failing_since = moment(totals, "failing_since")
+        self.watermark_warning = mapping(totals, "watermark_warning")
+        self.watermark_warning_since = moment(totals, "watermark_warning_since")
+        self.status = FlowStatus(totals["state"]) if str(totals.get("state")) in _STATES else None
+        self.error = mapping(totals, "error")
 
     def add(self, progress: BatchProgress, sign: int = 1) -> None:
         """Adds a batch's numbers, or with `sign=-1` takes them back."""
@@ -153,9 +153,9 @@ class DatasetCounts:
 
     def apply(self, event: Event, fact: FlowFact | None) -> None:
         """Takes an event into account; `fact` is what `FlowFacts` made of it."""
-        for key, told in totals_of(event, TOTALS):
+        for key, totals in totals_of(event, TOTALS):
             flow = self._flows.pop(key, FlowCounts())
-            flow.take_totals(told)
+            flow.take_totals(totals)
             self._flows[key] = flow  # in the order of all events, not of those that are left
         if not event.event_type.of_its_update:
             return
@@ -176,9 +176,9 @@ class DatasetCounts:
             self._flows.setdefault(key, FlowCounts()).bring_in(rows)
         elif (state := watermark_state_of(event)) is not None and event.origin.dataset_name is not None:
             key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
-            standing = None if state is WatermarkState.MOVING else event.error
+            warning = None if state is WatermarkState.MOVING else event.error
             flow = self._flows.setdefault(key, FlowCounts())
-            flow.standing, flow.standing_since = standing, event.timestamp
+            flow.watermark_warning, flow.watermark_warning_since = warning, event.timestamp
         elif event.error is not None and event.error.get("condition") == UNBOUNDED_STATE[STREAM_JOIN]:
             self._flow_of_warning(event.error).unbounded = event.error
         elif fact is not None:
@@ -190,7 +190,7 @@ class DatasetCounts:
         return self._flows.setdefault(flow_key(dataset, str(flow)), FlowCounts())
 
     def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """Returns of each flow what a `compaction` event tells of it."""
+        """Returns of each flow its totals for a `compaction` event."""
         return {key: flow.totals() for key, flow in self._flows.items()}
 
     def shown(self) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ class DatasetCounts:
         if self._defined_by != self._update_id:
             self._defined_by, self._defined = self._update_id, {}
             for flow in self._flows.values():
-                flow.unbounded = None  # the update tells of it behind its definitions
+                flow.unbounded = None  # the update reports it behind its definitions
         self._defined[key] = None
         before = {e.get("name"): e.get("constraint") for e in _expectations(self._definitions.get(key))}
         self._definitions[key] = definition

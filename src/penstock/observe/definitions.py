@@ -50,29 +50,29 @@ class DefinitionProjection:
         """Takes one event into account; only `dataset_definition` and `sink_definition` change anything."""
         if event.event_type not in {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION}:
             return
-        told = event.details.get(event.event_type.value)
-        if isinstance(told, Mapping) and isinstance(told.get("dataset"), str):
-            self._definitions[told["dataset"]] = _definition(told)
+        details = event.details.get(event.event_type.value)
+        if isinstance(details, Mapping) and isinstance(details.get("dataset"), str):
+            self._definitions[details["dataset"]] = _definition(details)
 
     def of(self, dataset: str) -> DatasetDefinition:
         """Returns the definition of `dataset` (`schema.name`); an empty one when the log has none."""
         return self._definitions.get(dataset, DatasetDefinition(dataset))
 
 
-def _definition(told: Mapping[str, Any]) -> DatasetDefinition:
+def _definition(details: Mapping[str, Any]) -> DatasetDefinition:
     return DatasetDefinition(
-        name=told["dataset"],
-        type=_text(told.get("dataset_type")),
-        comment=_text(told.get("comment")),
-        location=_text(told.get("location")),
-        path=_text(told.get("path")),
+        name=details["dataset"],
+        type=_text(details.get("dataset_type")),
+        comment=_text(details.get("comment")),
+        location=_text(details.get("location")),
+        path=_text(details.get("path")),
         columns=tuple(
             ColumnDefinition(str(column.get("name", "")), str(column.get("type", "")), _text(column.get("comment")))
-            for column in _mappings(told.get("schema"))
+            for column in _mappings(details.get("schema"))
         ),
         rules=tuple(
             RuleDefinition(str(rule.get("name", "")), str(rule.get("constraint", "")), str(rule.get("action", "")))
-            for rule in _mappings(told.get("expectations"))
+            for rule in _mappings(details.get("expectations"))
         ),
     )
 

@@ -47,15 +47,15 @@ class FlowDefinitionProjection:
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """Takes an event into account, of which `FlowFacts` made `fact`."""
         if event.event_type is EventType.FLOW_DEFINITION:
-            told = details_of(event)
-            dataset, flow = str(told.get("output_dataset")), event.origin.flow_name or ""
+            details = details_of(event)
+            dataset, flow = str(details.get("output_dataset")), event.origin.flow_name or ""
             self._newest = event.origin.update_id
-            self._put(replace(_defined(self._known(dataset, flow), told), update_id=self._newest))
+            self._put(replace(_defined(self._known(dataset, flow), details), update_id=self._newest))
         elif fact is not None and fact.progress is not None:
             known = self._known(fact.dataset, fact.flow)
             checkpoint = checkpointed_batch_of(event) or known.checkpoint
             if checkpoint is not None and known.checkpoint is not None and not checkpoint.settings:
-                checkpoint = replace(checkpoint, settings=known.checkpoint.settings)  # told once a run
+                checkpoint = replace(checkpoint, settings=known.checkpoint.settings)  # recorded once a run
             self._put(replace(known, last=fact.progress, checkpoint=checkpoint))
 
     def of(self, dataset: str) -> tuple[FlowDefinition, ...]:
@@ -76,24 +76,24 @@ class FlowDefinitionProjection:
         self._flows.setdefault(key[0], {})[key[1]] = flow
 
 
-def _defined(known: FlowDefinition, told: Mapping[str, Any]) -> FlowDefinition:
-    watermark = told.get("watermark")
+def _defined(known: FlowDefinition, details: Mapping[str, Any]) -> FlowDefinition:
+    watermark = details.get("watermark")
     return replace(
         known,
-        flow_type=_text(told.get("flow_type")),
-        location=_text(told.get("location")),
-        inputs=tuple(str(name) for name in _list(told.get("input_datasets"))),
+        flow_type=_text(details.get("flow_type")),
+        location=_text(details.get("location")),
+        inputs=tuple(str(name) for name in _list(details.get("input_datasets"))),
         sources=tuple(
             (str(source.get("format") or "source"), str(source.get("description") or ""))
-            for source in _list(told.get("sources"))
+            for source in _list(details.get("sources"))
             if isinstance(source, Mapping)
         ),
-        stateful=tuple(str(name) for name in _list(told.get("stateful"))),
+        stateful=tuple(str(name) for name in _list(details.get("stateful"))),
         watermark=(str(watermark.get("column")), str(watermark.get("delay")))
         if isinstance(watermark, Mapping)
         else None,
-        plan=_text(told.get("explain_text")) or "",
-        lineage=lineage_of(told),
+        plan=_text(details.get("explain_text")) or "",
+        lineage=lineage_of(details),
     )
 
 

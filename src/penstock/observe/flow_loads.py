@@ -18,7 +18,7 @@ from penstock.observe.throughput import WINDOW, Recent, drain_seconds, falling_b
 _STALLED: Final[Mapping[str, Any]] = dict.fromkeys(
     ("busy", "input_rows_per_second", "processed_rows_per_second", "drain_seconds", "falling_behind")
 )
-"""What the newest batch tells of a flow no more when no task can run."""
+"""What the newest batch does not say of a flow any more when no task can run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class FlowLoad:
             after its end, and while the cluster has no executors.
         batch_ms: how long the newest batch took.
         batch_at: when it was reported.
-        lag: what the sources still held when it was planned, None when they cannot tell.
+        lag: what the sources still held when it was planned, None when they do not report it.
         drain_seconds: until that is done at the present pace; None when it does not shrink or is unknown.
         falling_behind: why the flow does not keep up, as a sentence's end, or None.
         state_rows, state_bytes: what its state stores hold; None for a flow without state.

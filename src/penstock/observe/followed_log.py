@@ -24,7 +24,7 @@ P = TypeVar("P", bound=Projection)
 
 
 class FollowedLog(Generic[P]):
-    """A projection of a storage's log that is brought up to date at each look; of a log begun anew it begins anew.
+    """A projection of a storage's log that is brought up to date at each look; of a new log it starts again.
 
     Of a long log it reads the totals and what came since, which is all that `StatusProjection`, `LoadedStatus`,
     `LineageProjection` and `Definitions` need.

@@ -15,7 +15,7 @@ from penstock.observe.numbers import byte_size, duration_ms
 class Lag:
     """What waits at the sources, as each of them counts: rows (Kafka), files and bytes (files, Delta), time (Kinesis).
 
-    It is the backlog right after the newest batch was planned. None means that no source can tell; 0 means that
+    It is the backlog right after the newest batch was planned. None means that no source reports it; 0 means that
     nothing waits. `milliseconds` lie between the newest record that was read and the newest that is there; `partitions`
     has the rows of each partition by topic. How long the rest takes is another thing:
     `observe.throughput.drain_seconds` estimates that, and the age of the newest batch is `DatasetStatus.last_batch_at`.
@@ -29,7 +29,7 @@ class Lag:
 
     @classmethod
     def of(cls, batches: Iterable[BatchProgress]) -> Lag | None:
-        """Returns the sum over the newest batch of each flow, or None when none of them can tell."""
+        """Returns the sum over the newest batch of each flow, or None when none of them reports it."""
         known = list(batches)
         lag = cls(
             rows=_sum(batch.backlog_records for batch in known),
@@ -42,12 +42,12 @@ class Lag:
 
     def to_json(self) -> dict[str, Any]:
         """Returns `{rows, files, bytes, milliseconds}`; where known, `partitions` as `{topic: {partition: rows}}`."""
-        told: dict[str, Any] = {"rows": self.rows, "files": self.files, "bytes": self.bytes}
-        told["milliseconds"] = self.milliseconds
-        return {**told, "partitions": self.partitions} if self.partitions else told
+        amounts: dict[str, Any] = {"rows": self.rows, "files": self.files, "bytes": self.bytes}
+        amounts["milliseconds"] = self.milliseconds
+        return {**amounts, "partitions": self.partitions} if self.partitions else amounts
 
     def __str__(self) -> str:
-        """The most telling unit, for people: `1,204 rows`, `3 files (1.2 MB)`, `2.4 s`, `none`."""
+        """The most significant unit, for people: `1,204 rows`, `3 files (1.2 MB)`, `2.4 s`, `none`."""
         if self.rows:
             return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'}"
         if self.files:

@@ -22,7 +22,7 @@ EDGES_MS: Final = (
 class LatenessBar:
     """The rows that were at least `begin_ms` late and less than `end_ms`, None for however late.
 
-    `lost` tells whether the watermark's present delay drops such rows.
+    `lost`: whether the watermark's present delay drops such rows.
     """
 
     begin_ms: int

@@ -22,7 +22,7 @@ class NodeKind(Enum):
     VIEW = "view"
     SINK = "sink"
     DATASET = "dataset"
-    """A dataset whose type the log does not tell, e.g. one written by a newer version."""
+    """A dataset whose type the log does not have, e.g. one written by a newer version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class LineageNode:
 
     `name` identifies the node: `schema.name` for a dataset, `format description` for an external
     source. `label` is what a person reads first, `detail` the format of a source or sink. `rows` counts rows
-    written, `dropped` those that expectations kept out, `rows_per_second` is the processed rate of
+    written, `dropped` those that expectations dropped, `rows_per_second` is the processed rate of
     the last batch. None means: not known (before a run, or for a view, which stores nothing). `warned` marks what works
     but will not for long, such as a table that falls behind.
     """
@@ -48,7 +48,7 @@ class LineageNode:
 
     @property
     def kind_in_words(self) -> str:
-        """What stands under the label: `streaming table`, `kafka`, `kafka sink`."""
+        """What is under the label: `streaming table`, `kafka`, `kafka sink`."""
         if self.kind is NodeKind.SOURCE and self.detail:
             return self.detail
         return f"{self.detail} sink" if self.kind is NodeKind.SINK and self.detail else self.kind.value
@@ -82,12 +82,12 @@ class Lineage:
         def known(name: str) -> str | None:
             return name if name in by_name else spelt.get(name.casefold())
 
-        kept: dict[LineageEdge, None] = {}
+        valid: dict[LineageEdge, None] = {}
         for edge in edges:
             upstream, downstream = known(edge.upstream), known(edge.downstream)
             if upstream is not None and downstream is not None and upstream != downstream:
-                kept[LineageEdge(upstream, downstream)] = None
-        return cls(tuple(by_name.values()), tuple(kept))
+                valid[LineageEdge(upstream, downstream)] = None
+        return cls(tuple(by_name.values()), tuple(valid))
 
     def node(self, name: str) -> LineageNode | None:
         """Returns the node called `name`, or None."""
@@ -140,7 +140,7 @@ class Lineage:
 
 
 class LineageProjection:
-    """The lineage told by an event log, kept up to date event by event.
+    """The lineage of an event log, kept up to date event by event.
 
     The definitions of the newest update that reached its definitions count: a dataset that was
     removed from the pipeline's files leaves the drawing, and an update that failed before it
@@ -221,7 +221,7 @@ class LineageWithStatus:
 
 
 def project_lineage(events: Iterable[Event]) -> Lineage:
-    """Returns the lineage that `events`, in the order of the log, tell; without numbers."""
+    """Returns the lineage of `events`, which are in the order of the log; without numbers."""
     projection = LineageProjection()
     for event in events:
         projection.apply(event)

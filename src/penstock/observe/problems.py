@@ -43,13 +43,13 @@ class Problem:
         condition: a name for `penstock explain`, None when it is no error of the catalogue.
         fix: what to do, in words.
         place: `file:line` of the declaration.
-        since: when it began, as far as the log tells.
+        since: when it began, as far as the log has it.
         retry_at: when Penstock tries again by itself.
         row: the row that is to blame, as JSON.
         evidence: where more of its rows are.
         holds_up: full names of the datasets that get no rows because of it.
         commands: what to type.
-        alert: the alert that fires about it, None when nobody was told.
+        alert: the alert that fires about it, None when none was raised.
     """
 
     severity: Severity
@@ -81,8 +81,8 @@ def find_problems(
         found.extend(_of_dataset(dataset, after))
     if status.update is not None and not status.update.state.terminal:
         found.extend(_behind(flow) for flow in throughput if flow.falling_behind)
-    told = _with_alerts(found, status.alerts)
-    return tuple(sorted(told, key=lambda each: (each.severity is Severity.WARNING, each.since or _LATEST)))
+    alerted = _with_alerts(found, status.alerts)
+    return tuple(sorted(alerted, key=lambda each: (each.severity is Severity.WARNING, each.since or _LATEST)))
 
 
 def _of_update(status: PipelineStatus) -> Iterator[Problem]:
@@ -131,7 +131,7 @@ def _of_dataset(dataset: DatasetStatus, after: _Downstream) -> Iterator[Problem]
 
 
 def _with_alerts(found: Iterable[Problem], alerts: Iterable[Alert]) -> Iterator[Problem]:
-    """Yields each problem with the alert about it, then those that only an alert tells of."""
+    """Yields each problem with the alert about it, then those that only an alert reports."""
     left = list(alerts)
     for problem in found:
         mine = next((alert for alert in left if alert.reports(problem.dataset, problem.condition)), None)
@@ -139,14 +139,14 @@ def _with_alerts(found: Iterable[Problem], alerts: Iterable[Alert]) -> Iterator[
             left.remove(mine)
         yield replace(problem, alert=mine)
     for alert in left:
-        told = _problem(
+        alerted = _problem(
             alert.error,
             severity=Severity.WARNING,
             dataset=alert.dataset,
             since=alert.since,
             commands=("penstock alerts check",),
         )
-        yield replace(told, alert=alert)
+        yield replace(alerted, alert=alert)
 
 
 def _behind(flow: FlowThroughput) -> Problem:

@@ -13,7 +13,7 @@ from penstock.events.codec import format_timestamp
 from penstock.events.compaction import mappings, moment, total, totals_of
 from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 
-_KEPT: Final = 200
+_MAX_POINTS: Final = 200
 
 
 TOTALS: Final = "quality"
@@ -65,7 +65,7 @@ class _Track:
     failed: int = 0
     first_failure_at: datetime | None = None
     last_failure_at: datetime | None = None
-    points: deque[QualityPoint] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    points: deque[QualityPoint] = field(default_factory=lambda: deque(maxlen=_MAX_POINTS))
 
     def totals(self) -> dict[str, Any]:
         return {
@@ -78,9 +78,10 @@ class _Track:
             "last_failure_at": _text(self.last_failure_at),
         }
 
-    def take_totals(self, told: Mapping[str, Any]) -> None:
-        self.passed, self.failed = total(told, "passed"), total(told, "failed")
-        self.first_failure_at, self.last_failure_at = moment(told, "first_failure_at"), moment(told, "last_failure_at")
+    def take_totals(self, totals: Mapping[str, Any]) -> None:
+        self.passed, self.failed = total(totals, "passed"), total(totals, "failed")
+        self.first_failure_at = moment(totals, "first_failure_at")
+        self.last_failure_at = moment(totals, "last_failure_at")
 
     def add(self, fact: FlowFact, count: ExpectationCount, batch_id: int) -> None:
         self.action = count.action
@@ -117,8 +118,8 @@ class QualityProjection:
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
-        for flow, told in totals_of(event, TOTALS):
-            for check in mappings(told, "expectations"):
+        for flow, totals in totals_of(event, TOTALS):
+            for check in mappings(totals, "expectations"):
                 dataset, name = str(check.get("dataset")), str(check.get("name"))
                 track = _Track(dataset, name, str(check.get("action")))
                 tracks = self._tracks.setdefault(flow_key(dataset, name), {})
@@ -138,12 +139,12 @@ class QualityProjection:
             track.add(fact, count, fact.progress.batch_id)
 
     def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """Returns of each flow what a `compaction` event tells of it."""
-        told: dict[tuple[str, str], dict[str, Any]] = {}
+        """Returns of each flow its totals for a `compaction` event."""
+        totals: dict[tuple[str, str], dict[str, Any]] = {}
         for tracks in self._tracks.values():
             for flow, track in tracks.items():
-                told.setdefault(flow, {"expectations": []})["expectations"].append(track.totals())
-        return told
+                totals.setdefault(flow, {"expectations": []})["expectations"].append(track.totals())
+        return totals
 
     def of(self, dataset: str) -> tuple[ExpectationQuality, ...]:
         """Returns the expectations of `dataset` (`schema.name`) that were checked, in the order of the log."""
@@ -155,7 +156,7 @@ class QualityProjection:
 
 
 def project_quality(events: Iterable[Event], dataset: str) -> tuple[ExpectationQuality, ...]:
-    """Returns the quality of `dataset` (`schema.name`) that `events` tell."""
+    """Returns the quality of `dataset` (`schema.name`) of `events`."""
     projection = QualityProjection()
     for event in events:
         projection.apply(event)

@@ -35,7 +35,7 @@ def find_quarantine(storage_uri: str, table: str, *, default_schema: str, events
 
 
 def newest_rows(quarantine: StoredTable, *, limit: int) -> TableRows:
-    """Returns up to `limit` rows, those that were put aside last first, in the columns of the quarantine.
+    """Returns up to `limit` rows, those quarantined last first, in the columns of the quarantine.
 
     Raises:
         StateError: TABLE_NOT_READABLE.

@@ -1,4 +1,4 @@
-"""Which events of an old part of the log stay when it is compacted: what totals cannot stand for."""
+"""Which events of an old part of the log stay when it is compacted: what totals cannot replace."""
 
 from __future__ import annotations
 
@@ -72,18 +72,18 @@ class _OfFlow:
 
 
 class RetainedEvents:
-    """Told each event of the old part in the order of the log, with the number of its line.
+    """Takes each event of the old part in the order of the log, with the number of its line.
 
-    What stays, besides what each flow did last: what people did, with the hash chain as it is; alerts and who was told
-    of them; each definition that differs from the one before it; the last full refresh of each dataset; what the newest
-    update began with, which may go on; and the first event, whose id is the log's own.
+    What stays, besides what each flow did last: what people did, with the hash chain as it is; alerts and their
+    deliveries; each definition that differs from the one before it; the last full refresh of each dataset; what the
+    newest update began with, which may go on; and the first event, whose id is the log's own.
     """
 
     def __init__(self) -> None:
         self._always: set[int] = set()
         self._flows: defaultdict[Key, _OfFlow] = defaultdict(_OfFlow)
         self._definitions: dict[tuple[EventType, str, str], Mapping[str, Any]] = {}
-        self._anew: dict[str, set[int]] = {}
+        self._refreshes: dict[str, set[int]] = {}
         self._created = 0
         self._openings: dict[EventType, tuple[str, set[int]]] = {}
         self._planned: set[int] = set()
@@ -95,7 +95,8 @@ class RetainedEvents:
         """Returns the numbers of the lines that stay."""
         opening = (lines for _, lines in self._openings.values())
         flows = (flow.lines() for flow in self._flows.values())
-        return self._always.union(self._planned, self._cluster, self._newest, *opening, *self._anew.values(), *flows)
+        refreshes = self._refreshes.values()
+        return self._always.union(self._planned, self._cluster, self._newest, *opening, *refreshes, *flows)
 
     def keep(self, line: int) -> None:
         """Keeps a line that this version cannot read."""
@@ -153,7 +154,7 @@ class RetainedEvents:
     def _progressed(self, line: int, event: Event, fact: FlowFact, flow: _OfFlow) -> None:
         flow.newest = line
         if fact.after_full_refresh:
-            self._anew[fact.dataset.casefold()] = {self._created, line}
+            self._refreshes[fact.dataset.casefold()] = {self._created, line}
         if fact.progress is not None:
             flow.add_batch(line, fact.progress, repeats=fact.repeats)
         if fact.status in _WORKS:

@@ -1,4 +1,4 @@
-"""Makes an event log shorter: of events beyond its retention, totals stay, and what no total can stand for.
+"""Makes an event log shorter: of events beyond its retention, totals stay, and what no total can replace.
 
 All segments up to one are replaced by a single compacted one. It is complete before it gets its name, and that name
 alone takes those before it out of the log; they are deleted after that. So a process may die at any moment: the log is
@@ -84,8 +84,8 @@ def compact(storage_uri: str, before: datetime, *, most_bytes: int | None = None
     storage.write_bytes_atomic(f"{StorageLayout(storage.uri).events}/{name}", b"".join(content))
     storage.sync(StorageLayout(storage.uri).events)
     _delete_left_over(storage)
-    kept = len(summary.kept)
-    return Compacted(summary.lines - kept, kept, size, _size(storage))
+    retained = len(summary.kept)
+    return Compacted(summary.lines - retained, retained, size, _size(storage))
 
 
 def _chosen(storage: Storage, before: datetime, most_bytes: int | None) -> list[StoredFile]:

@@ -51,7 +51,7 @@ that breaks two counts twice.
 
 @dataclass(frozen=True, slots=True)
 class FlowSeries:
-    """The newest batches of one flow, oldest first, as columns; a figure is None where the log does not tell.
+    """The newest batches of one flow, oldest first, as columns; a figure is None where the log does not have it.
 
     `timestamps` are seconds since 1970, `updates` the ids of the updates that made the batches, `figures` one list for
     each of FIGURES.
@@ -87,9 +87,9 @@ class _Columns:
         self.sequences.append(event.sequence)
         self.timestamps.append(event.timestamp.timestamp())
         self.updates.append(event.origin.update_id)
-        told = _figures(event, progress)
+        values = _figures(event, progress)
         for figure, column in self.figures.items():
-            value = told[figure]
+            value = values[figure]
             column.append(math.nan if value is None else value)
 
     def keep(self, newest: int) -> None:
@@ -157,7 +157,7 @@ class SeriesProjection:
 
 
 def project_series(events: Iterable[Event], dataset: str) -> tuple[FlowSeries, ...]:
-    """Returns the series of the flows into `dataset` (`schema.name`) that `events` tell."""
+    """Returns the series of the flows into `dataset` (`schema.name`) in `events`."""
     projection = SeriesProjection()
     for event in events:
         projection.apply(event)

@@ -43,19 +43,19 @@ class DatasetStatus:
 
     Attributes:
         name: `schema.name`.
-        type: STREAMING_TABLE, MATERIALIZED_VIEW, VIEW or SINK; None when the log does not tell.
+        type: STREAMING_TABLE, MATERIALIZED_VIEW, VIEW or SINK; None when the log does not have it.
         status: the state of its flows in the newest update, the one that matters most first; None
             for a view, and before the update came to it.
         rows: rows written by all updates since the last full refresh; for a materialized view and
             a complete flow, those of the last refresh. None for a view.
-        dropped: rows that expectations kept out, over the same batches.
-        quarantined: rows that expectations put aside, over the same batches.
+        dropped: rows that expectations dropped, over the same batches.
+        quarantined: rows that expectations quarantined, over the same batches.
         late: rows that were dropped because they came behind the watermark, over the same batches, without those that
             `penstock late reprocess` has brought in.
         input_rows_per_second: arrival rate at the last batch of this update; 0 when idle, None without executors.
         processed_rows_per_second: processing rate of that batch; 0 when idle, None without executors.
         watermark: the earliest watermark of its flows, ISO 8601 in UTC.
-        lag: what the sources still hold, None when they cannot tell.
+        lag: what the sources still hold, None when they do not report it.
         state_rows: rows in the flows' state stores.
         last_batch_duration_ms: of the newest batch, over all updates.
         last_batch_at: when that batch was reported.
@@ -64,7 +64,7 @@ class DatasetStatus:
         error_since: when its flows began to fail, without a batch in between; None without an error.
         retry_at: when the next of its retrying flows is tried again, None when none waits.
         accounts: how the rows of its batches add up, over the same batches as `rows`; None for a view.
-        watermark_warning: why a flow's watermark stands still although rows arrive, like `error`; None when it moves.
+        watermark_warning: why a flow's watermark is stalled although rows arrive, like `error`; None when it moves.
         watermark_warning_since: when that was noticed.
         state_warning: that a join of its flows keeps rows for ever, with how many there are and how they grow, like
             `error`; None where none does, or where that is allowed.
@@ -96,7 +96,7 @@ class DatasetStatus:
 
     @property
     def has_quarantine(self) -> bool:
-        """Whether an expectation puts rows aside."""
+        """Whether an expectation quarantines rows."""
         return any(expectation.action == "quarantine" for expectation in self.expectations)
 
     def to_json(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class PipelineStatus:
     alerts: tuple[Alert, ...] = ()
     """The alerts that fire, oldest first."""
     resources: tuple[Mapping[str, Any], ...] = ()
-    """What `resource_warnings` finds in the run, as errors of the catalogue; the log does not tell it."""
+    """What `resource_warnings` finds in the run, as errors of the catalogue; the log does not have it."""
     cluster: ClusterStatus | None = None
     """The cluster of a running update; None of a local master, and before there is anything to say."""
 
@@ -192,7 +192,7 @@ class StatusProjection:
     def status(self, *, writer_alive: bool | None = None) -> PipelineStatus:
         """Returns the status as of the last event.
 
-        With `writer_alive=False` (nobody holds the storage's lock) an update that the log leaves
+        With `writer_alive=False` (no process holds the storage's lock) an update that the log leaves
         unfinished is shown as FAILED with UPDATE_INTERRUPTED; None and True believe the log.
         """
         update = self._history.current
@@ -214,11 +214,12 @@ class StatusProjection:
         kind = definition.get("dataset_type")
         batches = [flow.last for flow in flows if flow.last is not None]
         newest = max((flow for flow in flows if flow.last_at is not None), key=_batch_time, default=None)
+        warned = next((flow for flow in flows if flow.watermark_warning is not None), None)
         stored = kind != "VIEW"
         return DatasetStatus(
             name=str(definition.get("dataset") or name),
             type=None if kind is None else str(kind),
-            status=_most_telling(flows, over=over),
+            status=_most_significant(flows, over=over),
             rows=sum(flow.rows for flow in flows) if stored else None,
             dropped=sum(flow.dropped for flow in flows) if stored else None,
             quarantined=sum(flow.quarantined for flow in flows) if stored else None,
@@ -239,8 +240,8 @@ class StatusProjection:
             if over
             else min((flow.retry_at for flow in flows if flow.retry_at is not None), default=None),
             accounts=AccountCounts.sum(flow.accounts for flow in flows) if stored else None,
-            watermark_warning=next((flow.standing for flow in flows if flow.standing is not None), None),
-            watermark_warning_since=next((flow.standing_since for flow in flows if flow.standing is not None), None),
+            watermark_warning=None if warned is None else warned.watermark_warning,
+            watermark_warning_since=None if warned is None else warned.watermark_warning_since,
             state_warning=next((warning for flow in flows if (warning := _with_size(flow)) is not None), None),
             expectations=tuple(
                 ExpectationStatus(check.name, check.passed, check.failed, check.action) for check in checks
@@ -249,14 +250,14 @@ class StatusProjection:
 
 
 def project_status(events: Iterable[Event], *, writer_alive: bool | None = None) -> PipelineStatus:
-    """Returns the status that `events`, in the order of the log, tell; see `StatusProjection`."""
+    """Returns the status of `events`, which are in the order of the log; see `StatusProjection`."""
     projection = StatusProjection()
     for event in events:
         projection.apply(event)
     return projection.status(writer_alive=writer_alive)
 
 
-TELLING = (
+STATUS_PRECEDENCE = (
     FlowStatus.FAILED,
     FlowStatus.RETRYING,
     FlowStatus.RUNNING,
@@ -272,13 +273,13 @@ TELLING = (
 """States of flows, the one that matters most first."""
 
 
-def _most_telling(flows: Iterable[FlowCounts], *, over: bool) -> FlowStatus | None:
+def _most_significant(flows: Iterable[FlowCounts], *, over: bool) -> FlowStatus | None:
     found = {
         FlowStatus.STOPPED if over and not flow.status.terminal else flow.status
         for flow in flows
         if flow.status is not None
     }
-    return next((status for status in TELLING if status in found), None)
+    return next((status for status in STATUS_PRECEDENCE if status in found), None)
 
 
 def _rate(flows: Iterable[FlowCounts], field_name: str) -> float | None:

@@ -1,4 +1,4 @@
-"""What stands for a part of a log: some of its lines, and one event with the totals of all."""
+"""What replaces a part of a log: some of its lines, and one event with the totals of all."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Summary:
 
 
 def summarize(lines: Iterable[bytes]) -> Summary:
-    """Sums up the beginning of a log, line by line; it may begin with what stands for an older part."""
-    facts, kept = FlowFacts(), RetainedEvents()
+    """Sums up the beginning of a log, line by line; it may begin with the summary of an older part."""
+    facts, retained = FlowFacts(), RetainedEvents()
     records, counts, quality, watermark = FlowRecords(), DatasetCounts(), QualityProjection(), WatermarkProjection()
     history = UpdateHistory()
     last: Event | None = None
@@ -45,7 +45,7 @@ def summarize(lines: Iterable[bytes]) -> Summary:
     for number, line in enumerate(lines):
         event = try_decode(line)
         if event is None:
-            kept.keep(number)
+            retained.keep(number)
             continue
         last = event
         fact = facts.apply(event)
@@ -54,11 +54,11 @@ def summarize(lines: Iterable[bytes]) -> Summary:
         quality.take(event, fact)
         watermark.take(event, fact)
         history.apply(event, fact)
-        kept.take(number, event, fact)
+        retained.take(number, event, fact)
         if event.event_type is EventType.COMPACTION:
-            told = event.details[EventType.COMPACTION.value].get("dropped")
-            dropped_before += told - 1 if isinstance(told, int) else 0
-    stays, count = kept.lines(), number + 1
+            earlier = event.details[EventType.COMPACTION.value].get("dropped")
+            dropped_before += earlier - 1 if isinstance(earlier, int) else 0
+    stays, count = retained.lines(), number + 1
     if last is None:
         return Summary(stays, None, count)
     flows: dict[tuple[str, str], dict[str, Any]] = {}
@@ -69,8 +69,8 @@ def summarize(lines: Iterable[bytes]) -> Summary:
         LATENESS: watermark.totals(),
     }
     for part, totals in parts.items():
-        for (dataset, flow), told in totals.items():
-            flows.setdefault((dataset, flow), {"dataset": dataset, "flow": flow})[part] = told
+        for (dataset, flow), values in totals.items():
+            flows.setdefault((dataset, flow), {"dataset": dataset, "flow": flow})[part] = values
     message, details = compaction(count - len(stays) + dropped_before, list(flows.values()), history.totals())
     event = Event(
         id=str(uuid.uuid5(uuid.NAMESPACE_OID, f"compaction/{last.id}")),

@@ -38,7 +38,7 @@ class TableRows:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     version: int | None
-    """None when nobody looked which one it is."""
+    """None when it was not read."""
     truncated: bool
     """Whether the table holds more rows than these."""
 
@@ -51,7 +51,7 @@ def list_tables(storage_uri: str, events: Iterable[Event] = ()) -> tuple[StoredT
     A table that a pipeline no longer declares is still a table.
 
     Raises:
-        ConfigError, ExternalError: as `has_delta_log`, for a place elsewhere that cannot be asked.
+        ConfigError, ExternalError: as `has_delta_log`, for a place elsewhere that cannot be read.
     """
     return _existing(_possible_tables(storage_uri, events).values())
 
@@ -86,7 +86,7 @@ def _possible_tables(storage_uri: str, events: Iterable[Event]) -> dict[Identifi
         found.pop(identifier, None)  # the declared spelling replaces the folder's
         found[identifier] = StoredTable(identifier, uri)
     for stored in tuple(found.values()):
-        if stored.uri != layout.table(stored.identifier):  # else what stands beside it has a folder of its own above
+        if stored.uri != layout.table(stored.identifier):  # else what is beside it has a folder of its own above
             for beside in _beside(stored):
                 found.setdefault(beside.identifier, beside)
     return found
@@ -98,7 +98,7 @@ def _beside(table: StoredTable) -> Iterator[StoredTable]:
 
 
 def external_tables(storage_uri: str) -> dict[Identifier, str]:
-    """Returns where the tables are that have a `path` elsewhere than in the storage, and what stands beside them."""
+    """Returns where the tables are that have a `path` elsewhere than in the storage, and what is beside them."""
     definitions = read_events(storage_uri, types=[EventType.DATASET_DEFINITION])
     layout = StorageLayout(storage_uri)
     tables = list_tables(storage_uri, definitions)
@@ -109,19 +109,19 @@ def find_table(storage_uri: str, name: str, *, default_schema: str, events: Iter
     """Returns the table called `name`, of one to three parts, compared without regard to case.
 
     A name without a schema is of `default_schema`, else that of the only table which has it. Of a table with exactly
-    this name no other place is asked, so that it does not matter whether they answer.
+    this name no other place is read, so that it does not matter whether they answer.
 
     Raises:
         DefinitionError: INVALID_DATASET_NAME.
         ConfigError: TABLE_NOT_FOUND, with the names that are close; SINK_NOT_READABLE.
     """
     wanted = Identifier.parse(name, default_schema=default_schema)
-    told = list(events)
-    possible = _possible_tables(storage_uri, told)
+    recorded = list(events)
+    possible = _possible_tables(storage_uri, recorded)
     if wanted in possible and has_delta_log(possible[wanted].uri):
         return possible[wanted]
     tables = _existing(possible.values())
-    if any(_defines_sink(event, wanted) for event in told):
+    if any(_defines_sink(event, wanted) for event in recorded):
         raise ConfigError("SINK_NOT_READABLE", name=wanted)
     alike = [table for table in tables if table.identifier.name.casefold() == wanted.name.casefold()]
     if len(alike) == 1 and len(split_name(name)) == 1:
@@ -142,7 +142,7 @@ def find_companion_table(
     default_schema: str,
     events: Iterable[Event] = (),
 ) -> StoredTable | tuple[str, ...]:
-    """Returns the table that stands beside the one called `table`; its own name is understood too.
+    """Returns the table beside the one called `table`; its own name is understood too.
 
     `name_of` gives its name by that of its owner, to which it adds an ending. Without such a table returns the names of
     those that have one.
@@ -177,7 +177,7 @@ def read_table(
     sort: str | None = None,
     descending: bool = False,
 ) -> TableRows:
-    """Returns up to `limit` rows of `table` as of its newest version, or the one asked for.
+    """Returns up to `limit` rows of `table` as of its newest version, or the one requested.
 
     With `sort`, a column's name in any case, these are the first ones by that column, NULL last; without it the order
     means nothing. A `timestamp` without a time zone is UTC.
@@ -196,14 +196,14 @@ def read_table(
     except (DeltaError, OSError) as error:
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
     _check_open(table, delta.metadata().configuration)
-    asked = version if version is not None else timestamp
-    if asked is not None:
+    requested = version if version is not None else timestamp
+    if requested is not None:
         newest = delta.version()
         try:
-            delta.load_as_version(asked)
+            delta.load_as_version(requested)
         except (DeltaError, OSError, ValueError) as error:
             raise StateError(
-                "TABLE_VERSION_NOT_FOUND", dataset=name, name=name, version=asked, newest=newest
+                "TABLE_VERSION_NOT_FOUND", dataset=name, name=name, version=requested, newest=newest
             ) from error
     order = _order_by(table, [field.name for field in delta.schema().fields], sort, descending=descending)
     try:

@@ -13,7 +13,7 @@ from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 from penstock.observe.cluster import ClusterProjection
 
 WINDOW: Final = 10
-"""How many of the newest batches are looked at."""
+"""How many of the newest batches are used."""
 
 _ENOUGH: Final = 3
 _TOLERANCE: Final = 1.1
@@ -89,7 +89,7 @@ class ThroughputProjection:
 
 
 def rows_per_second(recent: Recent) -> float | None:
-    """Returns rows read per second of batch time, or None when no batch tells its duration."""
+    """Returns rows read per second of batch time, or None when no batch has its duration."""
     timed = [batch for _, batch in recent if batch.batch_duration_ms]
     milliseconds = sum(batch.batch_duration_ms or 0 for batch in timed)
     return round(1000 * sum(batch.num_input_rows for batch in timed) / milliseconds, 3) if milliseconds else None

@@ -52,7 +52,7 @@ class TotalsFollower:
     def _follow(self) -> None:
         while True:
             self._due.clear()
-            if self._closing.is_set():  # asked after `clear`, which may have undone the last `set`
+            if self._closing.is_set():  # checked after `clear`, which may have undone the last `set`
                 return
             bring_up_to_date(self._storage, stop=self._closing)
             self._due.wait()

@@ -13,15 +13,15 @@ from penstock.events.codec import format_timestamp
 from penstock.events.compaction import mapping, moment, total
 from penstock.events.flow_facts import FlowFact, details_of
 
-_KEPT: Final = 500
+_MAX_UPDATES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatus:
-    """One update as its events tell it.
+    """One update as its events describe it.
 
     `ended` is None while it runs. `last_event_at` is the newest sign of it. `error` is that of the
-    update itself, `{condition, message, fix, …}`; those of flows stand with their datasets. `rows`
+    update itself, `{condition, message, fix, …}`; those of flows are with their datasets. `rows`
     and `dropped` count what this update wrote and dropped over all flows.
     """
 
@@ -78,7 +78,7 @@ class UpdateHistory:
         """Takes an event into account; `fact` is what `FlowFacts` made of it."""
         if event.event_type is EventType.COMPACTION:  # of the updates before, the log has remains only
             self._updates.clear()
-            last = _told(mapping(details_of(event), "update") or {})
+            last = _from_totals(mapping(details_of(event), "update") or {})
             if last is not None:  # it may go on
                 self._updates[last.id], self._remains = last, last.id
         if not event.event_type.of_its_update:
@@ -99,7 +99,7 @@ class UpdateHistory:
         self._updates[update.id] = replace(update, last_event_at=event.timestamp, **moved)
 
     def totals(self) -> dict[str, Any] | None:
-        """Returns what a `compaction` event tells of the newest update."""
+        """Returns the newest update for a `compaction` event."""
         update = self.current
         if update is None:
             return None
@@ -115,7 +115,7 @@ class UpdateHistory:
         previous = self.current
         if previous is not None:  # the lock lets one run at a time, so this one's process is gone
             self._updates[previous.id] = previous.interrupted()
-        if len(self._updates) >= _KEPT:
+        if len(self._updates) >= _MAX_UPDATES:
             del self._updates[next(iter(self._updates))]
         return UpdateStatus(
             id=event.origin.update_id,
@@ -139,28 +139,28 @@ def _progressed(update: UpdateStatus, event: Event) -> UpdateStatus:
     )
 
 
-def _told(told: Mapping[str, Any]) -> UpdateStatus | None:
-    """Returns the update that a `compaction` event tells of, None when it tells of none."""
-    started, last_event_at = moment(told, "started"), moment(told, "last_event_at")
-    cause, failed = told.get("cause"), told.get("failed_flows")
+def _from_totals(totals: Mapping[str, Any]) -> UpdateStatus | None:
+    """Returns the update of a `compaction` event, None when it has none."""
+    started, last_event_at = moment(totals, "started"), moment(totals, "last_event_at")
+    cause, failed = totals.get("cause"), totals.get("failed_flows")
     try:
-        state = UpdateState(told.get("state"))
+        state = UpdateState(totals.get("state"))
     except ValueError:
         return None
     if started is None or last_event_at is None:
         return None
     return UpdateStatus(
-        id=str(told.get("id")),
-        pipeline=str(told.get("pipeline")),
+        id=str(totals.get("id")),
+        pipeline=str(totals.get("pipeline")),
         state=state,
         started=started,
         last_event_at=last_event_at,
-        ended=moment(told, "ended"),
+        ended=moment(totals, "ended"),
         cause=None if cause is None else str(cause),
-        continuous=told.get("continuous") is True,
-        error=mapping(told, "error"),
-        rows=total(told, "rows"),
-        dropped=total(told, "dropped"),
+        continuous=totals.get("continuous") is True,
+        error=mapping(totals, "error"),
+        rows=total(totals, "rows"),
+        dropped=total(totals, "dropped"),
         failed_flows=tuple(map(str, failed)) if isinstance(failed, list) else (),
     )
 

@@ -24,7 +24,7 @@ _MILLION: Final = 1_000_000
 _Z: Final = 1.959964  # of the normal distribution, for 95 %
 _WINDOW_OPERATOR: Final = "aggregate"
 _DEFINITIONS: Final = (EventType.DATASET_DEFINITION, EventType.FLOW_DEFINITION)
-_TOLD_BY: Final = (EventType.CREATE_UPDATE, *_DEFINITIONS, EventType.FLOW_PROGRESS, EventType.COMPACTION)
+_RELEVANT: Final = (EventType.CREATE_UPDATE, *_DEFINITIONS, EventType.FLOW_PROGRESS, EventType.COMPACTION)
 _SUMS: Final = ("rows", "batches", "all_batches", "rows_read", "all_rows_read", "window_ms")
 
 TOTALS: Final = "lateness"
@@ -146,12 +146,14 @@ class _Measured:
         of_delay = {"delay_ms": self.current_ms, "state_rows": self.state_rows, "state_bytes": self.state_bytes}
         return {**{name: getattr(self, name) for name in _SUMS}, "late": late, **of_delay}
 
-    def take_totals(self, told: Mapping[str, Any]) -> None:
+    def take_totals(self, totals: Mapping[str, Any]) -> None:
         for name in _SUMS:
-            setattr(self, name, total(told, name))
-        self.late = Counter({int(at): total(told["late"], at) for at in mapping(told, "late") or () if at.isdecimal()})
+            setattr(self, name, total(totals, name))
+        late = mapping(totals, "late") or {}
+        self.late = Counter({int(at): total(late, at) for at in late if at.isdecimal()})
         self.current_ms, self.state_rows, self.state_bytes = (
-            None if told.get(name) is None else total(told, name) for name in ("delay_ms", "state_rows", "state_bytes")
+            None if totals.get(name) is None else total(totals, name)
+            for name in ("delay_ms", "state_rows", "state_bytes")
         )
 
     def add(self, progress: BatchProgress, sign: int = 1) -> None:
@@ -193,8 +195,8 @@ class WatermarkProjection:
             details = details_of(event)
             key = flow_key(str(details.get("output_dataset")), event.origin.flow_name or "")
             self._definitions[key] = details
-        for key, told in totals_of(event, TOTALS):
-            self._flows.setdefault(key, _Measured(*key)).take_totals(told)
+        for key, totals in totals_of(event, TOTALS):
+            self._flows.setdefault(key, _Measured(*key)).take_totals(totals)
         if fact is None:
             return
         key = flow_key(fact.dataset, fact.flow)
@@ -213,7 +215,7 @@ class WatermarkProjection:
         measured.add(fact.progress)
 
     def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """Returns of each flow what a `compaction` event tells of it."""
+        """Returns of each flow its totals for a `compaction` event."""
         return {key: measured.totals() for key, measured in self._flows.items()}
 
     def not_measured(self, dataset: str) -> tuple[NotMeasured, ...]:
@@ -270,7 +272,7 @@ def advise(storage_uri: str, table: str, *, default_schema: str, target: float) 
 
 def _advice_for(storage_uri: str, identifier: Identifier, target: float) -> TableAdvice:
     projection = WatermarkProjection()
-    for event in read_events(storage_uri, types=_TOLD_BY, dataset=str(identifier)):
+    for event in read_events(storage_uri, types=_RELEVANT, dataset=str(identifier)):
         projection.apply(event)
     return TableAdvice(projection.advice(str(identifier), target=target), projection.not_measured(str(identifier)))
 

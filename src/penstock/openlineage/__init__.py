@@ -1,1 +1,1 @@
-"""OpenLineage: what a run reads and writes, told to a catalog of lineage."""
+"""OpenLineage: what a run reads and writes, sent to a catalog of lineage."""

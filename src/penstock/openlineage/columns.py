@@ -1,4 +1,4 @@
-"""The facet that tells of each column of an output which columns of the inputs it is made of."""
+"""The facet that says of each column of an output which columns of the inputs it is made of."""
 
 from __future__ import annotations
 

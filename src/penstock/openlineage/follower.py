@@ -27,8 +27,8 @@ class Lineage:
     """Follows the events of one run and sends OpenLineage's RunEvents as the pipeline file says.
 
     A context manager, entered when the log is open. Each receiver has a thread and a queue of `capacity` events; what
-    does not fit is left out, and both that and a receiver that fails is told once in the event log. The end of the run
-    waits `close_seconds`, not longer.
+    does not fit is left out, and both that and a failing receiver are reported once in the event log. The end of the
+    run waits `close_seconds`, not longer.
 
     Raises:
         ConfigError: LINEAGE_EXTRA_MISSING, SECRET_NOT_FOUND; when it is built.
@@ -102,7 +102,7 @@ class _Receiver:
             self._dropped += 1
 
     def finish(self, seconds: float) -> None:
-        """Waits so long for what is to be sent, and tells what was not."""
+        """Waits so long for what is to be sent, and reports what was not."""
         deadline = time.monotonic() + max(seconds, 0)
         with contextlib.suppress(queue.Full):
             self._events.put(None, timeout=max(seconds, 0))
@@ -138,7 +138,7 @@ def _transports(settings: LineageSettings) -> dict[str, Transport]:
 
     found: dict[str, Transport] = {}
     if settings.file is not None:
-        with contextlib.suppress(OSError):  # writing to it fails then, and is told
+        with contextlib.suppress(OSError):  # writing to it fails then, and is reported
             settings.file.parent.mkdir(parents=True, exist_ok=True)
         found[str(settings.file)] = FileTransport(FileConfig(str(settings.file), append=True))
     if settings.url is not None:

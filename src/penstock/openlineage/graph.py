@@ -30,11 +30,11 @@ class DeclaredGraph:
         if event.origin.update_id != self._update_id:
             self._update_id = event.origin.update_id
             self._datasets, self._flows = {}, {}
-        told = details_of(event)
+        details = details_of(event)
         if event.event_type is EventType.FLOW_DEFINITION:
-            self._flows[flow_key(str(told.get("output_dataset")), str(event.origin.flow_name))] = told
+            self._flows[flow_key(str(details.get("output_dataset")), str(event.origin.flow_name))] = details
         else:
-            self._datasets[str(told.get("dataset")).casefold()] = told
+            self._datasets[str(details.get("dataset")).casefold()] = details
 
     def dataset(self, name: str) -> Definition:
         """Returns the definition of a table, a view or a sink; an empty one of a stranger."""
@@ -45,20 +45,22 @@ class DeclaredGraph:
         return self._flows.get(flow_key(dataset, flow), {})
 
     def streams(self, dataset: str, flow: str) -> bool:
-        """Whether the flow reads a stream, rather than all of its sources anew."""
+        """Whether the flow reads a stream, rather than all of its sources again."""
         return str(self.flow(dataset, flow).get("flow_type")).casefold() != "materialized_view"
 
     def name(self, dataset: str) -> DatasetName:
         """Returns what OpenLineage calls a dataset."""
-        told = self.dataset(dataset)
-        if told.get("dataset_type") == "SINK":
-            return of_sink(told, self.namespace)
-        path = told.get("path")
+        definition = self.dataset(dataset)
+        if definition.get("dataset_type") == "SINK":
+            return of_sink(definition, self.namespace)
+        path = definition.get("path")
         return of_location(path) if isinstance(path, str) and path else DatasetName(self.namespace, dataset)
 
     def inputs(self, dataset: str, flow: str) -> dict[DatasetName, Definition]:
         """Returns what a flow reads that is stored somewhere: a view stands for what it reads itself."""
-        return {name: told for _, name, told in self._inputs(self.flow(dataset, flow), {dataset.casefold()})}
+        return {
+            name: definition for _, name, definition in self._inputs(self.flow(dataset, flow), {dataset.casefold()})
+        }
 
     def input_name(self, dataset: str, flow: str) -> Callable[[str], DatasetName]:
         """Returns a function that gives the name of what the column lineage of a flow says is read."""
@@ -71,9 +73,9 @@ class DeclaredGraph:
                 shown = f"{source.get('format')} {source.get('description')}".strip()
                 yield shown, of_source(source, self.namespace), {}
         for name in map(str, flow.get("input_datasets") or ()):
-            told = self.dataset(name)
-            if told.get("dataset_type") != "VIEW":
-                yield name, self.name(name), told
+            definition = self.dataset(name)
+            if definition.get("dataset_type") != "VIEW":
+                yield name, self.name(name), definition
             elif name.casefold() not in seen:
                 seen.add(name.casefold())
                 for (target, _), inner in self._flows.items():

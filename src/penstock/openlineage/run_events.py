@@ -50,14 +50,14 @@ class _FlowRun:
 
     dataset: str
     flow: str
-    told: datetime
+    reported_at: datetime
     rows: int = 0
 
 
 class RunEvents:
     """Turns the events of a log, in their order, into RunEvents. Not thread-safe.
 
-    A flow's run begins with START and ends with COMPLETE, FAIL or ABORT; between them RUNNING tells at most every
+    A flow's run begins with START and ends with COMPLETE, FAIL or ABORT; between them RUNNING reports at most every
     `interval` seconds how many rows were written so far.
     """
 
@@ -71,7 +71,7 @@ class RunEvents:
         self._update_id = ""
 
     def apply(self, event: Event) -> Iterator[RunEvent]:
-        """Yields what is to be told because of one event."""
+        """Yields what is to be sent because of one event."""
         if not event.event_type.of_its_update:
             return
         self._graph.apply(event)
@@ -89,7 +89,7 @@ class RunEvents:
         if state == UpdateState.RUNNING.value:
             yield self._of_pipeline(RunState.RUNNING, event)
         elif state in _UPDATE_ENDS:
-            for run in list(self._running.values()):  # its process was interrupted, or its end was not told
+            for run in list(self._running.values()):  # its process was interrupted, or its end was not logged
                 yield self._end(run, RunState.ABORT, event)
             yield self._of_pipeline(_UPDATE_ENDS[state], event)
 
@@ -103,8 +103,8 @@ class RunEvents:
             return
         if fact.progress is not None and not fact.repeats:
             run.rows += fact.progress.num_output_rows
-            if (event.timestamp - run.told).total_seconds() >= self._interval:
-                run.told = event.timestamp
+            if (event.timestamp - run.reported_at).total_seconds() >= self._interval:
+                run.reported_at = event.timestamp
                 yield self._of_flow(run, RunState.RUNNING, event)
         if fact.status in _ENDS:
             yield self._end(run, _ENDS[fact.status], event)
@@ -146,8 +146,8 @@ class RunEvents:
             facets={**self._facets(target), **self._columns(run, target)},
         )
         inputs = [
-            InputDataset(*name, facets=self._facets(told))
-            for name, told in self._graph.inputs(run.dataset, run.flow).items()
+            InputDataset(*name, facets=self._facets(dataset))
+            for name, dataset in self._graph.inputs(run.dataset, run.flow).items()
         ]
         return RunEvent(
             eventTime=format_timestamp(event.timestamp),
@@ -168,7 +168,7 @@ class RunEvents:
         return str(update if run is None else uuid.uuid5(update, "/".join(flow_key(run.dataset, run.flow))))
 
     def _columns(self, run: _FlowRun, target: Definition) -> dict[str, Any]:
-        """Returns what the columns of a flow's output are made of; of a function's output nobody knows."""
+        """Returns what the columns of a flow's output are made of; nothing for a function's output."""
         lineage = lineage_of(self._graph.flow(run.dataset, run.flow))
         if lineage is None or target.get("format") == "foreach_batch":
             return {}
@@ -176,10 +176,10 @@ class RunEvents:
         found = column_lineage_facet(lineage, name, producer=PRODUCER)
         return {} if found is None else {"columnLineage": found}
 
-    def _facets(self, told: Definition) -> dict[str, Any]:
+    def _facets(self, definition: Definition) -> dict[str, Any]:
         """Returns what is known of a dataset; nothing of one outside of the pipeline."""
         found: dict[str, Any] = {}
-        if told.get("schema"):
+        if definition.get("schema"):
             found["schema"] = schema_dataset.SchemaDatasetFacet(
                 [
                     schema_dataset.SchemaDatasetFacetFields(
@@ -188,16 +188,16 @@ class RunEvents:
                         description=column.get("comment"),
                         ordinal_position=position,
                     )
-                    for position, column in enumerate(_mappings(told["schema"]), start=1)
+                    for position, column in enumerate(_mappings(definition["schema"]), start=1)
                 ],
                 producer=PRODUCER,
             )
-        if told.get("comment"):
+        if definition.get("comment"):
             found["documentation"] = documentation_dataset.DocumentationDatasetFacet(
-                str(told["comment"]), producer=PRODUCER
+                str(definition["comment"]), producer=PRODUCER
             )
-        if told.get("path"):
-            name = DatasetName(self._namespace, str(told["dataset"]))
+        if definition.get("path"):
+            name = DatasetName(self._namespace, str(definition["dataset"]))
             symlink = symlinks_dataset.Identifier(*name, type="TABLE")
             found["symlinks"] = symlinks_dataset.SymlinksDatasetFacet([symlink], producer=PRODUCER)
             found["storage"] = storage_dataset.StorageDatasetFacet("delta", "parquet", producer=PRODUCER)

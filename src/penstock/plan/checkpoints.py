@@ -63,11 +63,11 @@ def guard_stream(
         return GuardedStream(changes, refusals=(different,))
     goes_on = flow.stateful and changes.verdict is not Verdict.NEW
     size = state.state_size(*key) if goes_on else None
-    return GuardedStream(changes, check.repairs, notices=tuple(_kept(flow, changes, way_out)), size=size)
+    return GuardedStream(changes, check.repairs, notices=tuple(_fixed_settings(flow, changes, way_out)), size=size)
 
 
-def _kept(flow: ResolvedFlow, changes: StreamChanges, way_out: Callable[[], str]) -> Iterator[PenstockError]:
-    """Tells of settings that have no effect on a state that has begun: Spark goes on with those of the checkpoint."""
+def _fixed_settings(flow: ResolvedFlow, changes: StreamChanges, way_out: Callable[[], str]) -> Iterator[PenstockError]:
+    """Reports settings that have no effect on a state that has begun: Spark goes on with those of the checkpoint."""
     if changes.kept_settings:
         yield DefinitionError(
             "STATE_SETTING_KEPT",

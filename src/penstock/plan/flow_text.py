@@ -40,7 +40,7 @@ def _more(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
     if (promise := graph.promises.get(flow.declaration.target)) is not None:
         yield promise
     beside = [read for read in graph.stored_inputs(flow.inputs) if flow.streaming and not read.streaming]
-    # Of other reads nobody knows here: Spark lists files when the flow starts, and asks a database in each batch.
+    # Of other reads it is not known here: Spark lists files when the flow starts, and asks a database in each batch.
     if tables := dict.fromkeys(read.source for read in beside if read.format == "delta"):
         yield f"each batch reads {', '.join(tables)} as it is then"
     if lost := [read.source for read in graph.stored_inputs(flow.inputs) if not read.replayable]:

@@ -13,7 +13,7 @@ from penstock.graph.resolved import ResolvedGraph
 
 
 def reset_allowed(graph: ResolvedGraph, identifier: Identifier) -> bool:
-    """Whether the table may be emptied; its property `pipelines.reset.allowed` can say false. Sinks may start anew."""
+    """Whether the table may be emptied; its property `pipelines.reset.allowed` can say false. Sinks may start again."""
     if identifier in graph.sinks:
         return True
     return str(graph.tables[identifier].table_properties.get(RESET_ALLOWED, "true")).casefold() != "false"
@@ -23,7 +23,7 @@ def reset_allowed(graph: ResolvedGraph, identifier: Identifier) -> bool:
 class FullRefreshCheck:
     """Finds the streams that a full refresh would break.
 
-    `exists` tells which tables are there, and which sinks have checkpoints: another has no stream that
+    `exists` says which tables are there, and which sinks have checkpoints: another has no stream that
     could break.
     """
 

@@ -30,7 +30,7 @@ def due_maintenance(
 ) -> Iterator[MaintainTable]:
     """Yields what is due at the time `now`: tables that `interval` seconds have passed for, and that need it.
 
-    A new table is first due that long after it was created. A table that nobody changes is looked after until the
+    A new table is first due that long after it was created. A table that does not change is looked after until the
     files that its last change made superfluous are old enough to go, and then left alone.
     """
     for identifier, table in tables.items():

@@ -85,20 +85,20 @@ class _Planner:
                 yield ExcludeDataset(dataset=identifier, explanation="not selected; stays as it is")
                 continue
             existing = self.state.tables.get(identifier)
-            anew = identifier in reset
+            as_full_refresh = identifier in reset
             if existing is not None:
                 self._check_type(table, existing)
-                if not anew:
+                if not as_full_refresh:
                     _check_streamed(table, existing)
                     check_changes(self.graph, table, existing)
-            generation = self._generation(identifier, existing, reset=anew)
-            yield from self._table_stages(table, existing, generation, reset=anew)
+            generation = self._generation(identifier, existing, reset=as_full_refresh)
+            yield from self._table_stages(table, existing, generation, reset=as_full_refresh)
             yield from quarantine_stages(
                 table, self.graph, self.state, generation=generation, command=self._way_out(identifier)
             )
             yield from late_row_stages(table, self.state, generation=generation)
             for flow in self.graph.flows_to(identifier):
-                yield from self._flow_stages(table, flow, generation, reset=anew)
+                yield from self._flow_stages(table, flow, generation, reset=as_full_refresh)
         for sink in self.graph.sinks.values():
             yield from self._sink_stages(sink, reset=sink.identifier in reset)
 
@@ -155,7 +155,7 @@ class _Planner:
         return FullRefreshCheck(self.graph, self._exists)
 
     def _way_out(self, identifier: Identifier) -> Callable[[], str]:
-        """Tells the command that computes a table again, when somebody needs it: it is slow to find."""
+        """Returns the command that computes a table again, found when it is needed: that is slow."""
         return lambda: self._full_refresh.safe_command([identifier])
 
     def _check_type(self, table: StreamingTable | MaterializedView, existing: TableState) -> None:
@@ -372,7 +372,7 @@ class _Planner:
 
 
 def _check_streamed(table: StreamingTable | MaterializedView, existing: TableState) -> None:
-    """Keeps streams, which would begin anew, out of a table that has all rows already."""
+    """Keeps streams, which would begin from scratch, out of a table that has all rows already."""
     if OF_A_BATCH_RUN in existing.properties and OF_A_BATCH_RUN not in table.table_properties:
         raise StateError(
             "TABLE_OF_BATCH_RUN",

@@ -24,9 +24,9 @@ def quarantine_stages(
 ) -> Iterator[CreateTable | ResetTable | AlterTable]:
     """Yields what brings the table's quarantine to the table's declaration; nothing for a table without one.
 
-    The generation stands in the quarantine too: when a crash separates the two commits of a full
+    The quarantine has the generation too: when a crash separates the two commits of a full
     refresh, the next update empties what is left. Readers get no more of its rows than of the table's.
-    `command` tells the full refresh of the table.
+    `command` returns the command for a full refresh of the table.
 
     Raises:
         StateError: COLUMN_TYPE_CHANGED.
@@ -37,7 +37,7 @@ def quarantine_stages(
     path = quarantine_path(state.paths[table.identifier])
     existing = state.tables.get(identifier)
     kind = MaterializedView if isinstance(table, MaterializedView) else StreamingTable
-    aside = kind(
+    quarantine = kind(
         identifier=identifier,
         location=table.location,
         comment=f"Rows that break an expectation of {table.identifier}",
@@ -50,7 +50,7 @@ def quarantine_stages(
         columns.insert(0, existing.schema)
     schema = quarantine_schema(columns)
     properties = {
-        **aside.table_properties,
+        **quarantine.table_properties,
         DATASET_TYPE: QUARANTINE,
         GENERATION: str(generation),
         **privacy_changes(table, existing),
@@ -60,7 +60,7 @@ def quarantine_stages(
         yield CreateTable(
             dataset=identifier,
             explanation=f"keeps the rows that {table.identifier} puts aside",
-            table=aside,
+            table=quarantine,
             schema=schema,
             path=path,
             properties=properties,
@@ -69,14 +69,14 @@ def quarantine_stages(
         yield ResetTable(
             dataset=identifier,
             explanation=f"emptied, as {table.identifier} is computed again",
-            table=aside,
+            table=quarantine,
             schema=schema,
             path=path,
             properties=properties,
         )
     else:
-        comparison = TableComparison(aside, existing, schema, properties, command=command)
+        comparison = TableComparison(quarantine, existing, schema, properties, command=command)
         if changes := comparison.changes():
             yield AlterTable(
-                dataset=identifier, explanation=changes.describe(), table=aside, path=path, changes=changes
+                dataset=identifier, explanation=changes.describe(), table=quarantine, path=path, changes=changes
             )

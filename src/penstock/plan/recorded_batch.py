@@ -1,4 +1,4 @@
-"""A batch that a flow has done, as its checkpoint and its table tell of it."""
+"""A batch that a flow has done, as its checkpoint and its table record it."""
 
 from __future__ import annotations
 

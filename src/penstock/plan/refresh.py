@@ -77,7 +77,7 @@ def _new_versions(names: list[str]) -> str:
 def _always(
     view: MaterializedView, flow: ResolvedFlow, state: StateSnapshot, last: RefreshRecord | None, *, reset: bool
 ) -> Iterator[str]:
-    """The reasons that no look at versions can outweigh, the most telling one first."""
+    """The reasons that no look at versions can outweigh, the most important one first."""
     existing = state.tables.get(view.identifier)
     if existing is None:
         yield "it has no rows yet"

@@ -65,7 +65,7 @@ class RefreshSelection:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedSelection:
-    """The tables and sinks of an update: all that run, those that start anew, and those chosen for it by name."""
+    """The tables and sinks of an update: all that run, those fully refreshed, and those chosen for it by name."""
 
     refreshed: frozenset[Identifier]
     full_refreshed: frozenset[Identifier]

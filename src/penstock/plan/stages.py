@@ -149,7 +149,7 @@ class RefreshMaterializedView(FlowStage):
     `inputs` are the Delta tables whose versions the commit records: their names, as in a
     `RefreshRecord`, and paths. With `last`, the record of the present rows, the refresh is left out
     when all inputs still have those versions; without it the view is computed in any case.
-    `keeps_schema` tells that the table enforces or computes columns, which its rows must fit.
+    `keeps_schema` says that the table enforces or computes columns, which its rows must fit.
     """
 
     path: str

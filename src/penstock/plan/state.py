@@ -23,8 +23,8 @@ CLUSTER_BY = "penstock.cluster_by"
 class TableState:
     """An existing table: its schema, its properties and where it lies.
 
-    `generation` counts full refreshes: it stands in the table's own properties, so that emptying a
-    table and leaving its old checkpoints behind is one atomic commit. The clustering columns stand there
+    `generation` counts full refreshes: it is one of the table's own properties, so that emptying a
+    table and leaving its old checkpoints behind is one atomic commit. The clustering columns are there
     as a JSON list, because only Spark can read Delta's own note of them.
     """
 
@@ -49,9 +49,9 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class RefreshRecord:
-    """What the last refresh of a materialized view was computed from; stands in the commit that wrote its rows.
+    """What the last refresh of a materialized view was computed from; recorded in the commit that wrote its rows.
 
-    `definition` is the query's fingerprint. `inputs` tells the version of each Delta table that was
+    `definition` is the query's fingerprint. `inputs` has the version of each Delta table that was
     read, by its full name or, outside of the pipeline, its path. A version names the table's
     identity too, so that a table that was deleted and created again counts as changed.
     """
@@ -75,12 +75,12 @@ class StateSnapshot:
     `highest_generation` is that of the newest checkpoint on disk: for tables that were deleted by hand,
     and for sinks, which have nothing else.
     `pipeline` is the pipeline's name, `undeclared` what it once stored and no longer declares.
-    `refreshed` tells how the rows of a materialized view came about, `versions` the present versions of
+    `refreshed` says how the rows of a materialized view came about, `versions` the present versions of
     the tables that materialized views read (see `RefreshRecord.inputs`).
     `streams` has the definition with which each checkpoint in use (`(target, flow)`) was last run, None when an older
     version did not note it. `checks` says what is wrong with checkpoints in use; those without a fault are not there.
-    `rows_read` tells how many rows the flows into a target, or one of them, have read since they began anew; it reads
-    the whole event log, so it is asked only about what would be read again. `state_size` tells how much state a flow
+    `rows_read` says how many rows the flows into a target, or one of them, have read since they were reset; it reads
+    the whole event log, so it is called only for what would be read again. `state_size` says how much state a flow
     keeps, None when the end of the event log does not; `table_rows` how many rows a
     stored table has now, None when its log does not.
     """

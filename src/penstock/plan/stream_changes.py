@@ -45,10 +45,10 @@ def compare_streams(before: StreamDefinition | None, now: StreamDefinition, *, s
     if breaking := tuple(_breaking(before, now)):
         return StreamChanges(Verdict.FULL_REFRESH, breaking)
     if compatible := tuple(_compatible(before, now)):
-        kept = tuple(
+        settings = tuple(
             f"{name} stays {old}, not {new}" for name, old, new in _other_settings(before, now, STATE_SETTINGS)
         )
-        return StreamChanges(Verdict.COMPATIBLE, compatible, kept)
+        return StreamChanges(Verdict.COMPATIBLE, compatible, settings)
     return StreamChanges(Verdict.UNCHANGED)
 
 
@@ -59,7 +59,7 @@ def _breaking(before: StreamDefinition, now: StreamDefinition) -> Iterator[str]:
     yield from _other_state(before.operators, now.operators)
     rekeyed = _same_in_any_case(before.keys) != _same_in_any_case(now.keys)
     if rekeyed:
-        yield f"its rows were {_kept(before)} and are now {_kept(now)}"
+        yield f"its rows were {_write_description(before)} and are now {_write_description(now)}"
     if not (before.operators or now.operators):
         return
     if before.output_mode != now.output_mode and not rekeyed:
@@ -120,7 +120,7 @@ def _same_in_any_case(keys: tuple[str, ...] | None) -> frozenset[str] | None:
     return None if keys is None else frozenset(key.casefold() for key in keys)
 
 
-def _kept(stream: StreamDefinition) -> str:
+def _write_description(stream: StreamDefinition) -> str:
     if stream.keys is None:
         return {"append": "appended", "complete": "replaced in each batch"}.get(stream.output_mode, "handed on")
     return f"updated by {_listed(stream.keys)}" if stream.keys else "updated as one"

@@ -43,9 +43,9 @@ def with_state_sizes(
 
 
 def _of_sources(graph: ResolvedGraph, state: StateSnapshot, flow: ResolvedFlow, warning: PenstockError) -> str | None:
-    """Tells what the first batch of a join keeps, as far as the pipeline's own tables tell; None where they do not."""
+    """Says what the first batch of a join keeps, as far as the pipeline's own tables show; None where they do not."""
     if warning.condition != UNBOUNDED_STATE[STREAM_JOIN]:
-        return None  # how many groups or keys the rows have, only a batch tells
+        return None  # how many groups or keys the rows have, only a batch shows
     found: list[str] = []
     size = 0
     for read in graph.stored_inputs(flow.inputs):

@@ -36,7 +36,7 @@ def set_up_tables(
     """Creates, empties and alters tables side by side: a commit is mostly waiting.
 
     What can pass, such as a storage that does not answer, is tried again as `retries` say, by default not at all;
-    `on_retry` is told the error and the pause in seconds. When `stop` is set meanwhile, it ends early: the flows see
+    `on_retry` gets the error and the pause in seconds. When `stop` is set meanwhile, it ends early: the flows see
     that as well.
 
     Raises:

@@ -116,8 +116,8 @@ def run_update(
             ),
         )
         if cause == EventType.USER_ACTION.name:
-            asked = {**asdict(selection), "accept_data_loss": list(accept_data_loss)}
-            log.append(EventType.USER_ACTION, *builders.user_action("START", arguments=asked))
+            arguments = {**asdict(selection), "accept_data_loss": list(accept_data_loss)}
+            log.append(EventType.USER_ACTION, *builders.user_action("START", arguments=arguments))
         reporter = Reporter(log, config.name, config.redact)
         try:
             reporter.update(UpdateState.WAITING_FOR_RESOURCES)

@@ -220,7 +220,7 @@ def drop_view(spark: SparkSession, name: str) -> None:
 
 
 def is_temporary_view(spark: SparkSession, name: str) -> bool:
-    """Tells whether `name` is a temporary view of the session; False for what cannot be one."""
+    """Returns whether `name` is a temporary view of the session; False for what cannot be one."""
     state = java_session(spark).sessionState()
     try:
         return bool(state.catalog().isTempView(state.sqlParser().parseTableIdentifier(name)))
@@ -230,7 +230,7 @@ def is_temporary_view(spark: SparkSession, name: str) -> bool:
 
 @contextmanager
 def printing_to(spark: SparkSession) -> Iterator[Callable[[], str]]:
-    """Catches what the JVM prints in this thread, and the threads that it starts; yields a function that tells it."""
+    """Catches what the JVM prints in this thread, and the threads that it starts; yields a function that returns it."""
     java = jvm(spark)
     console = getattr(java.scala, "Console$").__getattr__("MODULE$")
     written = java.java.io.ByteArrayOutputStream()
@@ -243,12 +243,12 @@ def printing_to(spark: SparkSession) -> Iterator[Callable[[], str]]:
 
 
 def is_logical_plan(node: Any) -> bool:
-    """Tells whether a JVM object is a Catalyst `LogicalPlan`."""
+    """Returns whether a JVM object is a Catalyst `LogicalPlan`."""
     return _is_instance(node, "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan")
 
 
 def is_command(spark: SparkSession, plan: Any) -> bool:
-    """Tells whether a parsed statement does something other than answer a query."""
+    """Returns whether a parsed statement does something other than answer a query."""
     names = ("Command", "ParsedStatement", "UnaryCommand", "V2WriteCommand")
     return any(_is_instance(plan, f"org.apache.spark.sql.catalyst.plans.logical.{name}") for name in names)
 
@@ -261,7 +261,7 @@ def file_index(relation: Any) -> Any | None:
 
 
 def is_spark_error(throwable: Any) -> bool:
-    """Tells whether a Java exception has a condition: py4j answers `hasattr` with True for any name."""
+    """Returns whether a Java exception has a condition: py4j answers `hasattr` with True for any name."""
     return _is_instance(throwable, "org.apache.spark.SparkThrowable")
 
 
@@ -301,7 +301,7 @@ def activate(spark: SparkSession) -> None:
 
 
 def has_format(spark: SparkSession, name: str) -> bool:
-    """Tells whether Spark finds a format of that name, among the registered Python data sources too."""
+    """Returns whether Spark finds a format of that name, among the registered Python data sources too."""
     state = java_session(spark).sessionState()
     try:
         jvm(spark).org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource(name, state.conf())
@@ -311,13 +311,13 @@ def has_format(spark: SparkSession, name: str) -> bool:
 
 
 def path_exists(spark: SparkSession, uri: str) -> bool:
-    """Tells whether there is a file or folder, on any file system that Hadoop knows, under the session's settings."""
+    """Returns whether there is a file or folder, on any file system that Hadoop knows, under the session's settings."""
     path = jvm(spark).org.apache.hadoop.fs.Path(uri)
     return bool(path.getFileSystem(java_session(spark).sessionState().newHadoopConf()).exists(path))
 
 
 def matches_files(spark: SparkSession, pattern: str) -> bool:
-    """Tells whether a glob pattern of Hadoop matches any file or folder."""
+    """Returns whether a glob pattern of Hadoop matches any file or folder."""
     path = jvm(spark).org.apache.hadoop.fs.Path(pattern)
     found = path.getFileSystem(java_session(spark).sessionState().newHadoopConf()).globStatus(path)
     return found is not None and len(found) > 0

@@ -58,7 +58,7 @@ class EvaluationSettings:
 
     `persist` False promises that nothing is written (validate); `schemas` gives the place where
     Auto Loader keeps the schema of a source. With `batch`, streaming reads are answered with all that there is.
-    `outside` stands in the place of what is not the pipeline's; `secret` gives the value of a secret by its name.
+    `outside` replaces what is not the pipeline's; `secret` gives the value of a secret by its name.
     `reports_casts` asks for notices of casts that can fail.
     """
 
@@ -79,7 +79,7 @@ def _none(source_format: str) -> Mapping[str, str]:
 class Evaluation:
     """One call of a dataset function, or (`dataset` None) of a pipeline file's module-level code.
 
-    It is the `ReadHandler` while the function runs; its lists tell afterwards what was read: `inputs` by the function
+    It is the `ReadHandler` while the function runs; its lists show afterwards what was read: `inputs` by the function
     itself, `sources` those that the checkpoint knows by name, also of the views that are inlined.
     `count_once` puts an exchange behind each counted view, for a query of which `observe_runs_twice` is true.
     `checkpoint` is that of the stream that is going to run; None when none is.
@@ -174,7 +174,7 @@ class Evaluation:
     def source_name(self, suggestion: str) -> str:
         """Returns a name for a source in the checkpoint: readable, stable, unique within the flow.
 
-        It depends on what is read, not on where it stands in the query, so that a source keeps its
+        It depends on what is read, not on where it is in the query, so that a source keeps its
         progress when others are added, removed or reordered.
         """
         base = re.sub(r"[^A-Za-z0-9_]+", "_", self._chosen_name or suggestion).strip("_") or "source"
@@ -251,9 +251,9 @@ class Evaluation:
     @bypass_hooks()
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Answers a streaming read of something outside the pipeline, through the connector of its format."""
-        asked, source = read.format, source_of(read.format)
+        requested, source = read.format, source_of(read.format)
         description = shown_path(describe_source(read, source), self.settings.directory)
-        name = self.source_name(read.name or f"{asked}_{description.rstrip('/').rpartition('/')[2]}")
+        name = self.source_name(read.name or f"{requested}_{description.rstrip('/').rpartition('/')[2]}")
         if self.settings.outside is not None:
             place = SourcePlace(self.dataset or name, name, self.schemas(name))
             declared = self._source_read(spark, read, load, name, description)
@@ -261,7 +261,7 @@ class Evaluation:
             source = source_of(read.format)
         streaming = not self.settings.batch
         again = source.replayable
-        self.note(Input(asked, description, streaming, name=name if streaming else None, replayable=again))
+        self.note(Input(requested, description, streaming, name=name if streaming else None, replayable=again))
         read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
         opening = checked(source, self._source_read(spark, read, load, name, description))
         opening = replace(opening, persist=self.settings.persist, opened=self.auto_loader_sources.append)

@@ -16,7 +16,7 @@ _LOG_FILE: Final = re.compile(r"(\d{20})\..*")
 
 
 class CommitOutOfReach(Exception):
-    """Whether a table has a commit cannot be known: the commits that would tell are too many, or gone."""
+    """Whether a table has a commit cannot be known: the commits that would show it are too many, or gone."""
 
 
 def commit_version(file_name: str) -> int | None:
@@ -53,7 +53,7 @@ def transactions_of(content: str) -> Iterator[tuple[str, int]]:
 
 
 def commit_time(content: str) -> float | None:
-    """Returns when a commit was made, in seconds since 1970; None when it does not tell.
+    """Returns when a commit was made, in seconds since 1970; None when it does not have it.
 
     Raises:
         ValueError: an action is no JSON.
@@ -96,7 +96,7 @@ class Commit:
     """One commit: `transaction` is (app id, version), `note` the user metadata.
 
     `rows` is how many rows its operation says it wrote (a MERGE: inserted and updated), else how many its files hold;
-    None when nobody tells.
+    None when neither is recorded.
     `identity` is what Delta calls it beside the commit too, empty for none.
     """
 
@@ -125,23 +125,23 @@ class DeltaCommits:
         The first call looks back over a hundred commits at most, a later one only at what is new.
 
         Raises:
-            CommitOutOfReach: nobody knows, because what would tell is further back or was cleaned up.
+            CommitOutOfReach: it is not known, because the commit is further back or was cleaned up.
         """
         if self._next is None:
             newest = self._newest()
             self._next = newest + 1
-            self._back_from(newest, lambda commit: self._kept(commit, app_id) and min(self._ahead) <= version)
+            self._back_from(newest, lambda commit: self._remember(commit, app_id) and min(self._ahead) <= version)
             return self._ahead.pop(version, None)  # those after it stay: a quick query may be ahead of who asks
         self._ahead = {number: commit for number, commit in self._ahead.items() if number >= version}
         while version not in self._ahead and (commit := self._read(self._next)) is not None:
             self._next += 1
-            self._kept(commit, app_id)
+            self._remember(commit, app_id)
         if version not in self._ahead and self._newest() >= self._next:  # old commits were cleaned up meanwhile
             self._next = None
             return self.of_transaction(app_id, version)
         return self._ahead.pop(version, None)
 
-    def _kept(self, commit: Commit, app_id: str) -> bool:
+    def _remember(self, commit: Commit, app_id: str) -> bool:
         """Keeps a commit if it is one of the application; returns whether it is."""
         if commit.transaction is None or commit.transaction[0] != app_id:
             return False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
-    """Returns the Delta table at a path or an `s3a://` URI, as of its newest version or the one asked for.
+    """Returns the Delta table at a path or an `s3a://` URI, as of its newest version or the one requested.
 
     Raises:
         DeltaError, OSError, ValueError: there is no table, or it cannot be read.

@@ -7,8 +7,8 @@ one is there" must not be taken for that. A note says what was begun; whoever ne
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from penstock.errors import StateError
 from penstock.storage.filesystem import Storage
@@ -18,25 +18,34 @@ _NOTE: Final = "checkpoints/unfinished.json"
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """What was begun: `place` goes to `aside`, then `staged`, if any, to `place`. All relative to the storage."""
+    """What was begun: `place` goes to `previous`, then `staged`, if any, to `place`. All relative to the storage."""
 
     place: str
-    aside: str
+    previous: str
     staged: str | None
     away: bool = False
 
+    def to_json(self) -> dict[str, Any]:
+        return {"place": self.place, "aside": self.previous, "staged": self.staged, "away": self.away}
 
-def exchange(storage: Storage, place: str, *, aside: str, staged: str | None = None) -> None:
-    """Moves the folder at `place`, if there is one, to `aside`, and then the one at `staged` to `place`.
+    @classmethod
+    def from_json(cls, note: Any) -> _Exchange:
+        if not note.keys() <= {"place", "aside", "staged", "away"}:
+            raise ValueError(note)
+        return cls(note["place"], note["aside"], note["staged"], note.get("away", False))
 
-    All are URIs in the storage, whose lock the caller holds; nothing stands at `aside` yet. A process that dies
+
+def exchange(storage: Storage, place: str, *, previous: str, staged: str | None = None) -> None:
+    """Moves the folder at `place`, if there is one, to `previous`, and then the one at `staged` to `place`.
+
+    All are URIs in the storage, whose lock the caller holds; nothing is at `previous` yet. A process that dies
     in between leaves a note, and `finish_exchange` completes the work.
 
     Raises:
         ConfigError: STORAGE_NOT_WRITABLE; the note stays.
     """
     begun = _Exchange(
-        _relative(storage, place), _relative(storage, aside), None if staged is None else _relative(storage, staged)
+        _relative(storage, place), _relative(storage, previous), None if staged is None else _relative(storage, staged)
     )
     _write(storage, begun)
     _finish(storage, begun)
@@ -56,8 +65,8 @@ def finish_exchange(storage: Storage) -> bool:
     except FileNotFoundError:
         return False
     try:
-        begun = _Exchange(**json.loads(text))
-    except (ValueError, TypeError) as error:
+        begun = _Exchange.from_json(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StateError("CHECKPOINT_NOTE_DAMAGED", file=storage.resolve(_NOTE)) from error
     _finish(storage, begun)
     return True
@@ -65,7 +74,7 @@ def finish_exchange(storage: Storage) -> bool:
 
 def _finish(storage: Storage, begun: _Exchange) -> None:
     if not begun.away:
-        storage.move(begun.place, begun.aside)
+        storage.move(begun.place, begun.previous)
         begun = replace(begun, away=True)
         _write(storage, begun)
     if begun.staged is not None:
@@ -74,7 +83,7 @@ def _finish(storage: Storage, begun: _Exchange) -> None:
 
 
 def _write(storage: Storage, begun: _Exchange) -> None:
-    storage.write_text_atomic(_NOTE, json.dumps(asdict(begun), indent=1) + "\n")
+    storage.write_text_atomic(_NOTE, json.dumps(begun.to_json(), indent=1) + "\n")
 
 
 def _relative(storage: Storage, uri: str) -> str:

@@ -1,4 +1,4 @@
-"""Where things stand inside a storage. Only this file knows; everyone else asks it."""
+"""Where things are inside a storage. Only this file knows; everyone else asks it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class StorageLayout:
 
     @property
     def maintenance(self) -> str:
-        """The file that tells when each table was last looked after."""
+        """The file with the time when each table was last maintained."""
         return f"{self._root}/maintenance.json"
 
     @property

@@ -81,12 +81,12 @@ def _entries(folder: str) -> Iterator[dict[str, Any]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             try:
-                told = _entry(entry.path, entry.stat(follow_symlinks=False))
+                found = _entry(entry.path, entry.stat(follow_symlinks=False))
             except FileNotFoundError:  # deleted meanwhile
                 continue
             if entry.is_symlink():
-                told["size"] = os.path.getsize(entry.path) if os.path.exists(entry.path) else 0
-            yield told
+                found["size"] = os.path.getsize(entry.path) if os.path.exists(entry.path) else 0
+            yield found
 
 
 def _entry(path: str, known: os.stat_result) -> dict[str, Any]:

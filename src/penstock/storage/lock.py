@@ -124,7 +124,7 @@ def read_holder(storage: Storage) -> LockHolder | None:
 
 
 def is_locked(storage: Storage) -> bool:
-    """Whether a live run holds the storage's lock, as far as this machine can tell; takes nothing."""
+    """Whether a live run holds the storage's lock, as far as this machine can see; takes nothing."""
     holder = read_holder(storage)
     return holder is not None and holder.alive()
 
@@ -140,7 +140,7 @@ def refuse_if_locked(storage: str) -> None:
     try:
         holder = read_holder(opened)
     except (ConfigError, ExternalError):
-        return  # whoever takes the lock is told what is wrong with the storage
+        return  # taking the lock raises what is wrong with the storage
     if holder is not None and holder.alive():
         raise _locked(opened, holder)
 

@@ -1,4 +1,4 @@
-"""When each table of a storage was last looked after; one small file that only the holder of the lock writes."""
+"""When each table of a storage was last maintained; one small file that only the holder of the lock writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.storage.layout import StorageLayout
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceRecord:
-    """A table was looked after at the time `at`, and was in `version` afterwards.
+    """A table was maintained at the time `at`, and was in `version` afterwards.
 
     `changed` is the last time at which it was found in another version than the time before, so that files which no
     version needs can have come about until then. Times are seconds since 1970.
@@ -26,7 +26,7 @@ class MaintenanceRecord:
 def read_maintenance(layout: StorageLayout) -> dict[str, MaintenanceRecord]:
     """Returns the records by the tables' full names in lower case; none when the file is missing or damaged.
 
-    Without its record a table is looked after once too often, which does no harm.
+    Without its record a table is maintained once too often, which does no harm.
     """
     try:
         document = json.loads(Storage(layout.uri).read_text(layout.maintenance))

@@ -25,7 +25,7 @@ _NO_ANSWER: Final = re.compile(
     r"|connect to the endpoint|Connection was closed|SSL validation failed"
     r"|\((?:SlowDown|ServiceUnavailable|InternalError|50[0234])\)",
 )
-_TOLD: Final = re.compile(r"<Code>(?P<code>[^<]+)</Code>\s*<Message>(?P<message>[^<]*)")
+_REPLY: Final = re.compile(r"<Code>(?P<code>[^<]+)</Code>\s*<Message>(?P<message>[^<]*)")
 _COLOUR: Final = re.compile(r"\x1b\[\d+m")
 
 
@@ -49,7 +49,7 @@ def store_refusal(
 ) -> PenstockError | None:
     """Returns what a store refuses for good, by what its clients say; None where trying again may help.
 
-    `detail` is told to the user; the patterns are how the clients of that store say each.
+    `detail` is shown to the user; the patterns are how the clients of that store say each.
     """
     if no_bucket.search(text):
         return ConfigError("OBJECT_STORE_BUCKET_NOT_FOUND", detail=detail)
@@ -64,7 +64,7 @@ def store_refusal(
 
 def _words(text: str) -> str:
     """What the store itself says, else the innermost cause."""
-    if (told := _TOLD.search(text)) is not None:
-        return f"{told['message'].strip() or 'no message'} ({told['code']})"
+    if (reply := _REPLY.search(text)) is not None:
+        return f"{reply['message'].strip() or 'no message'} ({reply['code']})"
     lines = [line.strip().removeprefix("↳").strip() for line in text.splitlines()]
     return next((line for line in reversed(lines) if line), "no message")

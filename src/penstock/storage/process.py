@@ -1,4 +1,4 @@
-"""Is the process that wrote a lock still the one it was? Asked of the operating system, never guessed."""
+"""Is the process that wrote a lock still the one it was? Read from the operating system, never guessed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 
 @cache
 def machine() -> str:
-    """Returns what tells apart two sets of process ids: host name, boot and pid namespace.
+    """Returns what distinguishes two sets of process ids: host name, boot and pid namespace.
 
     Two containers may share a host name, and a restarted host keeps its own; in both cases a pid
     of the one means nothing to the other.

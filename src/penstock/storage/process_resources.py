@@ -1,4 +1,4 @@
-"""What a run takes of the operating system: asked of the process table, so that the run itself records nothing."""
+"""What a run takes of the operating system: read from the process table, so that the run itself records nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ProcessResources:
         pid: its id.
         name: its program, such as `python3` or `java`.
         descriptors: open file descriptors, sockets included.
-        descriptor_limit: how many it may have; None without a limit, or where the system does not tell.
+        descriptor_limit: how many it may have; None without a limit, or where the system does not report it.
         threads: how many it has.
         logs: what its output goes to, where that is a file.
     """
@@ -73,7 +73,7 @@ def resources_of_run(holder: LockHolder | None) -> tuple[ProcessResources, ...]:
 def _descriptor_limit(pid: int) -> int | None:
     try:
         from resource import RLIM_INFINITY, RLIMIT_NOFILE, prlimit
-    except ImportError:  # only Linux tells of another process
+    except ImportError:  # only Linux reports on another process
         return None
     try:
         limit, _ = prlimit(pid, RLIMIT_NOFILE)

@@ -42,7 +42,7 @@ def record(storage: Storage, location: str) -> Record:
 
 
 class _FileRecord:
-    """On a disk nobody can write while another is between reading and writing."""
+    """On a disk no other can write between a reader's reading and writing."""
 
     def __init__(self, storage: Storage, location: str) -> None:
         self._storage = storage
@@ -85,4 +85,4 @@ class _ObjectRecord:
         self._version = self._stored.put_over(text.encode(), self._version)
 
     def clear(self) -> None:
-        self.write("")  # a delete cannot be told to spare another version
+        self.write("")  # a delete cannot spare another version

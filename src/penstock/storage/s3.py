@@ -58,7 +58,7 @@ def unsupported_for_table(uri: str) -> str | None:
 def use_s3_settings(spark_conf: Callable[[], Mapping[str, str]]) -> None:
     """Takes over where the settings of a session come from, secrets resolved; those of before are forgotten.
 
-    `spark_conf` is asked when a store is first reached: a command that reads none needs no secret.
+    `spark_conf` is called when a store is first reached: a command that reads none needs no secret.
     """
     global _settings  # noqa: PLW0603 - one set of settings a process, as Spark has
     _settings = cache(lambda: {key: value for key, value in spark_conf().items() if key.startswith(S3A_SETTING)})
@@ -84,7 +84,7 @@ def s3_arguments(bucket: str) -> dict[str, Any]:
         arguments["region"] = region
     if endpoint := settings.endpoint():
         arguments["scheme"], _, arguments["endpoint_override"] = endpoint.partition("://")
-        # S3A puts the bucket's name before the host's unless it is told not to; pyarrow the other way round.
+        # S3A puts the bucket's name before the host's unless it is configured not to; pyarrow the other way round.
         arguments["force_virtual_addressing"] = not settings.path_style()
     if settings.anonymous():
         arguments["anonymous"] = True
@@ -137,8 +137,8 @@ class _BucketSettings:
 
     def region(self) -> str:
         """As it is set; else the one in the name of an endpoint of AWS, as for S3A."""
-        told = _AWS_REGION.search(self._get("endpoint"))
-        return self._get("endpoint.region") or (told[1] if told else "")
+        match = _AWS_REGION.search(self._get("endpoint"))
+        return self._get("endpoint.region") or (match[1] if match else "")
 
     def endpoint(self) -> str:
         """A URL, empty for AWS's own."""
@@ -187,7 +187,7 @@ def s3_filesystem(uri: str) -> AbstractFileSystem:
             return str(path).rpartition("://")[2].rstrip("/")
 
         def makedirs(self, path: str, exist_ok: bool = False) -> None:
-            """Nothing: a key needs no folder, and an object that stands for one would be listed."""
+            """Nothing: a key needs no folder, and an object for one would be listed."""
 
         def cp_file(self, path1: str, path2: str, **_: Any) -> None:
             self.fs.copy_file(self._strip_protocol(path1), self._strip_protocol(path2))

@@ -1,4 +1,4 @@
-"""Whole objects of S3, written only where nobody was faster: what Python's file systems have no word for."""
+"""Whole objects of S3, written only where no other was faster: what Python's file systems have no word for."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ def _client(bucket: str, _settings: tuple[tuple[str, str], ...]) -> BaseClient:
     from botocore import UNSIGNED
     from botocore.config import Config
 
-    told = s3_arguments(bucket)
-    endpoint = f"{told['scheme']}://{told['endpoint_override']}" if "endpoint_override" in told else None
-    virtual = told.get("force_virtual_addressing", True)
+    settings = s3_arguments(bucket)
+    endpoint = f"{settings['scheme']}://{settings['endpoint_override']}" if "endpoint_override" in settings else None
+    virtual = settings.get("force_virtual_addressing", True)
     config = Config(
-        signature_version=UNSIGNED if told.get("anonymous") else None,
+        signature_version=UNSIGNED if settings.get("anonymous") else None,
         connect_timeout=_CONNECT_SECONDS,
         read_timeout=_READ_SECONDS,
         retries={"total_max_attempts": _ATTEMPTS, "mode": "standard"},
@@ -113,10 +113,10 @@ def _client(bucket: str, _settings: tuple[tuple[str, str], ...]) -> BaseClient:
     )
     return botocore.session.Session().create_client(
         "s3",
-        region_name=told.get("region"),
+        region_name=settings.get("region"),
         endpoint_url=endpoint,
-        aws_access_key_id=told.get("access_key"),
-        aws_secret_access_key=told.get("secret_key"),
-        aws_session_token=told.get("session_token"),
+        aws_access_key_id=settings.get("access_key"),
+        aws_secret_access_key=settings.get("secret_key"),
+        aws_session_token=settings.get("session_token"),
         config=config,
     )

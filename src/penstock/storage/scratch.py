@@ -1,4 +1,4 @@
-"""Folders in a storage for the work of one command: nobody else uses them, and they go with it.
+"""Folders in a storage for the work of one command: no other process uses them, and they go with it.
 
 They lie in the storage, because every executor reaches it. A command that died leaves its folder, locked by a process
 that is gone; the next one deletes it. One that was kept has no lock any more.

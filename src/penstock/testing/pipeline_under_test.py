@@ -1,4 +1,4 @@
-"""A pipeline that a test drives: rows go in, a step runs, tables are looked at."""
+"""A pipeline that a test drives: rows go in, a step runs, tables are checked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Counts(NamedTuple):
-    """How many rows kept an expectation and how many did not, since the pipeline was opened."""
+    """How many rows met an expectation and how many did not, since the pipeline was opened."""
 
     passed: int
     failed: int
@@ -158,7 +158,7 @@ class PipelineUnderTest:
     def sink(self, name: str) -> list[dict[str, Any]]:
         """Returns the rows that flows have written to a sink, instead of which a test has a table.
 
-        The function of a `foreach_batch_sink` is called as it is, and its rows are not kept.
+        The function of a `foreach_batch_sink` is called as it is, and its rows are not stored.
 
         Raises:
             ConfigError: TEST_SINK_UNKNOWN.
@@ -192,7 +192,7 @@ class PipelineUnderTest:
             return read_rows(late_rows_path(path))
 
     def expectations(self, name: str) -> dict[str, Counts]:
-        """Returns how often each expectation of a table or view was kept and broken since the pipeline was opened."""
+        """Returns how often each expectation of a table or view was met and broken since the pipeline was opened."""
         with readable_errors():
             self._running().refresh()
         await_listeners(self._spark)
@@ -226,7 +226,7 @@ class PipelineUnderTest:
     def set_clock(self, now: datetime | str) -> None:
         """Sets what `current_timestamp()` and timers of processing time take for now in the streaming flows.
 
-        It stands still until it is set again. Materialized views, and what Penstock notes, have the machine's time.
+        It does not move until it is set again. Materialized views, and what Penstock notes, have the machine's time.
         """
         with readable_errors():
             self._clock = _milliseconds(now)
@@ -323,7 +323,7 @@ def pipeline(
 
     Args:
         path: the folder of a pipeline file, that file, or one Python or SQL file that declares datasets.
-        schemas: the columns of sources that the pipeline does not tell, by the dataset that reads them.
+        schemas: the columns of sources that the pipeline does not declare, by the dataset that reads them.
         tables: rows of tables that the pipeline reads and does not declare, by name.
         configuration: entries of `configuration` that win over the pipeline file.
         environment: the entry of `environments` to use.

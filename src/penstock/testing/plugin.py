@@ -1,4 +1,4 @@
-"""The plugin of pytest: the fixture `pipeline`, the pipeline of the project in which a test stands."""
+"""The plugin of pytest: the fixture `pipeline`, the pipeline of the project that a test is in."""
 
 from __future__ import annotations
 

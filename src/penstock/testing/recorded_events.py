@@ -1,4 +1,4 @@
-"""What the update of a pipeline under test has told about its batches."""
+"""What the update of a pipeline under test has reported about its batches."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class RecordedEvents:
         return [batch for event in list(self._events) if (batch := batch_progress_of(event)) is not None]
 
     def awaits_late_rows(self, table: Identifier) -> bool:
-        """Whether there was a batch with late rows of which nobody has told yet what became of them."""
+        """Whether there was a batch with late rows whose outcome is not reported yet."""
         counted = {
             (event.origin.flow_name, batch.batch_id) for event, batch in self._batches_of(table) if batch.late_rows
         }
-        told = {(event.origin.flow_name, late.batch_id) for event, late in self._late_rows_of(table)}
-        return not counted <= told
+        known = {(event.origin.flow_name, late.batch_id) for event, late in self._late_rows_of(table)}
+        return not counted <= known
 
     def lost_late_rows(self, table: Identifier) -> LateRows | None:
-        """Returns what was told of the first batch whose late rows are not known, None when all are."""
+        """Returns what was reported of the first batch whose late rows are not known, None when all are."""
         return next((late for _, late in self._late_rows_of(table) if late.kept is None), None)
 
     def _of(self, table: Identifier) -> Iterator[Event]:

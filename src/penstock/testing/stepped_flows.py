@@ -47,7 +47,7 @@ class _Services(FlowServices):
         return AT_ONCE
 
     def counts_lateness(self, flow: ResolvedFlow) -> LatenessCounting:
-        """A test sees which rows are late, and not how late those are that are kept."""
+        """A test sees which rows are late, and not how late the others are."""
         return LatenessCounting.NEVER
 
     @classmethod
@@ -69,19 +69,19 @@ class _Stream:
 class _Batch:
     """A flow without a query: the refresh of a materialized view, a once-flow, snapshots.
 
-    `when_asked` leaves it until somebody looks at its table: a refresh takes longer than the batch of a query.
+    `on_demand` leaves it until its table is read: a refresh takes longer than the batch of a query.
     """
 
     stage: FlowStage
     run: Callable[[], str | None]
     once: bool = False
-    when_asked: bool = False
+    on_demand: bool = False
     due: bool = True
 
     def take(self, board: UpdateBoard) -> None:
         if not self.due:
             return
-        self.due = not self.once and not self.when_asked
+        self.due = not self.once and not self.on_demand
         try:
             self.run()
         except PenstockError as error:
@@ -97,7 +97,7 @@ class SteppedFlows:
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._started: Future[None] = Future()
         self._flows: list[_Stream | _Batch] = []
-        self._told = 0  # how many of the board's errors were raised
+        self._raised = 0  # how many of the board's errors were raised
 
     # ---- of the test's thread ----
 
@@ -119,7 +119,7 @@ class SteppedFlows:
 
     def refresh(self) -> None:
         """Refreshes the materialized views, those of which something has changed since; raises as `step`."""
-        if any(isinstance(each, _Batch) and each.when_asked and each.due for each in self._flows):
+        if any(isinstance(each, _Batch) and each.on_demand and each.due for each in self._flows):
             self._call(self._refresh)
 
     def move_watermark(self, target: Identifier, milliseconds: int) -> None:
@@ -147,7 +147,7 @@ class SteppedFlows:
         self._commands.put(None)
 
     def has_ended(self, error: BaseException | None) -> None:
-        """The update has ended: nobody will answer a call any more."""
+        """The update has ended: no call is answered any more."""
         if not self._started.done():
             self._started.set_exception(error or RuntimeError("the update ended before its flows ran"))
 
@@ -166,7 +166,7 @@ class SteppedFlows:
     # ---- of the update's thread ----
 
     def run(self, stages: tuple[FlowStage, ...], services: FlowServices) -> None:
-        """Called by `run_update`: runs what it is told to until `end`."""
+        """Called by `run_update`: runs what it is given until `end`."""
         self.services = services = _Services.of(services)
         order = {identifier: position for position, identifier in enumerate(services.graph.order)}
         streamed = {table for stage in stages if isinstance(stage, StreamingStage) for table in stage.after}
@@ -191,7 +191,7 @@ class SteppedFlows:
                 thread = FlowThread(stage, services, None)
                 return _Stream(stage, f"{services.pipeline}/{stage.dataset}/{stage.flow.declaration.name}", thread)
             case RefreshMaterializedView():
-                return _Batch(stage, BatchFlow(stage, services).run, when_asked=stage.dataset not in streamed)
+                return _Batch(stage, BatchFlow(stage, services).run, on_demand=stage.dataset not in streamed)
             case RunOnceFlow():
                 return _Batch(stage, BatchFlow(stage, services).run, once=True)
             case RunSnapshotFlow():
@@ -215,7 +215,7 @@ class SteppedFlows:
         for flow in self._flows:
             if isinstance(flow, _Stream):
                 self._take(flow)
-            elif flow.when_asked:
+            elif flow.on_demand:
                 flow.due = True
             else:
                 flow.take(self._board)
@@ -223,7 +223,7 @@ class SteppedFlows:
 
     def _refresh(self) -> None:
         for flow in self._flows:
-            if isinstance(flow, _Batch) and flow.when_asked:
+            if isinstance(flow, _Batch) and flow.on_demand:
                 flow.take(self._board)
         self._raise_new_errors()
 
@@ -285,6 +285,6 @@ class SteppedFlows:
 
     def _raise_new_errors(self) -> None:
         errors = self._board.errors
-        new, self._told = errors[self._told :], len(errors)
+        new, self._raised = errors[self._raised :], len(errors)
         if new:
             raise new[0]

@@ -1,4 +1,4 @@
-"""What stands around a pipeline under test: rows that are fed come in, and nothing gets out of the test's folder."""
+"""What surrounds a pipeline under test: rows that are fed come in, and nothing gets out of the test's folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Surroundings:
         return DataflowGraph.of(
             [replace(each, path=None) if isinstance(each, Table) else each for each in graph.declared],
             graph.flows,
-            sinks=[self._kept(each) for each in graph.declared_sinks],
+            sinks=[self._into_folder(each) for each in graph.declared_sinks],
             refused=graph.refused,
             incomplete=graph.incomplete,
         )
@@ -43,7 +43,7 @@ class Surroundings:
         """Returns where the Delta table is that has the rows of a sink."""
         return str(self.sinks / str(identifier).casefold())
 
-    def _kept(self, sink: AnySink) -> AnySink:
+    def _into_folder(self, sink: AnySink) -> AnySink:
         if not isinstance(sink, FormatSink):
             return sink
         path = self.sink(sink.identifier)

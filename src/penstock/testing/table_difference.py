@@ -52,7 +52,7 @@ class Comparison:
     def equal(self, one: Any, other: Any) -> bool:
         """Whether two values are the same: moments by time, whatever their zone, and decimals by number."""
         one, other = plain(one), plain(other)
-        if isinstance(one, date) != isinstance(other, date):  # a text stands for the moment that it writes
+        if isinstance(one, date) != isinstance(other, date):  # a text means the moment that it writes
             one, other = _moment(one), _moment(other)
         if isinstance(one, float) or isinstance(other, float):
             return self._equal_floats(one, other)

@@ -117,7 +117,7 @@ def test_a_destination_that_took_the_alert_when_it_was_over_is_told_so() -> None
 
 
 def test_a_log_of_years_takes_little_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alerts, "KEPT", 3)
+    monkeypatch.setattr(alerts, "MAX_RESOLVED", 3)
     projection = AlertProjection()
     for hour in range(50):
         one = fired(timedelta(hours=hour))
@@ -126,4 +126,4 @@ def test_a_log_of_years_takes_little_place(monkeypatch: pytest.MonkeyPatch) -> N
         (over,) = told([], [one], timedelta(hours=hour, minutes=1))
         projection.apply(event(EventType.ALERT, alert(over)))
         projection.apply(delivered("a", over))
-    assert (len(projection._resolved), projection._told_to_fire) == (3, {"a": set()})
+    assert (len(projection._resolved), projection._reported_firing) == (3, {"a": set()})

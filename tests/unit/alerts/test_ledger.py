@@ -37,10 +37,10 @@ def _ledger(tmp_path: Path) -> tuple[Ledger, EventLog]:
 def test_alert_is_written_with_its_table_and_while_it_fires_with_its_error(tmp_path: Path) -> None:
     ledger, log = _ledger(tmp_path)
     with log:
-        ledger.tell(FIRING)
+        ledger.record(FIRING)
         assert ledger.firing() == (FIRING,)
         assert ledger.undelivered("on_call") == (FIRING,)
-        ledger.tell(RESOLVED)
+        ledger.record(RESOLVED)
         assert ledger.firing() == ()
     fired, resolved = read_events(str(tmp_path))
     assert {fired.event_type, resolved.event_type} == {EventType.ALERT}
@@ -54,7 +54,7 @@ def test_delivery_is_written_and_what_is_delivered_is_told_no_more(tmp_path: Pat
     ledger, log = _ledger(tmp_path)
     refused = ExternalError("ALERT_NOT_DELIVERED", destination="on_call", reason="it answered 500.")
     with log:
-        ledger.tell(FIRING)
+        ledger.record(FIRING)
         ledger.failed("on_call", (FIRING,), refused)
         assert ledger.undelivered("on_call") == (FIRING,)
         ledger.delivered("on_call", (FIRING,))
@@ -70,7 +70,7 @@ def test_delivery_is_written_and_what_is_delivered_is_told_no_more(tmp_path: Pat
 def test_alert_that_cannot_be_written_is_told_all_the_same() -> None:
     log = Mock(append=Mock(side_effect=ConfigError("STORAGE_NOT_WRITABLE", path="/", reason="no space")))
     ledger = Ledger(log)
-    ledger.tell(FIRING)
+    ledger.record(FIRING)
     ledger.delivered("mail", (FIRING,))
     assert (ledger.undelivered("on_call"), ledger.undelivered("mail")) == ((FIRING,), ())
     assert log.append.call_count == 2

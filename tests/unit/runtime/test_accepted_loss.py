@@ -12,7 +12,7 @@ from penstock.errors import ConfigError, StateError
 from penstock.events import FlowStatus
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
-from penstock.runtime.flows.accepted_loss import accepted_losses, was_asked_to_correct_data
+from penstock.runtime.flows.accepted_loss import accepted_losses, needs_data_correction
 
 T, U = Identifier("s", "T"), Identifier("s", "u")
 
@@ -80,10 +80,10 @@ def test_other_failures_and_other_names_are_refused(story: Story) -> None:
 
 
 def test_files_may_be_overwritten_after_the_rows_in_them_were_refused(story: Story) -> None:
-    assert not was_asked_to_correct_data(story.events, (T, "first"))
+    assert not needs_data_correction(story.events, (T, "first"))
     story.status("s.T", FlowStatus.FAILED, flow="First", error={"condition": "EXPECTATION_FAILED"})
     lose(story, "first", condition="SOURCE_FILES_LOST")
-    assert was_asked_to_correct_data(story.events, (T, "first"))
-    assert not was_asked_to_correct_data(story.events, (T, "Second"))
+    assert needs_data_correction(story.events, (T, "first"))
+    assert not needs_data_correction(story.events, (T, "Second"))
     story.status("s.T", FlowStatus.FAILED, flow="first", error={"condition": "FLOW_FAILED"})
-    assert not was_asked_to_correct_data(story.events, (T, "first"))
+    assert not needs_data_correction(story.events, (T, "first"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.runtime.script.rules.foreach_batch_repeats import tells_batches_apart
+from penstock.runtime.script.rules.foreach_batch_repeats import distinguishes_batches
 from penstock.runtime.script.user_code import UserCode, script_error
 
 
@@ -111,4 +111,4 @@ class _Writer:
     ],
 )
 def test_a_function_that_cannot_know_a_repeated_batch_is_recognised(function: Callable[..., Any], apart: bool) -> None:
-    assert tells_batches_apart(function) is apart
+    assert distinguishes_batches(function) is apart

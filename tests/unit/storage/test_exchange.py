@@ -59,8 +59,8 @@ def content(storage: Storage, folder: str) -> dict[str, str]:
 
 def begin(storage: Storage) -> None:
     places = (f"{storage.uri}/{FLOW}/0{end}" for end in ("", ".before-x", ".restoring-x"))
-    place, aside, staged = places
-    exchange(storage, place, aside=aside, staged=staged)
+    place, previous, staged = places
+    exchange(storage, place, previous=previous, staged=staged)
 
 
 def die_at(step: int, storage: Storage, *, after: bool, monkeypatch: pytest.MonkeyPatch) -> bool:

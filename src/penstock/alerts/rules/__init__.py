@@ -31,7 +31,7 @@ class Rule(Protocol):
 
 
 def all_rules() -> tuple[type[Rule], ...]:
-    """Returns the rules in the order in which their alerts are told."""
+    """Returns the rules in the order in which their alerts are sent."""
     from penstock.alerts.rules.accounting import Accounting
     from penstock.alerts.rules.cluster import Cluster
     from penstock.alerts.rules.expectations import Expectations

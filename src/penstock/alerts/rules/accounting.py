@@ -14,7 +14,7 @@ RULE = "accounting"
 
 
 class Accounting:
-    """It is over when the flow's newest batch that can be checked adds up: what is missing stays missing, and told."""
+    """It is over when the flow's newest batch that can be checked adds up: what is missing stays missing and logged."""
 
     def __init__(self, settings: AlertSettings) -> None:
         self._settings = settings

@@ -14,7 +14,7 @@ from penstock.events.flow_facts import FlowFact, details_of, flow_key
 
 RULE = "failed"
 RETRIES_TOO_LONG: Final = timedelta(minutes=5)
-"""How long a flow may be tried again and again before that is told as a failure."""
+"""How long a flow may be tried again and again before that is reported as a failure."""
 
 _WORKS: Final = {FlowStatus.COMPLETED, FlowStatus.IDLE}
 

@@ -28,9 +28,9 @@ class NoInput:
     def apply(self, event: Event, fact: FlowFact | None) -> None:
         """Takes one event into account."""
         if event.event_type is EventType.FLOW_DEFINITION:
-            told = details_of(event)
-            if not told.get("once") and str(told.get("flow_type")) not in _NOT_FED:
-                self._silence(str(told.get("output_dataset")), str(event.origin.flow_name), event.timestamp)
+            details = details_of(event)
+            if not details.get("once") and str(details.get("flow_type")) not in _NOT_FED:
+                self._silence(str(details.get("output_dataset")), str(event.origin.flow_name), event.timestamp)
         if fact is None or fact.progress is None or fact.progress.num_input_rows == 0:
             return
         known = self._flows.get(flow_key(fact.dataset, fact.flow))

@@ -12,7 +12,7 @@ _KEY = re.compile(r"\b(PRIMARY|FOREIGN)\s+KEY\b", re.IGNORECASE)
 
 
 def key_not_enforced(graph: ResolvedGraph) -> Iterator[PenstockError]:
-    """Tells that a PRIMARY KEY or FOREIGN KEY is not enforced."""
+    """Reports that a PRIMARY KEY or FOREIGN KEY is not enforced."""
     for identifier, table in graph.tables.items():
         found = _KEY.search(table.schema) if isinstance(table.schema, str) else None
         if found is not None:

@@ -65,7 +65,7 @@ def _batch(folder: CheckpointFolder, number: int, planned: PlannedBatch | None) 
 
 
 def _with_files(folder: CheckpointFolder, source: str, offset: Any) -> Any:
-    """Adds to a file source's offset how many files its newest step took, when its log still tells."""
+    """Adds to a file source's offset how many files its newest step took, when its log still has them."""
     if not isinstance(offset, dict) or set(offset) != {"logOffset"}:
         return offset
     step = offset["logOffset"]
@@ -84,7 +84,7 @@ def _watermark(newest: PlannedBatch | None) -> str | None:
 
 
 def _state(folder: CheckpointFolder, newest: PlannedBatch | None) -> dict[str, Any] | None:
-    """The stateful operators; how many rows they keep stands in the event log, not here."""
+    """The stateful operators; how many rows they keep is in the event log, not here."""
     found = [_operator(number, operator) for number, operator in operators(folder)]
     if not found:
         return None

@@ -24,7 +24,7 @@ from penstock.storage.layout import decode_part
 class StoredCheckpoint:
     """One generation of a flow's checkpoint.
 
-    `in_use` tells whether the next run goes on with it, `declared` whether the newest update knew the flow.
+    `in_use`: whether the next run goes on with it, `declared` whether the newest update knew the flow.
     """
 
     dataset: Identifier
@@ -41,8 +41,8 @@ class StoredCheckpoint:
 
     def refusal(self, condition: str, **facts: object) -> StateError:
         """Returns an error about this checkpoint; `flow` and `name`, its table, are among its facts."""
-        told: dict[str, Any] = {"flow": self.name, "name": self.dataset, **facts}
-        return StateError(condition, dataset=str(self.dataset), **told)
+        details: dict[str, Any] = {"flow": self.name, "name": self.dataset, **facts}
+        return StateError(condition, dataset=str(self.dataset), **details)
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `penstock checkpoint ls --json` prints of it."""
@@ -70,11 +70,11 @@ class Inventory:
     """The checkpoints of a storage beside what its event log and its tables say; everything is read once."""
 
     def __init__(self, storage_uri: str, events: Iterable[Event] = ()) -> None:
-        told = list(events)
+        recorded = list(events)
         self.layout = StorageLayout(storage_uri)
         self.storage = Storage(storage_uri)
-        self.records = FlowRecords(told)
-        self.tables = list_tables(storage_uri, told)
+        self.records = FlowRecords(recorded)
+        self.tables = list_tables(storage_uri, recorded)
         self._tables = {table.identifier: table.uri for table in self.tables}
         self._targets: dict[Identifier, Target | StateError | None] = {}
 

@@ -30,7 +30,7 @@ class Rebuild:
 def plan_rebuild(inventory: Inventory, name: str, *, default_schema: str) -> Rebuild:
     """Returns what a flow's checkpoint is made from; see `Inventory.select` for names.
 
-    The event log tells up to where the newest batches have read, and the table which of them it holds.
+    The event log has up to where the newest batches have read, and the table which of them it holds.
 
     Raises:
         ConfigError: CHECKPOINT_NOT_FOUND.

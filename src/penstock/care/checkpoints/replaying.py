@@ -22,7 +22,7 @@ def plan_replay(
 ) -> RecordedBatch:
     """Returns what is recorded of a batch of the flow into a table; `flow` names one of several. Changes nothing.
 
-    The flow may be running: what is looked at does not change any more, though it may be deleted.
+    The flow may be running: what is inspected does not change any more, though it may be deleted.
 
     Raises:
         ConfigError: CHECKPOINT_NOT_FOUND, FLOW_NOT_CHOSEN.

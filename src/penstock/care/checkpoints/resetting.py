@@ -1,4 +1,4 @@
-"""Which checkpoints are taken away so that a flow begins anew."""
+"""Which checkpoints are taken away so that a flow starts from scratch."""
 
 from __future__ import annotations
 

@@ -96,14 +96,14 @@ def _newest_written(
     elif current is not None:
         query_id = current.folder.known_query_id() or copied.query_id
         if query_id != copied.query_id and (later := target.newest_batch(query_id)) is not None:
-            # Another query counts its batches anew; whatever it has written came after the backup.
+            # Another query counts its batches from 0; whatever it has written came after the backup.
             found.append(max(later, 0 if copied.planned is None else copied.planned + 1))
     return max((batch for batch in found if batch is not None), default=None)
 
 
 def _refusal(record: FlowRecord, condition: str, **facts: object) -> StateError:
-    told: dict[str, Any] = {"flow": flow_label(record.dataset, record.flow), "name": record.dataset, **facts}
-    return StateError(condition, dataset=str(record.dataset), **told)
+    details: dict[str, Any] = {"flow": flow_label(record.dataset, record.flow), "name": record.dataset, **facts}
+    return StateError(condition, dataset=str(record.dataset), **details)
 
 
 def _dataset(copied: CopiedCheckpoint) -> Identifier:

@@ -104,11 +104,11 @@ def _tables(inventory: Inventory, checkpoint: StoredCheckpoint, batch: int) -> I
     begun = checkpoint.folder.rewinding_to() is not None
     if target is None:
         raise _impossible(checkpoint, batch, "its table is gone")
-    aside = quarantine_of(checkpoint.dataset)
-    quarantine = Target.open(str(aside), quarantine_path(target.uri))
+    quarantine_name = quarantine_of(checkpoint.dataset)
+    quarantine = Target.open(str(quarantine_name), quarantine_path(target.uri))
     late = late_rows_of(checkpoint.dataset)
     late_rows = Target.open(str(late), late_rows_path(target.uri))
-    written = ((target, query_id), (quarantine, f"{query_id}/{aside}"), (late_rows, f"{query_id}/{late}"))
+    written = ((target, query_id), (quarantine, f"{query_id}/{quarantine_name}"), (late_rows, f"{query_id}/{late}"))
     for table, app_id in written:
         if table is None:
             continue
@@ -118,9 +118,9 @@ def _tables(inventory: Inventory, checkpoint: StoredCheckpoint, batch: int) -> I
         # When a rewind was interrupted, its own RESTORE may be there.
         others = [each for each in undone.others if not (begun and each.operation == "RESTORE")]
         if others:
-            told = ", ".join(f"{each.operation} in version {each.version}" for each in others[:3])
+            changes = ", ".join(f"{each.operation} in version {each.version}" for each in others[:3])
             raise _impossible(
-                checkpoint, batch, f"others have changed rows of {table.name} since, which would go: {told}"
+                checkpoint, batch, f"others have changed rows of {table.name} since, which would go: {changes}"
             )
         if undone.version is not None:
             if not table.has_files_of(undone.version):

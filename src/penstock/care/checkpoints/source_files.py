@@ -1,4 +1,4 @@
-"""What became of each file of the flows' sources, as the checkpoints tell it: `cloud_files_state`."""
+"""What became of each file of the flows' sources, from the checkpoints: `cloud_files_state`."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ Row = tuple[object, ...]
 def source_files(inventory: Inventory) -> Iterator[Row]:
     """Yields a row of `SOURCE_FILE_COLUMNS` for each file that a checkpoint in use knows, in the order of reading.
 
-    A value is None when nothing tells it any more: Spark keeps the last hundred commits, and the size is that of the
-    file itself, as long as it is there and the same. Nothing tells when a file was archived.
+    A value is None when it is not recorded any more: Spark keeps the last hundred commits, and the size is that of the
+    file itself, as long as it is there and the same. No record has the time when a file was archived.
     """
     for checkpoint in inventory.checkpoints:
         if checkpoint.in_use:

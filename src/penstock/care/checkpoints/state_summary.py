@@ -1,4 +1,4 @@
-"""What a flow's checkpoint and the event log tell of its state; the rows themselves only Spark can read."""
+"""A summary of a flow's state from its checkpoint and the event log; the rows themselves only Spark can read."""
 
 from __future__ import annotations
 

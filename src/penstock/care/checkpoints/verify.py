@@ -32,7 +32,7 @@ _RULES: tuple[Callable[[StoredCheckpoint], Iterator[PenstockError]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found: the checkpoints that were looked at, and everything that is wrong with them."""
+    """What was found: the checkpoints that were checked, and everything that is wrong with them."""
 
     checked: tuple[StoredCheckpoint, ...]
     findings: tuple[PenstockError, ...]

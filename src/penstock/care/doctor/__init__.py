@@ -1,1 +1,1 @@
-"""What is wrong with a storage, as `penstock doctor` and the dashboard's page Checks tell it."""
+"""What is wrong with a storage, as `penstock doctor` and the dashboard's page Checks show it."""

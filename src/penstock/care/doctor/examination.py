@@ -1,4 +1,4 @@
-"""Looks at a storage and tells what is wrong with it; changes nothing, starts no JVM."""
+"""Checks a storage and reports what is wrong with it; changes nothing, starts no JVM."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _RULES: Final[tuple[Callable[[StorageFacts], Iterator[Finding]], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was looked at, and what is wrong, errors first.
+    """What was checked, and what is wrong, errors first.
 
     Attributes:
-        at: when it was looked at.
+        at: when it was checked.
         checkpoints: names of the flows whose checkpoints were.
         tables: full names of the tables that were.
         findings: what is wrong.

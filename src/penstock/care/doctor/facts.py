@@ -19,7 +19,7 @@ from penstock.storage.disk_space import DiskSpace, disk_space
 from penstock.storage.lock import LockHolder, read_holder
 from penstock.storage.process_resources import ProcessResources, resources_of_run
 
-_TOLD_BY = tuple(each for each in EventType if each is not EventType.ACCOUNTING)
+_RELEVANT = tuple(each for each in EventType if each is not EventType.ACCOUNTING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def read_facts(storage_uri: str) -> StorageFacts:
     """
     storage, unreadable = Storage(storage_uri), dict[tuple[str, int], None]()
     events = list(
-        read_events(storage_uri, types=_TOLD_BY, unreadable=lambda file, line: unreadable.setdefault((file, line)))
+        read_events(storage_uri, types=_RELEVANT, unreadable=lambda file, line: unreadable.setdefault((file, line)))
     )
     undeclared, writers = UndeclaredDatasets(), dict[str, Writer]()
     for event in events:

@@ -19,7 +19,7 @@ class Finding:
         severity: ERROR when the next run would be refused or lose rows, else WARNING.
         error: what is wrong and what to do, as a condition of the catalogue.
         where: the file or folder; None where the message names it.
-        since: when it began; None when nobody knows.
+        since: when it began; None when it is not known.
         commands: what to type next.
     """
 

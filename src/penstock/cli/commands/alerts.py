@@ -1,4 +1,4 @@
-"""`penstock alerts`: what is wrong now, and whether those who would be told can be."""
+"""`penstock alerts`: what is wrong now, and whether the destinations can be reached."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def check(
     from datetime import UTC, datetime
 
     from penstock.alerts.check import check as look
-    from penstock.alerts.check import tell
+    from penstock.alerts.check import notify
     from penstock.cli.screen.status_view import error_record_lines
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     found = look(config, datetime.now(UTC))
     if send and not found.run_is_alive:
-        tell(config)
+        notify(config)
     if as_json:
         print_json({"run_is_alive": found.run_is_alive, "wrong": [finding.to_json() for finding in found.wrong]})
     else:
@@ -80,10 +80,10 @@ def send_test(
         try:
             send(each, Message(config.name, socket.gethostname(), ()))
         except (NotDelivered, ConfigError) as error:
-            told = failure(each, error, config.redact)
-            errors.append(told)
+            undelivered = failure(each, error, config.redact)
+            errors.append(undelivered)
             if not as_json:
-                note(render(told))
+                note(render(undelivered))
         else:
             if not as_json:
                 say(f"{each.name} has taken a test message.")

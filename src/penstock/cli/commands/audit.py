@@ -64,31 +64,31 @@ def audit(
 def _document(action: RecordedAction) -> dict[str, Any]:
     from penstock.events.codec import format_timestamp
 
-    event, told = action.event, _told(action)
+    event, details = action.event, _details(action)
     return {
         "sequence": None if event is None else event.sequence,
         "timestamp": None if event is None else format_timestamp(event.timestamp),
         "host": None if event is None else event.origin.host,
-        **{key: told.get(key) for key in ("user_name", "through", "from", "action", "arguments")},
+        **{key: details.get(key) for key in ("user_name", "through", "from", "action", "arguments")},
         "hash": action.hash,
         "wrong": None if action.tampering is None else action.tampering.value,
     }
 
 
 def _row(action: RecordedAction) -> tuple[str, ...]:
-    told, event = _told(action), action.event
-    where = " ".join(str(each) for each in (told.get("through"), told.get("from")) if each)
+    details, event = _details(action), action.event
+    where = " ".join(str(each) for each in (details.get("through"), details.get("from")) if each)
     return (
         "" if event is None else event.timestamp.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
-        str(told.get("user_name") or "?"),
+        str(details.get("user_name") or "?"),
         f"{'' if event is None else event.origin.host}, {where}" if where else "",
-        str(told.get("action") or "?").lower().replace("_", " "),
+        str(details.get("action") or "?").lower().replace("_", " "),
         "" if event is None else event.origin.dataset_name or "",
         "" if action.tampering is None else action.tampering.value,
     )
 
 
-def _told(action: RecordedAction) -> dict[str, Any]:
+def _details(action: RecordedAction) -> dict[str, Any]:
     from penstock.events.flow_facts import details_of
 
     return {} if action.event is None else dict(details_of(action.event))

@@ -1,4 +1,4 @@
-"""`penstock checkpoint`: the flows' checkpoints, looked at without Spark."""
+"""`penstock checkpoint`: inspects the flows' checkpoints, without Spark."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _offset(offset: Any) -> str:
         case {"logOffset": step}:
             return f"step {step}"
         case {"reservoirVersion": version, "index": index}:
-            # Index -1 stands before the version's first file.
+            # Index -1 is before the version's first file.
             return f"up to version {version - 1}" if index == -1 else f"version {version}, up to file {index}"
         case _:
             return json.dumps(offset)

@@ -97,7 +97,7 @@ def restore(
         for each in planned:
             arguments = {"from": found.uri, "force": force}
             log_action(config, "RESTORE_CHECKPOINT", arguments, each.copied.dataset, each.copied.flow)
-        kept = put_back(inventory.storage, found, planned)
+        previous = put_back(inventory.storage, found, planned)
     restored = [
         {
             "dataset": each.copied.dataset,
@@ -107,7 +107,7 @@ def restore(
             "writes_again": each.new_query,
             "kept": place,
         }
-        for each, place in zip(planned, kept, strict=True)
+        for each, place in zip(planned, previous, strict=True)
     ]
     if as_json:
         print_json({"backup": found.uri, "restored": restored})
@@ -145,8 +145,8 @@ def reset(
     with alone(config) as inventory:
         for each in to_reset(inventory, flow, default_schema=config.schema):
             log_action(config, RESET, {"generation": each.generation}, str(each.dataset), each.flow)
-            kept = take_away(inventory.storage, each.dataset, each.flow, each.generation)
-            done.append({"dataset": str(each.dataset), "flow": each.flow, "kept": list(kept)})
+            previous = take_away(inventory.storage, each.dataset, each.flow, each.generation)
+            done.append({"dataset": str(each.dataset), "flow": each.flow, "kept": list(previous)})
     if as_json:
         print_json({"reset": done})
         return
@@ -158,7 +158,7 @@ def reset(
 
 @contextmanager
 def alone(config: PipelineConfig) -> Iterator[Inventory]:
-    """Holds the storage's lock, and looks at the checkpoints once nobody can change them."""
+    """Holds the storage's lock, and reads the checkpoints once no other process can change them."""
     from penstock.storage import lock_for_command
 
     with lock_for_command(config.storage):
@@ -172,7 +172,7 @@ def _chosen(inventory: Inventory, names: list[str] | None, default_schema: str) 
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Asks, unless `yes`; raises ConfigError CHECKPOINT_CHANGE_NOT_CONFIRMED where there is nobody to ask."""
+    """Asks, unless `yes`; raises ConfigError CHECKPOINT_CHANGE_NOT_CONFIRMED where there is no terminal to ask at."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -181,7 +181,7 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 def log_action(config: PipelineConfig, action: str, arguments: dict[str, Any], dataset: str, flow: str) -> None:
-    """Notes what was asked for, before it is done: a process may die in between, a later one then completes it."""
+    """Notes what was requested, before it is done: a process may die in between, a later one then completes it."""
     from penstock.events import EventLog, EventType, builders, new_update_id
 
     with EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log:

@@ -51,15 +51,15 @@ def rewind(
         planned = plan_rewind(inventory, flow, to_batch, default_schema=config.schema, force=force)
         dataset, name = planned.checkpoint.dataset, planned.checkpoint.flow
         log_action(config, REWIND, {"to_batch": to_batch}, str(dataset), name)
-        kept = _execute(inventory.storage, planned)
+        previous = _execute(inventory.storage, planned)
     if as_json:
         again = [planned.again.start, planned.again.stop - 1]
         tables = [{"path": each.table.uri, "version": each.version} for each in planned.tables]
         done = {"dataset": str(dataset), "flow": name, "last_batch": to_batch, "again": again}
-        print_json({**done, "tables": tables, "kept": kept})
+        print_json({**done, "tables": tables, "kept": previous})
         return
     note(_words(planned))
-    note(f"  The old checkpoint is kept at {kept}")
+    note(f"  The old checkpoint is kept at {previous}")
 
 
 def _execute(storage: Storage, planned: Rewind) -> str:

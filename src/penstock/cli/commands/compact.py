@@ -70,7 +70,7 @@ def compact(
 
 
 def compact_when_due(config: PipelineConfig) -> None:
-    """Drops old events before a run, for some seconds at most; what goes wrong is told, and does not stop the run."""
+    """Drops old events before a run, for some seconds at most; errors are reported, and do not stop the run."""
     from penstock.observe.retention import AT_ONCE, is_due
     from penstock.observe.retention import compact as compact_log
     from penstock.storage import lock_for_command

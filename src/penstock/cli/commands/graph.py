@@ -68,7 +68,7 @@ def graph(
 
 
 def _recorded(config: PipelineConfig) -> Lineage | None:
-    """Returns the lineage that the event log tells, or None before the first run."""
+    """Returns the lineage of the event log, or None before the first run."""
     from penstock.observe.followed_log import FollowedLog
     from penstock.observe.lineage import LineageWithStatus
 

@@ -88,7 +88,7 @@ def top(
 
 
 def _waiting(load: FlowLoad) -> tuple[int, int, int, int]:
-    """Sorts by what the sources can tell, in this order; numbers of unlike units do not compare."""
+    """Sorts by what the sources report, in this order; numbers of unlike units do not compare."""
     lag = load.lag
     return (0, 0, 0, 0) if lag is None else (lag.rows or 0, lag.files or 0, lag.bytes or 0, lag.milliseconds or 0)
 

@@ -50,7 +50,7 @@ def _print(advice: WatermarkAdvice) -> None:
     from penstock.observe.numbers import byte_size, count, duration_ms
     from penstock.observe.watermark import delay_text
 
-    shown = _told(advice)
+    shown = _listed_delays(advice)
     waits = any(cost.waits_ms is not None for cost in shown)
     state = any(cost.state_rows is not None for cost in shown)
     columns = [("delay", False), ("rows lost", True), ("per million", True), ("at most (95 %)", True)]
@@ -94,7 +94,7 @@ def _based_on(advice: WatermarkAdvice) -> str:
     )
 
 
-def _told(advice: WatermarkAdvice) -> list[DelayCost]:
+def _listed_delays(advice: WatermarkAdvice) -> list[DelayCost]:
     """The shortest delay of each loss, and those that have a mark."""
     found: list[DelayCost] = []
     for cost in advice.delays:

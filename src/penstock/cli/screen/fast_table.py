@@ -42,7 +42,7 @@ class FastTable:
 
     @property
     def row_count(self) -> int:
-        """How many rows there are, as rich's own tables tell."""
+        """How many rows there are, as rich's own tables have it."""
         return len(self.rows)
 
     def widths(self) -> list[int]:

@@ -44,7 +44,7 @@ class ProgressView(Protocol):
         ...
 
     def status(self) -> PipelineStatus:
-        """Returns the status that this run's events tell, numbers of this run only."""
+        """Returns the status from this run's events, numbers of this run only."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -81,7 +81,7 @@ class _Following:
 class PlainLines:
     """One line for each transition and each batch, for logs and pipes.
 
-    A thread writes them: a pipe that nobody reads, or a terminal that is held, holds up neither the flows nor the
+    A thread writes them: a pipe that is not read, or a terminal that is held, holds up neither the flows nor the
     event log. What waits is written when the block is left; when the run is to end at once, it is not.
     """
 
@@ -117,7 +117,7 @@ class PlainLines:
         """Does nothing: lines are written as they come."""
 
     def status(self) -> PipelineStatus:
-        """Returns the status that this run's events tell."""
+        """Returns the status from this run's events."""
         return self._following.status()
 
     def __enter__(self) -> Self:
@@ -132,7 +132,7 @@ class PlainLines:
             self._writer.join()
 
     def _write_all(self) -> None:
-        with suppress(OSError):  # nobody reads any more
+        with suppress(OSError):  # the reader is gone
             while (text := self._waiting.get()) is not None:
                 self._write(text)
 
@@ -150,7 +150,7 @@ class LiveTable:
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
         )
         self._news = threading.Event()
-        self._drawn_at = 0.0
+        self._last_redraw = 0.0
         self._message = "Starting …"
         self._lines: deque[str] = deque()  # its operations are atomic, so that a signal handler needs no lock
 
@@ -169,22 +169,22 @@ class LiveTable:
     def announce(self, message: str) -> None:
         """Shows the message above the table at the next redraw; takes no lock, which the main thread could hold."""
         self._lines.append(_timed(datetime.now(UTC), message))
-        self._drawn_at = 0.0
+        self._last_redraw = 0.0
 
     def refresh(self) -> None:
         """Redraws when there is news, and once a second for the clock."""
         from rich.text import Text
 
-        if not self._news.is_set() and time.monotonic() - self._drawn_at < 1:
+        if not self._news.is_set() and time.monotonic() - self._last_redraw < 1:
             return
         self._news.clear()
-        self._drawn_at = time.monotonic()
+        self._last_redraw = time.monotonic()
         while self._lines:
             self._live.console.print(Text(self._lines.popleft()))
         self._live.update(self._drawing(), refresh=True)
 
     def status(self) -> PipelineStatus:
-        """Returns the status that this run's events tell."""
+        """Returns the status from this run's events."""
         return self._following.status()
 
     def _drawing(self) -> Any:

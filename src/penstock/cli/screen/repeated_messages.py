@@ -1,4 +1,4 @@
-"""What loggers write to standard error where nobody has configured logging: little of what repeats itself."""
+"""What loggers write to standard error where logging is not configured: little of what repeats itself."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _ROWS_BESIDE_PROBLEMS = 3
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A table with what stands around it. As a renderable of rich it fits itself into the height of the screen.
+    """A table with what is around it. As a renderable of rich it fits itself into the height of the screen.
 
     Attributes:
         head: lines about the whole.
@@ -47,25 +47,26 @@ class Report:
         height = options.size.height
 
         def lines(*parts: Any) -> int:
-            tall = sum(getattr(part, "row_count", 0) for part in parts)  # not drawn to learn that it is too tall
+            tall = sum(getattr(part, "row_count", 0) for part in parts)  # not rendered to learn that it is too tall
             if tall > height:
                 return tall
-            return sum(len(console.render_lines(part, options.update(height=None))) for part in map(_drawn, parts))
+            return sum(len(console.render_lines(part, options.update(height=None))) for part in map(_renderable, parts))
 
         everything = (*self.head, *_lines(self.problems), *self._tables(min(self.rows, height)), *self.rest)
         if self.rows < height and lines(*everything) <= height:
-            yield from map(_drawn, everything)
+            yield from map(_renderable, everything)
             return
         room = height - 1 - lines(*self.head)  # the last line counts what is left out
-        yield from map(_drawn, self.head)
+        yield from map(_renderable, self.head)
         beside = lines(*self._tables(min(self.rows, _ROWS_BESIDE_PROBLEMS)))
-        told = 0
-        while told < len(self.problems) and (
-            (needed := lines(*self.problems[told])) <= room - beside or (told == 0 and needed <= room)
+        shown_problems = 0
+        while shown_problems < len(self.problems) and (
+            (needed := lines(*self.problems[shown_problems])) <= room - beside
+            or (shown_problems == 0 and needed <= room)
         ):
-            yield from map(_drawn, self.problems[told])
+            yield from map(_renderable, self.problems[shown_problems])
             room -= needed
-            told += 1
+            shown_problems += 1
         shown = min(self.rows, room)
         while shown > 0 and lines(*self._tables(shown)) > room:
             shown -= 1
@@ -74,9 +75,9 @@ class Report:
             room -= lines(*self._tables(shown))
         for part in self.rest:
             if (needed := lines(part)) <= room:
-                yield _drawn(part)
+                yield _renderable(part)
                 room -= needed
-        yield _drawn(self._left_out(len(self.problems) - told, self.rows - shown))
+        yield _renderable(self._left_out(len(self.problems) - shown_problems, self.rows - shown))
 
     def _tables(self, rows: int) -> tuple[Any, ...]:
         return () if self.table is None else (self.table(rows),)
@@ -92,7 +93,7 @@ def _lines(problems: Sequence[Sequence[str]]) -> Iterator[str]:
     return (line for problem in problems for line in problem)
 
 
-def _drawn(part: Any) -> Any:
+def _renderable(part: Any) -> Any:
     from rich.text import Text
 
     return Text(clean(part, multiline=True)) if isinstance(part, str) else part

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.screen.console import clean, plural, table
 from penstock.cli.screen.report import Report
 from penstock.observe.numbers import count, duration_ms, percent, rate, short_count
-from penstock.observe.status import TELLING
+from penstock.observe.status import STATUS_PRECEDENCE
 
 if TYPE_CHECKING:
     from penstock.cli.screen.fast_table import FastTable
@@ -41,7 +41,7 @@ def report(status: PipelineStatus) -> Report:
 
 
 def live_report(status: PipelineStatus, flows: Sequence[FlowLoad]) -> Report:
-    """Returns what `penstock run` shows on a terminal; `flows` tell who falls behind and how long it takes yet."""
+    """Returns what `penstock run` shows on a terminal; `flows` say which fall behind and how long it takes yet."""
     wrong = [*problems(status), *falling_behind(flows)]
     return _report_of(status, [update_line(status, flows=flows)], wrong, list(catching_up(flows)))
 
@@ -69,7 +69,7 @@ def _what_matters(dataset: DatasetStatus) -> tuple[bool, int, float]:
     """Sorts datasets in trouble before others, then by their state, then the busiest first."""
     sound = dataset.error is None and dataset.watermark_warning is None
     sound = sound and (dataset.accounts is None or dataset.accounts.error is None)
-    state = len(TELLING) if dataset.status is None else TELLING.index(dataset.status)
+    state = len(STATUS_PRECEDENCE) if dataset.status is None else STATUS_PRECEDENCE.index(dataset.status)
     return sound, state, -(dataset.processed_rows_per_second or 0)
 
 
@@ -78,12 +78,12 @@ def _status_table(status: PipelineStatus, shown: Iterable[DatasetStatus], *, nar
 
     number = short_count if narrow else count
     visible = _visible(status.datasets)
-    aside = any(dataset.has_quarantine or dataset.quarantined for dataset in visible)
+    with_quarantine = any(dataset.has_quarantine or dataset.quarantined for dataset in visible)
     late = any(dataset.late for dataset in visible)
     headings = (
         "rows",
         "drop" if narrow else "dropped",
-        *((("quar" if narrow else "quarantined"),) if aside else ()),
+        *((("quar" if narrow else "quarantined"),) if with_quarantine else ()),
         *(("late",) if late else ()),
         *("in", "done", "batch", "pass" if narrow else "passed"),
     )
@@ -98,7 +98,7 @@ def _status_table(status: PipelineStatus, shown: Iterable[DatasetStatus], *, nar
         numbers = (
             number(dataset.rows),
             number(dataset.dropped),
-            *((number(dataset.quarantined),) if aside else ()),
+            *((number(dataset.quarantined),) if with_quarantine else ()),
             *((number(dataset.late),) if late else ()),
             rate(dataset.input_rows_per_second),
             rate(dataset.processed_rows_per_second),
@@ -209,7 +209,7 @@ def accounts_line(status: PipelineStatus) -> str | None:
 def problems(status: PipelineStatus) -> Iterator[list[str]]:
     """Yields the errors of the newest update and of each dataset that failed in it, each as `render` shows an error.
 
-    Also a watermark that stands still, a join's state that grows for ever, and batches that do not add up, of whatever
+    Also a stalled watermark, a join's state that grows for ever, and batches that do not add up, of whatever
     update: their rows are still what they are; then file descriptors, threads and output of the run, when they are too
     many. Alerts that fire come last.
     """
@@ -239,13 +239,13 @@ def problems(status: PipelineStatus) -> Iterator[list[str]]:
     yield from _alerts(status, [(name or None, error.get("condition")) for name, error, _ in found])
 
 
-def _alerts(status: PipelineStatus, told: Collection[tuple[str | None, Any]]) -> Iterator[list[str]]:
-    """Yields what fires and since when; of an error that is told anyway not the error again."""
+def _alerts(status: PipelineStatus, reported: Collection[tuple[str | None, Any]]) -> Iterator[list[str]]:
+    """Yields what fires and since when; of an error that is shown anyway not the error again."""
     for alert in status.alerts:
         about = alert.dataset or "the pipeline"
         times = f"wrong since {_moment(alert.since)}, firing since {_moment(alert.fired)}"
         lines = [clean(f"Alert {alert.rule}, {about}: {times}")]
-        if not any(alert.reports(dataset, condition) for dataset, condition in told):
+        if not any(alert.reports(dataset, condition) for dataset, condition in reported):
             lines += [f"  {line}" for line in error_record_lines("", alert.error)]
         yield lines
 

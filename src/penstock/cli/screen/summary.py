@@ -24,11 +24,11 @@ def print_summary(
     """Writes the summary to stderr.
 
     `this_run` holds this update's numbers, `total` those of the whole log. `directory` is what the commands
-    proposed at the end need to find the pipeline, as it is typed; nothing when the user stands in it.
+    proposed at the end need to find the pipeline, as it is typed; nothing when it is the working directory.
     """
     added = {dataset.name: dataset.rows for dataset in this_run.datasets}
     stored = [dataset for dataset in total.datasets if dataset.name in added and dataset.type != "VIEW"]
-    aside = any(dataset.has_quarantine or dataset.quarantined for dataset in stored)
+    with_quarantine = any(dataset.has_quarantine or dataset.quarantined for dataset in stored)
     late = any(dataset.late for dataset in stored)
     out, names = stderr(), short_names(total.datasets)
     if stored:
@@ -39,13 +39,13 @@ def print_summary(
                 count(added[dataset.name] or 0),
                 count(dataset.rows or 0),
                 count(dataset.dropped),
-                *((count(dataset.quarantined),) if aside else ()),
+                *((count(dataset.quarantined),) if with_quarantine else ()),
                 *((count(dataset.late),) if late else ()),
             )
             for dataset in stored
         ]
         headings = [("table", False), ("type", False), ("written now", True), ("rows", True), ("dropped", True)]
-        if aside:
+        if with_quarantine:
             headings.append(("quarantined", True))
         if late:
             headings.append(("late", True))

@@ -1,4 +1,4 @@
-"""A view of the event log that is drawn anew while somebody looks: `status --watch` and `top`."""
+"""A view of the event log that is redrawn until it is closed: `status --watch` and `top`."""
 
 from __future__ import annotations
 

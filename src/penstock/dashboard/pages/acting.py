@@ -17,27 +17,27 @@ from penstock.errors import PenstockError
 
 
 async def act(site: Site, actions: Actions, request: Request) -> Response:
-    """Does one thing and leads back to the page it was asked from; 409 with the reason when it is not possible."""
+    """Does one thing and leads back to the page it was requested from; 409 with the reason when it is not possible."""
     form = await _form(request)
     return await run_in_threadpool(_act, site, actions, request, form)
 
 
 def _act(site: Site, actions: Actions, request: Request, form: dict[str, list[str]]) -> Response:
     snapshot = site.log.snapshot()
-    update, asked_from = snapshot.status.update, request.client.host if request.client else "unknown"
+    update, requested_from = snapshot.status.update, request.client.host if request.client else "unknown"
     pipeline = update.pipeline if update else ""
-    asked = form.get("dataset", [""])[0]
-    dataset = snapshot.status.dataset(asked)
-    if asked and dataset is None:
+    requested = form.get("dataset", [""])[0]
+    dataset = snapshot.status.dataset(requested)
+    if requested and dataset is None:
         raise HTTPException(404)
     name = None if dataset is None else dataset.name
     try:
         match request.path_params["action"]:
             case "stop":
-                actions.stop(pipeline, asked_from=asked_from)
+                actions.stop(pipeline, requested_from=requested_from)
             case "refresh":
                 full = form.get("full", [""])[0] == "yes" and name is not None
-                actions.refresh(pipeline, name, full=full, asked_from=asked_from)
+                actions.refresh(pipeline, name, full=full, requested_from=requested_from)
             case _:
                 raise HTTPException(404)
     except PenstockError as error:

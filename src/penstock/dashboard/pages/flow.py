@@ -25,14 +25,14 @@ def flow(site: Site, snapshot: Snapshot, request: Request) -> Page:
     found = snapshot.status.dataset(request.path_params["name"])
     if found is None:
         return unknown_dataset(snapshot, request.path_params["name"])
-    asked = request.query_params.get("flow")
+    name = request.query_params.get("flow")
     with site.log.lock:
         projections = site.log.projections
         flows = projections.flows.of(found.name)
-        chosen = next((each for each in flows if asked is None or each.flow.casefold() == asked.casefold()), None)
+        chosen = next((each for each in flows if name is None or each.flow.casefold() == name.casefold()), None)
         if chosen is None:
             return missing_page(
-                f"There is no flow '{asked}' into {found.name}" if asked else f"No flow writes into {found.name}",
+                f"There is no flow '{name}' into {found.name}" if name else f"No flow writes into {found.name}",
                 "",
                 link=dataset_path(found.name),
                 words="To the dataset",

@@ -23,10 +23,10 @@ def stored(site: Site, request: Request) -> Response:
     with site.log.lock:
         path = site.log.projections.definitions.of(dataset.name).path
     version = request.query_params.get("version", "")
-    asked: dict[str, Any] = {"name": dataset.name, "path": path}
+    query: dict[str, Any] = {"name": dataset.name, "path": path}
     if kind == "table":
-        asked["version"] = int(version) if version.isascii() and version.isdecimal() and len(version) < 16 else None
-    context = {"kind": kind, "name": dataset.name, "answer": site.stored.read(kind, **asked)}
+        query["version"] = int(version) if version.isascii() and version.isdecimal() and len(version) < 16 else None
+    context = {"kind": kind, "name": dataset.name, "answer": site.stored.read(kind, **query)}
     return site.answer(Page("stored.html", context=context), snapshot)
 
 

@@ -124,9 +124,9 @@ def _row(found: UpdateStatus) -> dict[str, Any]:
     return {**model, "rows": found.rows, "dropped": found.dropped, "failed_flows": found.failed_flows}
 
 
-def _unknown(asked: str) -> Page:
+def _unknown(update_id: str) -> Page:
     return missing_page(
-        f"There is no update '{asked}'",
+        f"There is no update '{update_id}'",
         "Only the newest 500 are known here.",
         link="/updates",
         words="To the updates",

@@ -19,7 +19,7 @@ class Secrets(Refusing):
         self._secrets = secrets
 
     def get(self, scope: str, key: str) -> str:
-        """Returns the value of a secret, read anew.
+        """Returns the value of a secret, read again at each call.
 
         Raises:
             DefinitionError: SECRET_NOT_DECLARED.

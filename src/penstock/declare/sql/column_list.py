@@ -16,7 +16,7 @@ from penstock.graph.sql_tokens import TokenKind
 
 _MOST_AHEAD = "1 hour"
 _ACTIONS = {"DROP": OnViolation.DROP, "FAIL": OnViolation.FAIL, "QUARANTINE": OnViolation.QUARANTINE}
-_ACTIONS_OF_EVENT_TIME = {**_ACTIONS, "WARN": OnViolation.WARN}  # which is not what happens unless told
+_ACTIONS_OF_EVENT_TIME = {**_ACTIONS, "WARN": OnViolation.WARN}  # which is not the default
 _KEYS = ("PRIMARY", "FOREIGN", "UNIQUE")
 _COLUMN_OPTIONS = ("NOT", "NULL", "COMMENT", "GENERATED", "DEFAULT", "PRIMARY", "REFERENCES", "CONSTRAINT", "MASK")
 

@@ -36,7 +36,7 @@ REFUSED: Final[dict[str, tuple[str, str]]] = {
 }
 """Options of Spark's JDBC sources and writers that a sink does not take: why, and what to do."""
 
-_REFUSED: Final = {name.casefold(): told for name, told in REFUSED.items()}
+_REFUSED: Final = {name.casefold(): refusal for name, refusal in REFUSED.items()}
 _REFERENCE: Final = re.compile(r"\{\{\s*secrets/|\$\{(env|file):")
 _PASSWORD: Final = re.compile(r"[?&](password|user|sslpassword)=|//[^/@]*@", re.IGNORECASE)
 

@@ -75,11 +75,11 @@ def _bar(span: Span, top: int, *, x: Callable[[datetime], float], end: datetime)
     # what a flow ended with is a mark, not a time that it took
     width = 5.0 if span.status.terminal else max(x(last or end) - left, 2.0)
     took = "" if span.status.terminal else f", {duration_ms(((last or end) - span.start).total_seconds() * 1000)}"
-    told = f"{span.status.value.capitalize()} from {span.start:%H:%M:%S} UTC{took}"
+    title = f"{span.status.value.capitalize()} from {span.start:%H:%M:%S} UTC{took}"
     return (
         f'<rect class="gantt-bar lineage-node lineage-{tone(span.status).value} gantt-{span.status.value.lower()}" '
         f'x="{left:.1f}" y="{top + (_ROW - _BAR) // 2}" width="{width:.1f}" height="{_BAR}" rx="3">'
-        f"<title>{xml_text(told)}</title></rect>"
+        f"<title>{xml_text(title)}</title></rect>"
     )
 
 

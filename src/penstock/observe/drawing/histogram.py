@@ -15,14 +15,15 @@ _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 def to_histogram(bars: Sequence[LatenessBar], *, delay_ms: int) -> str:
     """Returns one `<svg>` element in the classes of the lineage's style sheet; `bars` are at least one.
 
-    A column is as high as its rows are many, none of any rows lower than two pixels; a screen reader is told all of
+    A column is as high as its rows are many, none of any rows lower than two pixels; a screen reader gets all of
     them in words.
     """
     most = max([*(bar.rows for bar in bars), 1])
     width, floor = 2 * _MARGIN + len(bars) * _STEP, _TOP + _HEIGHT
     mark = f"delay of {short_delay(delay_ms)}"
-    told = "; ".join(f"{bar_words(bar)}: {count(bar.rows)}" for bar in bars)
-    title = f"Late rows by how late they came. {told}. The watermark has a {mark}; rows later than that are lost."
+    description = "; ".join(f"{bar_words(bar)}: {count(bar.rows)}" for bar in bars)
+    title = f"Late rows by how late they came. {description}. "
+    title += f"The watermark has a {mark}; rows later than that are lost."
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lineage histogram" width="{width}" height="{floor + _AXIS}" '
         f'viewBox="0 0 {width} {floor + _AXIS}" role="img" aria-label="{xml_text(title)}">'
@@ -56,13 +57,13 @@ def _column(bar: LatenessBar, left: int, floor: int, most: int) -> str:
     height = max(_HEIGHT * bar.rows / most, 2.0) if bar.rows else 0.0
     middle, top = left + _BAR / 2 + 3, floor - height
     tone = "skipped" if bar.lost else "active"
-    drawn = (
+    rectangle = (
         f'<rect class="gantt-bar lineage-node lineage-{tone}" x="{left + 3}" y="{top:.1f}" width="{_BAR}" '
         f'height="{height:.1f}" rx="2"><title>{count(bar.rows)} rows {bar_words(bar)}</title></rect>'
         if bar.rows
         else ""
     )
-    return f'{drawn}<text class="histogram-rows" x="{middle}" y="{top - 5:.1f}">{short_count(bar.rows)}</text>'
+    return f'{rectangle}<text class="histogram-rows" x="{middle}" y="{top - 5:.1f}">{short_count(bar.rows)}</text>'
 
 
 def _mark(left: int, floor: int, width: int, words: str) -> str:

@@ -26,7 +26,7 @@ Place = str | Bend
 
 @dataclass(frozen=True, slots=True)
 class Layering:
-    """`layers[i]` lists what stands in layer i from top to bottom; `after` are the one-layer steps."""
+    """`layers[i]` lists what is in layer i from top to bottom; `after` are the one-layer steps."""
 
     layers: tuple[tuple[Place, ...], ...]
     after: Mapping[Place, tuple[Place, ...]]
@@ -41,7 +41,7 @@ def forward_edges(lineage: Lineage) -> list[tuple[str, str]]:
     for edge in lineage.edges:
         after[edge.upstream].append(edge.downstream)
     done: set[str] = set()
-    kept: list[tuple[str, str]] = []
+    forward: list[tuple[str, str]] = []
     for root in (node.name for node in lineage.nodes):
         if root in done:
             continue
@@ -55,11 +55,11 @@ def forward_edges(lineage: Lineage) -> list[tuple[str, str]]:
                 path.discard(name)
                 done.add(name)
             elif target not in path:
-                kept.append((name, target))
+                forward.append((name, target))
                 if target not in done:
                     path.add(target)
                     stack.append((target, iter(after[target])))
-    return kept
+    return forward
 
 
 def arrange(lineage: Lineage) -> Layering:
@@ -106,7 +106,7 @@ def crossings(layers: Sequence[Sequence[Place]], after: Mapping[Place, Sequence[
 
 
 def _levels(lineage: Lineage, edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """Longest path from the left; a source that nothing feeds stands right before its first reader."""
+    """Longest path from the left; a source that nothing feeds is right before its first reader."""
     after: dict[str, list[str]] = defaultdict(list)
     waiting = dict.fromkeys((node.name for node in lineage.nodes), 0)
     for upstream, downstream in edges:

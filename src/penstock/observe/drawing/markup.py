@@ -11,7 +11,7 @@ from penstock.events.text import clean
 
 
 def shorten(text: str, room: int, ellipsis: str = "…") -> str:
-    """Returns `text` in at most `room` cells; the middle goes, because both ends tell relatives apart."""
+    """Returns `text` in at most `room` cells; the middle goes, because both ends distinguish similar names."""
     if cell_len(text) <= room:
         return text
     tail = max((room - 1) // 2, 0)

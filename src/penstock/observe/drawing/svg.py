@@ -96,7 +96,7 @@ def to_svg(
 
 @lru_cache(maxsize=16)
 def _placed(lineage: Lineage, heights: tuple[int, ...]) -> tuple[Layering, dict[Place, float]]:
-    """Where everything stands; kept, because numbers change with each batch and places hardly ever."""
+    """Where everything is; cached, because numbers change with each batch and places hardly ever."""
     layering = arrange(lineage)
     by_name = {node.name: height for node, height in zip(lineage.nodes, heights, strict=True)}
     return layering, vertical_centres(layering, lambda upper, lower: _distance(upper, lower, by_name))
@@ -201,16 +201,16 @@ def _left(column: int) -> float:
 def _route(route: tuple[Place, ...], centres: dict[Place, float], columns: dict[Place, int]) -> str:
     """Curves between the layers, straight through those that the edge only passes."""
     x, y = _left(columns[route[0]]) + _CARD_WIDTH, centres[route[0]]
-    drawn = [f"M{x:.1f} {y:.1f}"]
+    path_data = [f"M{x:.1f} {y:.1f}"]
     for place in route[1:]:
         to_x, to_y = _left(columns[place]), centres[place]
         middle = (x + to_x) / 2
-        drawn.append(f"C{middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}")
+        path_data.append(f"C{middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}")
         x, y = to_x, to_y
         if isinstance(place, Bend):
             x += _CARD_WIDTH
-            drawn.append(f"H{x:.1f}")
-    return "".join(drawn)
+            path_data.append(f"H{x:.1f}")
+    return "".join(path_data)
 
 
 def _plural(number: int, noun: str) -> str:

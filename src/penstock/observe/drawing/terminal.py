@@ -145,18 +145,18 @@ def _rails(lineage: Lineage, strokes: _Strokes) -> list[tuple[str, LineageNode]]
 def _rail(lanes: list[str | None], inputs: set[int], ended: set[int], own: int, strokes: _Strokes) -> str:
     """The columns left of the node: arrows that start here, pass by or pass over."""
     first = min(inputs, default=own)
-    drawn = []
+    cells = []
     for at in range(own):
         lane = lanes[at] if at < len(lanes) else None
         if at < first:
-            drawn.append(f"{strokes.down if lane is not None else ' '} ")
+            cells.append(f"{strokes.down if lane is not None else ' '} ")
         elif at == first:
-            drawn.append((strokes.last if at in ended else strokes.fork) + strokes.along)
+            cells.append((strokes.last if at in ended else strokes.fork) + strokes.along)
         elif at in inputs:
-            drawn.append((strokes.join_last if at in ended else strokes.join) + strokes.along)
+            cells.append((strokes.join_last if at in ended else strokes.join) + strokes.along)
         else:
-            drawn.append((strokes.cross if lane is not None else strokes.along) + strokes.along)
-    return "".join(drawn)
+            cells.append((strokes.cross if lane is not None else strokes.along) + strokes.along)
+    return "".join(cells)
 
 
 def _reading_order(lineage: Lineage, edges: list[tuple[str, str]]) -> list[LineageNode]:

@@ -231,5 +231,5 @@ def _impossible(batch: RecordedBatch, reason: str) -> StateError:
 
 def _refusal(batch: RecordedBatch, condition: str, **facts: object) -> StateError:
     dataset = str(batch.dataset)
-    told: dict[str, object] = {"flow": batch.label, "name": dataset, "batch": batch.number, **facts}
-    return StateError(condition, dataset=dataset, **told)  # type: ignore[arg-type]
+    placeholders: dict[str, object] = {"flow": batch.label, "name": dataset, "batch": batch.number, **facts}
+    return StateError(condition, dataset=dataset, **placeholders)  # type: ignore[arg-type]

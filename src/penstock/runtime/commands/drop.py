@@ -26,11 +26,11 @@ def drop_dataset(
 
     The storage is locked meanwhile. The checkpoints go last: a process that dies in between leaves no
     table without checkpoints, whose rows a later run would take in twice, and no quarantine without
-    its table, which nobody would find. `penstock drop` can be repeated.
+    its table, which would not be found. `penstock drop` can be repeated.
 
     Raises:
         StateError: STORAGE_LOCKED while a run works, DATASET_STILL_DECLARED.
-        ConfigError, DefinitionError: the pipeline's files cannot be read, so that nobody knows.
+        ConfigError, DefinitionError: the pipeline's files cannot be read, so that it is not known.
     """
     storage, layout = Storage(config.storage), StorageLayout(config.storage)
     with lock_for_command(config.storage):

@@ -130,10 +130,10 @@ class _Reprocessing:
             pipeline_name=self.workspace.config.name,
             update_id=newest_update(self.workspace.config.storage),
         ) as log:
-            told = {"table": str(name), "windows": late.windows, "late_rows": late.rows}
+            arguments = {"table": str(name), "windows": late.windows, "late_rows": late.rows}
             log.append(
                 EventType.USER_ACTION,
-                *builders.user_action("REPROCESS_LATE_ROWS", arguments=told),
+                *builders.user_action("REPROCESS_LATE_ROWS", arguments=arguments),
                 dataset=str(name),
             )
             progress(f"Computing {late.windows:,} window{'s' if late.windows != 1 else ''} of {name} again")
@@ -189,7 +189,7 @@ class _Reprocessing:
 def read_to_different_ends(sources: Mapping[str, str], offsets: Mapping[str, Any]) -> str | None:
     """Returns what a flow has read at several of its places to different ends; a batch would read it to one.
 
-    `sources` tells by the name of each source what it reads.
+    `sources` says by the name of each source what it reads.
     """
     ends: dict[str, Any] = {}
     for name, read in sources.items():
@@ -221,8 +221,8 @@ def _check_flow(graph: ResolvedGraph, table: StreamingTable, flow: ResolvedFlow)
     """
     name = table.identifier
     if flow.type not in {FlowType.APPEND, FlowType.UPDATE} or flow.stateful != ("aggregate",):
-        kept = ", ".join(flow.stateful) or "none"
-        raise _refusal(name, f"that takes an aggregation as its only operator with state; it has: {kept}")
+        operators = ", ".join(flow.stateful) or "none"
+        raise _refusal(name, f"that takes an aggregation as its only operator with state; it has: {operators}")
     for read in graph.stored_inputs(flow.inputs):
         if not read.streaming:
             raise _refusal(name, f"it reads {read.source} as it is now, and not as it was for each batch")

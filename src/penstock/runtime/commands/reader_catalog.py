@@ -21,7 +21,7 @@ from penstock.storage.delta_table import open_delta_table
 
 @dataclass(frozen=True, slots=True)
 class ReaderCatalog:
-    """Answers reads with the tables of the storage, and with those that lie `elsewhere`, asked for once.
+    """Answers reads with the tables of the storage, and with those that lie `elsewhere`, looked up once.
 
     `define_functions` makes the functions known that filters and masks call; it is called before the
     first protected table is read.

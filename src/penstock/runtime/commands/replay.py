@@ -1,4 +1,4 @@
-"""One replay of a quarantine: from the lock to the event that tells of it."""
+"""One replay of a quarantine: from the lock to its event."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ REPLAY_FLOW = "quarantine replay"
 class ReplayOutcome:
     """How many rows moved into the table, and how many its quarantine still holds.
 
-    `gone_flows` are those that put events of the quarantine aside, and that the pipeline does not declare (any more):
-    nobody knows how to apply these events.
+    `gone_flows` are those that quarantined events, and that the pipeline does not declare (any more):
+    it is not known how to apply these events.
     """
 
     table: Identifier
@@ -57,7 +57,7 @@ def replay_quarantine(
     progress: Callable[[str], None],
     spark: SparkSession | None = None,
 ) -> ReplayOutcome:
-    """Sends the rows that a streaming table put aside through its expectations, as the pipeline declares them now.
+    """Sends the rows that a streaming table quarantined through its expectations, as the pipeline declares them now.
 
     Rows that break none which would keep them out move into the table; events of a change flow are applied by it.
     `where` is a SQL condition on the quarantine's columns that chooses rows. The storage is locked meanwhile. A replay
@@ -85,7 +85,7 @@ def replay_quarantine(
             )
             progress(f"Checking the rows that {table.identifier} put aside")
             replay = QuarantineReplay(
-                workspace.spark, path, destinations, lambda *moved: _tell(log, table.identifier, *moved)
+                workspace.spark, path, destinations, lambda *moved: _report_batch(log, table.identifier, *moved)
             )
             try:
                 moved = replay.run(where)
@@ -98,8 +98,8 @@ def replay_quarantine(
                 raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=table.identifier, reason=reason) from error
             except Exception as error:
                 raise translate_failure(error, dataset=str(table.identifier), flow=REPLAY_FLOW) from error
-        aside = open_delta_table(quarantine_path(path))
-        return ReplayOutcome(table.identifier, moved, aside.count(), tuple(_gone_flows(graph, table, aside)))
+        quarantine = open_delta_table(quarantine_path(path))
+        return ReplayOutcome(table.identifier, moved, quarantine.count(), tuple(_gone_flows(graph, table, quarantine)))
 
 
 def _replayable(graph: ResolvedGraph, identifier: Identifier) -> StreamingTable:
@@ -128,15 +128,15 @@ def _replayable(graph: ResolvedGraph, identifier: Identifier) -> StreamingTable:
 def _destinations(
     workspace: Workspace, graph: ResolvedGraph, table: StreamingTable, path: str
 ) -> tuple[Destination, ...]:
-    """Returns where the rows of the table's quarantine go: into the table, or through the flow that put them aside.
+    """Returns where the rows of the table's quarantine go: into the table, or through the flow that quarantined them.
 
     Raises:
         ConfigError: QUARANTINE_NOT_REPLAYABLE.
         StateError: CHANGE_CAPTURE_CHANGED.
     """
     state = table_state(open_delta_table(path), path)
-    aside = quarantine_path(path)
-    if table_state(open_delta_table(aside), aside).generation != state.generation:
+    quarantine_folder = quarantine_path(path)
+    if table_state(open_delta_table(quarantine_folder), quarantine_folder).generation != state.generation:
         reason = "a full refresh emptied the table, and did not come to its quarantine"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=table.identifier, reason=reason)
     check_changes(graph, table, state)
@@ -157,14 +157,14 @@ def _destinations(
     )
 
 
-def _gone_flows(graph: ResolvedGraph, table: StreamingTable, aside: DeltaTable) -> Iterator[str]:
-    """Yields the flows whose events nobody can apply; rows that are only appended need no flow."""
+def _gone_flows(graph: ResolvedGraph, table: StreamingTable, quarantine: DeltaTable) -> Iterator[str]:
+    """Yields the flows whose events cannot be applied; rows that are only appended need no flow."""
     flows = [flow.declaration for flow in graph.flows_to(table.identifier)]
     if not any(isinstance(flow, ChangeFlow) for flow in flows):
         return
     known = {flow.name.lower() for flow in flows}
     # The query engine, and not the plain dataset: it knows mapped columns.
-    named = query_rows(aside).execute(f"SELECT DISTINCT {FLOW} FROM rows")  # noqa: S608
+    named = query_rows(quarantine).execute(f"SELECT DISTINCT {FLOW} FROM rows")  # noqa: S608
     for name in pa.table(named.read_all())[FLOW].to_pylist():
         if str(name).lower() not in known:
             yield str(name)
@@ -178,7 +178,7 @@ def newest_update(storage_uri: str) -> str:
     return newest or new_update_id()
 
 
-def _tell(log: EventLog, table: Identifier, number: int, rows: int, merged: MergedRows | None) -> None:
+def _report_batch(log: EventLog, table: Identifier, number: int, rows: int, merged: MergedRows | None) -> None:
     moved = BatchProgress(batch_id=number, num_input_rows=rows, num_output_rows=rows, quarantined_records=-rows)
     log.append(
         EventType.FLOW_PROGRESS,

@@ -46,7 +46,7 @@ def accepted_losses(
     return accepted
 
 
-def was_asked_to_correct_data(events: Iterable[Event], flow: FlowKey) -> bool:
+def needs_data_correction(events: Iterable[Event], flow: FlowKey) -> bool:
     """Whether a flow's newest failure, but for lost data, was about rows that shall be corrected at their source.
 
     Nothing of such a batch was written, so it may run again with other rows.

@@ -26,7 +26,7 @@ from penstock.storage.delta_commits import Commit, CommitOutOfReach, DeltaCommit
 from penstock.storage.delta_table import open_delta_table
 
 _BATCH_QUERY = "Spark does not tell how many rows a batch query reads"
-_NOTHING_TOLD = "Spark told no counts of the query"
+_NO_QUERY_COUNTS = "Spark told no counts of the query"
 _NO_COUNTS = "its query told no counts: the target has had this batch before"
 _LOST_COUNTS = "the counters of the query were lost"
 _UNREADABLE = (PenstockError, DeltaError, CommitOutOfReach, OSError, ValueError)
@@ -86,7 +86,7 @@ class StreamAccounts:
         return cls(stage, query, row_keeping(query.frame), real_time, _change_log(stage, services), writer, planned)
 
     def draw_up(self, progress: Mapping[str, Any], files_gone: tuple[str, ...] = ()) -> BatchAccounts:
-        """Returns the accounts of the batch that Spark's `progress` tells of, with all counters among its metrics.
+        """Returns the accounts of the batch that Spark's `progress` reports, with all counters among its metrics.
 
         `files_gone` are files of the batch that were not read, which matters unless the target had it already.
         """
@@ -137,9 +137,9 @@ class StreamAccounts:
                     written = self._written(self._log or path, query_id, batch)
                     if self._query.checking is not None and accounts.quarantined:
                         name = str(quarantine.quarantine_of(dataset))
-                        aside = self._written(quarantine.quarantine_path(path), f"{query_id}/{name}", batch)
-                        if aside is not None:
-                            accounts = replace(accounts, quarantined=aside)
+                        quarantined = self._written(quarantine.quarantine_path(path), f"{query_id}/{name}", batch)
+                        if quarantined is not None:
+                            accounts = replace(accounts, quarantined=quarantined)
                     return _with_written(accounts, written)
                 case RunSinkFlow(sink=FunctionSink()):
                     return replace(accounts, target_unchecked="a function of the pipeline writes the rows")
@@ -154,16 +154,16 @@ class StreamAccounts:
         path = delta_path(str(sink.get("description")), "DeltaSink")
         if path is not None:
             return _with_written(accounts, self._written(path, query_id, accounts.batch_id))
-        told = int(sink.get("numOutputRows", -1))
+        reported = int(sink.get("numOutputRows", -1))
         if isinstance(self._writer, BatchWriter):
             written = self._writer.rows_written(accounts.batch_id)
-            told = -1 if written is None else written
-        if self._real_time or told < 0:
+            reported = -1 if written is None else written
+        if self._real_time or reported < 0:
             return replace(accounts, target_unchecked="the sink does not tell how many rows it wrote")
-        return replace(accounts, written=told)
+        return replace(accounts, written=reported)
 
     def _written(self, path: str, app_id: str, batch: int) -> int | None:
-        """Returns the rows in the commit of a batch, 0 without a commit, None when the commit does not tell."""
+        """Returns the rows in the commit of a batch, 0 without a commit, None when the commit does not say."""
         commits = self._commits.setdefault(path, DeltaCommits(path))
         commit = commits.of_transaction(app_id, batch)
         return _rows(commit)
@@ -191,11 +191,11 @@ def accounts_of_refresh(
         commit = commits.newest_write(note) if transaction is None else commits.of_transaction(*transaction)
         if commit is None and transaction is None:
             return replace(accounts, target_unchecked="the commit was not found")
-        aside = accounts.quarantined
-        if transaction is None and query.checking is not None and aside:  # no other flow writes to this quarantine
-            told = _rows(DeltaCommits(quarantine.quarantine_path(stage.path)).newest_write(""))
-            aside = aside if told is None else told
-        return _with_written(replace(accounts, quarantined=aside), _rows(commit))
+        quarantined = accounts.quarantined
+        if transaction is None and query.checking is not None and quarantined:  # only this flow writes to it
+            committed = _rows(DeltaCommits(quarantine.quarantine_path(stage.path)).newest_write(""))
+            quarantined = quarantined if committed is None else committed
+        return _with_written(replace(accounts, quarantined=quarantined), _rows(commit))
     except _UNREADABLE as error:
         return replace(accounts, target_unchecked=_unreadable(error))
 
@@ -208,7 +208,7 @@ def accounts_of_snapshot(query: FlowQuery, counters: Counters, *, batch_id: int)
 
 
 def _counted(
-    rows: CountedRows, batch_id: int, *, query_unchecked: str | None = _BATCH_QUERY, no_counts: str = _NOTHING_TOLD
+    rows: CountedRows, batch_id: int, *, query_unchecked: str | None = _BATCH_QUERY, no_counts: str = _NO_QUERY_COUNTS
 ) -> BatchAccounts:
     """Returns what a query has counted itself, with no word of the target yet; `no_counts`: why it has none."""
     return BatchAccounts(
@@ -244,7 +244,7 @@ def _with_written(accounts: BatchAccounts, rows: int | None) -> BatchAccounts:
 
 
 def _with_deletion_vectors(progress: Mapping[str, Any]) -> str | None:
-    """Returns a Delta source whose files may hold deleted rows, or that cannot be asked."""
+    """Returns a Delta source whose files may hold deleted rows, or that cannot be read."""
     for source in progress.get("sources") or []:
         path = delta_path(str(source.get("description")), "DeltaSource")
         try:

@@ -55,9 +55,9 @@ def sink_failure(failure: BatchFailure, flow: ResolvedFlow, root: Path, code: st
     programming = isinstance(cause, (*_PROGRAMMING_ERRORS, SystemExit))
     if code != FUNCTION:
         detail = f"batch {failure.batch_id}: {type(cause).__name__}: {one_line(cause)}"
-        told = ConnectorError(detail, code=code, retry=not programming)
-        facts: dict[str, Any] = dict(told.facts)
-        return ExternalError(told.condition, dataset=name, **facts)
+        error = ConnectorError(detail, code=code, retry=not programming)
+        facts: dict[str, Any] = dict(error.facts)
+        return ExternalError(error.condition, dataset=name, **facts)
     return ExternalError(
         "SINK_FUNCTION_FAILED" if programming else "SINK_FUNCTION_INTERRUPTED",
         location=location,

@@ -48,7 +48,7 @@ def run_with_retries(
     `max_flow_retries` times in a row. A batch in between, which `committed` counts, begins a new row: a flow that
     runs for months may fail now and then. But ten times the same within an hour is a loop, which more tries
     do not end. Neither limit holds for an outage in a `continuous` update, unless the settings give a number:
-    such a flow waits as long as the service is away. `on_retry` is told the error and the pause in seconds;
+    such a flow waits as long as the service is away. `on_retry` gets the error and the pause in seconds;
     `chance` gives numbers from 0 to 1.
 
     Raises:

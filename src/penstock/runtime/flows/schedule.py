@@ -188,8 +188,8 @@ class FlowThread(InheritableThread):
     def _run_again_and_again(self, run: Callable[[], str | None], *, each_time: bool) -> str | None:
         """Runs a batch flow; in a continuous update again whenever a table that it reads has changed, not too often.
 
-        Commits that are made during a run may not be in it. Nobody tells when data outside of the pipeline
-        changes, so with `each_time` that is looked at each time. Returns why there was nothing to do, if so.
+        Commits that are made during a run may not be in it. Nothing reports when data outside of the pipeline
+        changes, so with `each_time` that is checked each time. Returns why there was nothing to do, if so.
         """
         seen = _commits(self._upstream)
         left_out = run()

@@ -258,7 +258,7 @@ class FlowServices(FlowQueries):
     def drops_late_rows(self, flow: ResolvedFlow) -> bool:
         """Whether a moved watermark changes what the flow's query keeps and writes, batch by batch.
 
-        Complete output keeps everything, and real-time mode does not tell of batches.
+        Complete output keeps everything, and real-time mode does not report batches.
         """
         if flow.stream is None or not (flow.stream.operators and flow.stream.watermarks):
             return False

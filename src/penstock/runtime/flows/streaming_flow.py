@@ -16,7 +16,7 @@ from penstock.errors import PenstockError
 from penstock.events import CheckpointedBatch, Event, FlowStatus, Level, OperatorState, tail_events
 from penstock.graph.quarantine import has_quarantine, quarantine_path
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
-from penstock.runtime.flows.accepted_loss import was_asked_to_correct_data
+from penstock.runtime.flows.accepted_loss import needs_data_correction
 from penstock.runtime.flows.accounting import StreamAccounts, report_accounts
 from penstock.runtime.flows.board import TableProgress
 from penstock.runtime.flows.change_target import with_merged
@@ -211,7 +211,7 @@ class StreamingFlow:
         return query
 
     def _end(self, query: StreamingQuery) -> None:
-        """Stops the query, which goes on when something else has failed, and waits until Spark has told all of it."""
+        """Stops the query, which goes on when something else has failed, and waits until Spark has reported it all."""
         with suppress(Py4JError, OSError):  # the JVM may be what has failed
             query.stop()
             self._services.listener.await_end(str(query.runId), _LISTENER_SECONDS)
@@ -246,7 +246,7 @@ class StreamingFlow:
                 dataset=str(self._stage.dataset),
                 flow=self._flow.declaration.name,
                 table=table,
-                corrected=lambda: was_asked_to_correct_data(newest_events(), flow),
+                corrected=lambda: needs_data_correction(newest_events(), flow),
                 overwritable=built.overwritable_sources,
             )
 
@@ -310,9 +310,9 @@ class StreamingFlow:
         numbers = with_merged(numbers, built.checking, numbers.batch_id)
         if measured is not None:
             numbers = replace(numbers, lateness=measured.of(progress))
-        told = self._checkpointed(str(progress["id"]), numbers.batch_id)
-        self._services.reporter.batch(self._flow, numbers, told)
-        self._watermark.notice(numbers, told)
+        checkpointed = self._checkpointed(str(progress["id"]), numbers.batch_id)
+        self._services.reporter.batch(self._flow, numbers, checkpointed)
+        self._watermark.notice(numbers, checkpointed)
         missing = missing_files(self._services.spark, self._checkpoint, progress)
         report_accounts(accounts.draw_up(progress, missing.gone), self._flow, self._services)
         for uri in missing.left_out:

@@ -32,7 +32,7 @@ from penstock.storage.maintenance_records import read_maintenance, write_mainten
 
 _FEW: Final = 20  # so many small files to spare are not worth a job
 _CLOCKS: Final = 3600.0  # seconds by which the clocks of two machines may differ
-_KEPT_SECONDS: Final = 7 * 86_400.0  # as long as Delta keeps files
+_FILE_RETENTION_SECONDS: Final = 7 * 86_400.0  # as long as Delta keeps files
 
 FAILURES: Final = (PySparkException, Py4JError, DeltaError, OSError)
 """What Delta and Spark raise when a table cannot be looked after."""
@@ -45,7 +45,7 @@ class Maintenance:
     """Looks after one table after the other; call it in one thread, by the holder of the storage's lock.
 
     Each step may be interrupted at any moment: what is committed is whole, and the next time does the rest. `report`
-    is called after each table. `may_rewrite` tells of which tables files may be put together now; a flow that
+    is called after each table. `may_rewrite` says of which tables files may be put together now; a flow that
     merges into a table or replaces its rows would fail if that happened during its batch. Files younger than
     `least_retention` seconds stay in any case: while flows run, they may belong to a batch that is not committed yet.
     """
@@ -102,7 +102,7 @@ class Maintenance:
     ) -> MaintenanceProgress:
         """Puts small files together, when they are many, or new rows have to find their place.
 
-        `thorough` does so with a few, and for a table that wants to be left alone; `changed` tells of new rows.
+        `thorough` does so with a few, and for a table that wants to be left alone; `changed` means new rows.
         """
         if not self.may_rewrite(stage.dataset) or not (stage.optimize or thorough):
             return done
@@ -135,7 +135,7 @@ class Maintenance:
     def retention(self, stage: MaintainTable, pending: Mapping[str, int]) -> float | None:
         """Returns for how many seconds back files of the table are needed: its own retention, or a flow that lags.
 
-        `pending` are the `pending_versions`. None when a flow lags behind so far that the log does not tell any more.
+        `pending` are the `pending_versions`. None when a flow lags behind so far that the log has lost the version.
         """
         retention = max(stage.retention, self.least_retention)
         table = open_delta_table(stage.path)
@@ -150,7 +150,7 @@ class Maintenance:
         storage = Storage(self.layout.uri)
         changes, checkpoints, _ = self.layout.notes(stage.dataset)
         folders = [changes, *(entry.uri for entry in storage.list(checkpoints) if entry.is_directory)]
-        before = time.time() - max(_KEPT_SECONDS, stage.retention)
+        before = time.time() - max(_FILE_RETENTION_SECONDS, stage.retention)
         removed = [
             former
             for folder in folders

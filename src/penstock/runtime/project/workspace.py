@@ -1,4 +1,4 @@
-"""A pipeline on a Spark session: files loaded, queries analysed, state looked at."""
+"""A pipeline on a Spark session: files loaded, queries analysed, state inspected."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class Workspace:
         if errors:
             raise PipelineInvalid(errors)
         try:
-            self.paths(resolved)  # a path that is nowhere is told before anything is created
+            self.paths(resolved)  # a path that is nowhere is reported before anything is created
         except DefinitionError as error:
             raise PipelineInvalid([error]) from None
         warnings = (*config.warnings, *registry.notices, *one_a_file(resolved.warnings))

@@ -72,7 +72,7 @@ class EventTable:
     """Appends the events of a log to a table, each once, every `interval` seconds and at the end of the run.
 
     The table knows the sequence up to which it has them, so that a run makes good what another one could not write,
-    because it was killed or the table could not be reached. That is told once, and ends no flow. The end of the run
+    because it was killed or the table could not be reached. That is reported once, and ends no flow. The end of the run
     waits `close_seconds`, not longer.
     """
 
@@ -131,7 +131,7 @@ class EventTable:
                 pending.clear()
                 self._failing = False
             except (DeltaError, ExternalError, OSError, ValueError, pa.ArrowException) as error:
-                self._tell(error)
+                self._report_failure(error)
                 if len(pending) > _MOST_WAITING:
                     pending.clear()
                     caught_up = False  # they are read from the log
@@ -171,7 +171,7 @@ class EventTable:
             _rewrite(table)
         return table
 
-    def _tell(self, failure: Exception) -> None:
+    def _report_failure(self, failure: Exception) -> None:
         if self._failing:
             return
         self._failing = True
@@ -179,9 +179,9 @@ class EventTable:
         if not isinstance(error, ExternalError):
             reason = self._redacted(first_line(failure))
             error = ExternalError("EVENT_LOG_NOT_PUBLISHED", table=str(self._table), reason=reason)
-        told = builders.hook_progress(_HOOK, "FAILED", reason=error.message)
+        built = builders.hook_progress(_HOOK, "FAILED", reason=error.message)
         with suppress(ValueError):  # the run has not waited for it and has closed the log
-            self._log.append(EventType.HOOK_PROGRESS, *told, level=Level.WARN, error=error)
+            self._log.append(EventType.HOOK_PROGRESS, *built, level=Level.WARN, error=error)
 
 
 def _names_are_free(event: Event) -> bool:
@@ -193,7 +193,7 @@ def _names_are_free(event: Event) -> bool:
 class _Copy:
     """A table with the events of one log; its transaction says up to which sequence it has them.
 
-    The id of the transaction is another one when the log was deleted and has begun anew.
+    The id of the transaction is another one when the log was deleted and begun again.
     """
 
     def __init__(self, table: DeltaTable, transaction: str) -> None:

@@ -203,10 +203,10 @@ class Reporter:
 
     def late_rows(self, flow: ResolvedFlow, late: LateRows) -> None:
         """What became of the rows of a batch that came behind the watermark."""
-        told = replace(late, reason=self._said(late.reason, None))
+        redacted = replace(late, reason=self._said(late.reason, None))
         self._log.append(
             EventType.LATE_ROWS,
-            *builders.late_rows(flow_label(flow), told),
+            *builders.late_rows(flow_label(flow), redacted),
             level=Level.INFO if late.kept == 0 and late.reason is None else Level.WARN,
             dataset=str(flow.declaration.target),
             flow=flow.declaration.name,

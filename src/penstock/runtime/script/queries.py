@@ -1,4 +1,4 @@
-"""The queries that a script has started: how each begins, what is told of it, and how it ends."""
+"""The queries that a script has started: how each begins, what is reported of it, and how it ends."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ScriptQueries:
         self._listener.detach(self.spark)
 
     def start(self, write: StreamWrite) -> StreamingQuery:
-        """Starts a query of the script, after the rules have looked at it.
+        """Starts a query of the script, after the rules have checked it.
 
         Raises:
             DefinitionError, StateError: what a rule says.
@@ -155,7 +155,7 @@ class ScriptQueries:
                 self._end(each)
 
     def stop_all(self, abandon: threading.Event) -> None:
-        """Stops each query after its current batch, and waits until all that they have to tell is told."""
+        """Stops each query after its current batch, and waits until all that they have to report is reported."""
         self.await_reports()  # of those that have ended by themselves
         for each in self.running:
             each.stopped = True
@@ -164,7 +164,7 @@ class ScriptQueries:
         self.await_reports()
 
     def await_reports(self) -> None:
-        """Waits for what Spark has still to tell of queries that it says have ended."""
+        """Waits for what Spark has still to report of queries that it says have ended."""
         for each in self.running:
             with suppress(Py4JError, OSError):
                 if each.query.isActive:
@@ -202,13 +202,13 @@ class ScriptQueries:
             with suppress(Py4JError, OSError):
                 failure = ended.query.exception()
             if failure is not None:
-                ended.error = self._told(ended, failure)
+                ended.error = self._error_of(ended, failure)
             ended.ended = True
             complete = ended.write.ends and not ended.stopped
             status = FlowStatus.COMPLETED if complete else FlowStatus.STOPPED
             self._reports.status(ended.write, FlowStatus.FAILED if ended.error else status, ended.error)
 
-    def _told(self, ended: StartedQuery, failure: BaseException) -> PenstockError:
+    def _error_of(self, ended: StartedQuery, failure: BaseException) -> PenstockError:
         write = ended.write
         raised = ended.prepared.failure
         cause = failure if raised is None else raised

@@ -25,8 +25,8 @@ _FLOW_TYPES = {"append": FlowType.APPEND, "complete": FlowType.COMPLETE, "update
 class ScriptReports:
     """Writes the events of one run of a script; every method may be called from any thread.
 
-    A query is a flow of its own name; what it fills is a table, when that is a Delta table, else a sink. Nothing is
-    told of options but where the rows go.
+    A query is a flow of its own name; what it fills is a table, when that is a Delta table, else a sink. Of
+    options only where the rows go is reported.
     """
 
     def __init__(self, log: EventLog, script: str, redacted: Callable[[str], str]) -> None:

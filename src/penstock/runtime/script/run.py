@@ -99,7 +99,7 @@ class _ScriptRun:
         self._progress = progress
         self._reads = ScriptReads(config.name, self._layout, config.secret)
         self._locate = script_location(file.parent)
-        self._told: set[tuple[str, SourceLocation | None, str]] = set()
+        self._noticed: set[tuple[str, SourceLocation | None, str]] = set()
         self._reports: ScriptReports | None = None
         self._queries: ScriptQueries | None = None
         self._cluster: ClusterWatch | None = None
@@ -177,7 +177,7 @@ class _ScriptRun:
                 else:
                     self._stop_queries()
             except BaseException:
-                self._stopping.abandon.set()  # nobody waits for a batch any more
+                self._stopping.abandon.set()  # nothing waits for a batch any more
                 raise
             finally:
                 watcher.script_ended.set()
@@ -196,7 +196,7 @@ class _ScriptRun:
             if self._queries is not None:
                 self._queries.await_reports()
                 if self._queries.errors:
-                    return None  # it is told with the query's own line
+                    return None  # it is reported with the query's own line
             return script_error(ended, self.file)
         except Exception as error:  # noqa: BLE001 - a script can raise anything
             return script_error(error, self.file)
@@ -256,8 +256,8 @@ class _ScriptRun:
             self._queries.stop_all(self._stopping.abandon)
 
     def _notice(self, notice: PenstockError) -> None:
-        """Tells a notice once: a loop may start its queries many times."""
+        """Reports a notice once: a loop may start its queries many times."""
         key = (notice.condition, notice.location, notice.message)
-        if key not in self._told and self._reports is not None:
-            self._told.add(key)
+        if key not in self._noticed and self._reports is not None:
+            self._noticed.add(key)
             self._reports.notice(notice)

@@ -92,7 +92,7 @@ class ScriptSession:
             stack.enter_context(patched(SparkContext, "getOrCreate", self._context))
             stack.enter_context(patched(SparkContext, "__init__", self._own_context))
             stack.enter_context(patched(RuntimeConfig, "set", self._set))
-            # The session ends with the script: until then the last batches have something to tell.
+            # The session ends with the script: until then the last batches have something to report.
             stack.enter_context(patched(SparkSession, "stop", lambda _original, _spark: stop_queries()))
             yield
 
@@ -122,7 +122,7 @@ class ScriptSession:
         )
 
     def _settings(self, chosen: Mapping[str, str]) -> dict[str, str]:
-        """What of the builder's settings is for the session; packages are told, as Penstock fetches none."""
+        """What of the builder's settings is for the session; packages are reported, as Penstock fetches none."""
         settings = {key: str(value) for key, value in chosen.items() if key not in _STRUCTURE}
         packages = settings.pop(_PACKAGES, "")
         missing = [each for each in packages.split(",") if each.strip() and not _HAVE.match(each.strip())]
@@ -159,7 +159,7 @@ class ScriptSession:
         original(context, *arguments, **named)
 
     def _set(self, original: Any, conf: RuntimeConfig, key: str, value: Any) -> None:
-        """`spark.conf.set`: what Spark takes only at its start is told, and the script goes on."""
+        """`spark.conf.set`: what Spark takes only at its start is reported, and the script goes on."""
         try:
             original(conf, key, value)
         except PySparkException as refused:

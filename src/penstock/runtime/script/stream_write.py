@@ -50,8 +50,8 @@ class StreamWrite:
     def with_options(self, **options: str) -> StreamWrite:
         """Returns the write with these options in place of its own of these names."""
         chosen = {name.casefold() for name in options}
-        kept = {key: value for key, value in self.options.items() if key.casefold() not in chosen}
-        return replace(self, options={**kept, **options})
+        remaining = {key: value for key, value in self.options.items() if key.casefold() not in chosen}
+        return replace(self, options={**remaining, **options})
 
     @property
     def checkpoint(self) -> str | None:
@@ -75,11 +75,11 @@ class StreamWrite:
 
     @property
     def keeps_nothing(self) -> bool:
-        """Whether the sink is one to look at, which begins anew with each start."""
+        """Whether the sink is one to look at, which begins from scratch with each start."""
         return self.format.casefold() in _KEEPS_NOTHING
 
     @property
     def target(self) -> str:
-        """What tells this write from another: where its rows go."""
+        """What distinguishes this write from another: where its rows go."""
         place = self.table or self.path or self.option("topic") or self.name
         return f"{self.format.casefold()} {place}"

@@ -1,4 +1,4 @@
-"""The script's file: read, run as `__main__`, and what it raises told with its line."""
+"""The script's file: read, run as `__main__`, and what it raises reported with its line."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Watcher:
                 self._check()
                 if queries is not None:
                     queries.look()
-            except Exception as error:  # noqa: BLE001 - without this thread nobody would notice that a query has ended
+            except Exception as error:  # noqa: BLE001 - only this thread notices that a query has ended
                 self._fail(error)
 
     def _fail(self, error: Exception) -> None:

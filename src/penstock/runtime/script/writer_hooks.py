@@ -39,7 +39,7 @@ def bypass_writer_hooks() -> Iterator[None]:
 def hooked_writers(start: Start, locate: Callable[[], SourceLocation]) -> Iterator[list[SourceLocation]]:
     """Hands each `start` and `toTable` to `start`; yields the places of writers that were made and not started yet.
 
-    `locate` tells the line of the script that is running.
+    `locate` returns the line of the script that is running.
     """
     waiting: list[SourceLocation] = []
     with ExitStack() as stack:
@@ -65,7 +65,7 @@ def hooked_writers(start: Start, locate: Callable[[], SourceLocation]) -> Iterat
 
 
 def script_location(root: Any) -> Callable[[], SourceLocation]:
-    """Returns what tells the innermost line under `root` that is running in this thread."""
+    """Returns a function that gives the innermost line under `root` that is running in this thread."""
     return functools.partial(caller_location, root)
 
 

@@ -27,7 +27,7 @@ _UNCOUNTED = frozenset({"continuous", "realTime"})
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A query ready to start; `frame` is what it runs, and `observed` tells how to read the counters of a batch."""
+    """A query ready to start; `frame` is what it runs, and `observed` says how to read the counters of a batch."""
 
     write: StreamWrite
     frame: DataFrame

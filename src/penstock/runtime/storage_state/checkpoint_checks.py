@@ -50,8 +50,8 @@ class _Stream:
         flow, target = self.flow.declaration, self.flow.declaration.target
         # What `penstock checkpoint` calls it.
         name = str(target) if flow.name.casefold() == target.name.casefold() else f"{target}/{flow.name}"
-        told: dict[str, Any] = {"flow": name, "name": target, **facts}
-        return StateError(condition, location=flow.location, dataset=str(target), **told)
+        placeholders: dict[str, Any] = {"flow": name, "name": target, **facts}
+        return StateError(condition, location=flow.location, dataset=str(target), **placeholders)
 
 
 @dataclass
@@ -101,14 +101,14 @@ class CheckpointChecks:
     def _lost(self, stream: _Stream) -> Iterator[StateError]:
         """A flow that has written would read everything again.
 
-        That it has is known from the event log; when that tells of no batch of the table, from the table's own.
+        That it has is known from the event log; when that has no batch of the table, from the table's own.
         """
         target, table = stream.flow.declaration.target, stream.table
         if table is not None and not table.file_uris():
             return
         record = self._record(self._all_records, stream)
-        lost, told = record.ran, any(each.ran for each in self._all_records if each.dataset == target)
-        if table is not None and not (told or record.was_reset):
+        lost, logged = record.ran, any(each.ran for each in self._all_records if each.dataset == target)
+        if table is not None and not (logged or record.was_reset):
             lost = has_unknown_query(self.layout, target, stream.path, table.version())
         if lost:
             yield stream.refusal("CHECKPOINT_LOST", path=stream.folder.uri)
@@ -168,11 +168,11 @@ class CheckpointChecks:
     def _newest_batch(self, stream: _Stream) -> int | None:
         """The newest batch of the query in its table, in the change log, or in the quarantine, each with its own id."""
         query_id, target = stream.query_id, stream.flow.declaration.target
-        aside = quarantine_of(target)
+        quarantine = quarantine_of(target)
         noted = {
             stream.path: query_id,
             self.layout.change_log(target, stream.generation): query_id,
-            quarantine_path(stream.path): f"{query_id}/{aside}",
+            quarantine_path(stream.path): f"{query_id}/{quarantine}",
         }
         batches = [
             open_delta_table(path).transaction_version(app_id)
@@ -196,7 +196,7 @@ class CheckpointChecks:
 def _damaged(stream: _Stream) -> Iterator[StateError]:
     """A table that lacks the rows of an older commit: its newest batch says nothing of them."""
     damage = None if stream.table is None else log_damage(stream.table, stream.path)
-    # The files alone are `verify`'s to tell: a run must not be wrong about it.
+    # Only `verify` reports missing files alone: a run must not be wrong about it.
     if damage is not None and damage.changed:
         yield stream.refusal("TABLE_LOG_DAMAGED", reason=damage.reason)
 

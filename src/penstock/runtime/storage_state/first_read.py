@@ -24,7 +24,7 @@ _GROWS = {"commitInfo", "protocol", "metaData", "txn", "add", "domainMetadata"}
 
 
 def reads_from_the_first_version(checkpoint: str, source: str, table: str, options: Mapping[str, str]) -> bool:
-    """Tells whether `source` of a flow can read the table at `table` from version 0 on instead of a snapshot.
+    """Returns whether `source` of a flow can read the table at `table` from version 0 on instead of a snapshot.
 
     So it is when the whole log is there, short, and holds nothing but files that were added, with one schema; and when
     no batch of `checkpoint` ends within a snapshot, where offsets count files in another order. A batch that was

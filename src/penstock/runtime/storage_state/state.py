@@ -145,11 +145,13 @@ def stored_tables(graph: ResolvedGraph, paths: Mapping[Identifier, str]) -> dict
 
 def _stored(graph: ResolvedGraph, paths: Mapping[Identifier, str]) -> Iterator[tuple[Identifier, str, DeltaTable]]:
     for identifier, path in paths.items():
-        aside = [(quarantine_of(identifier), quarantine_path(path))] if has_quarantine(graph.tables[identifier]) else []
+        companions = (
+            [(quarantine_of(identifier), quarantine_path(path))] if has_quarantine(graph.tables[identifier]) else []
+        )
         late = (late_rows_of(identifier), late_rows_path(path))
         if isinstance(graph.tables[identifier], StreamingTable) and late[0] not in graph.tables:
-            aside.append(late)
-        for name, place in [*aside, (identifier, path)]:
+            companions.append(late)
+        for name, place in [*companions, (identifier, path)]:
             try:
                 found = open_table(name, place) if is_delta_table(place) else None
             except PenstockError as error:
@@ -188,7 +190,7 @@ def _undeclared(
             path = layout.table(identifier)
             if path in declared or identifier in paths or not is_delta_table(path):
                 continue
-            with suppress(DeltaError):  # what nobody writes any more keeps nobody from running
+            with suppress(DeltaError):  # a table that no run writes any more stops no run
                 if open_delta_table(path).metadata().configuration.get(PIPELINE) == pipeline:
                     yield identifier
 

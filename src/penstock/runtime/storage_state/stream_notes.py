@@ -51,7 +51,7 @@ def noted_definition(checkpoint: str) -> StreamDefinition | None:
 
 
 def runs_complete(checkpoints: str) -> bool:
-    """Whether the newest of a flow's `checkpoints` has run, and in complete mode as far as anything tells."""
+    """Whether the newest of a flow's `checkpoints` has run, and in complete mode as far as is recorded."""
     generations = numbers_in(Storage(checkpoints), "")
     newest = f"{checkpoints}/{generations[-1]}" if generations else None
     if newest is None or not is_started(newest):
@@ -71,7 +71,7 @@ def planned_settings(checkpoint: str) -> Mapping[str, str] | None:
     """Returns the settings of the newest plan of the checkpoint, with which Spark goes on; None without one."""
     storage = Storage(checkpoint)
     if planned := numbers_in(storage, "offsets"):
-        with suppress(FileNotFoundError, DamagedFile, UnknownVersion):  # of which other checks tell
+        with suppress(FileNotFoundError, DamagedFile, UnknownVersion):  # other checks report these
             return parse_planned_batch(storage.read_bytes(f"offsets/{planned[-1]}")).settings
     return None
 

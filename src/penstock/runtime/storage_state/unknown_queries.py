@@ -10,14 +10,14 @@ from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint import CheckpointFolder
 from penstock.storage.delta_commits import read_commit, transactions_of
 
-_COMMITS_LOOKED_AT: Final = 100
+_COMMITS_CHECKED: Final = 100
 _QUERY_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def has_unknown_query(layout: StorageLayout, target: Identifier, path: str, version: int) -> bool:
     """Whether one of the newest hundred commits of the table at `path` is of a query without a checkpoint.
 
-    Those of older generations count as well, and what a restore or a reset has put aside.
+    Those of older generations count as well, and what a restore or a reset has moved away.
     """
     written = _queries(Storage(path), version)
     return bool(written) and not written <= _known(layout, target)
@@ -25,7 +25,7 @@ def has_unknown_query(layout: StorageLayout, target: Identifier, path: str, vers
 
 def _queries(table: Storage, version: int) -> set[str]:
     found = set[str]()
-    for number in range(version, max(-1, version - _COMMITS_LOOKED_AT), -1):
+    for number in range(version, max(-1, version - _COMMITS_CHECKED), -1):
         content = read_commit(table, number)
         if content is None:
             break

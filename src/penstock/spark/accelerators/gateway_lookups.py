@@ -12,10 +12,17 @@ from typing import Any
 
 from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView
 
+from penstock.spark.accelerators.accelerator import GATEWAY_LOOKUPS
 
-@functools.cache
+
 def remember_lookups() -> None:
     """Makes py4j's views, packages and classes keep the names that they have found; once per process."""
+    if GATEWAY_LOOKUPS.applies():
+        _patch()
+
+
+@functools.cache
+def _patch() -> None:
     for owner in (JVMView, JavaPackage, JavaClass):
         _remember(owner)
 

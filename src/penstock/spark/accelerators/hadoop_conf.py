@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from penstock.spark._jvm import jvm
+from penstock.spark.accelerators.accelerator import HADOOP_CONF
 
 _SETTINGS = "org.apache.hadoop.conf.Configuration"
 _READ_FILES = ("org.apache.hadoop.mapred.JobConf", "org.apache.hadoop.fs.s3a.S3AFileSystem")
@@ -29,13 +30,15 @@ def prune_hadoop_conf(spark: SparkSession, *, local: bool) -> bool:
     Called once, when Spark has started. Returns whether it has: another version of Hadoop may keep them elsewhere.
     Never raises.
     """
+    if not HADOOP_CONF.applies():
+        return False
     with suppress(Py4JError):
         java = jvm(spark)
         for name in _READ_FILES:
             with suppress(Py4JError):
                 java.java.lang.Class.forName(name)
         settings = spark.sparkContext._jsc.hadoopConfiguration()
-        settings.size()  # reads them, if nobody has asked for one yet
+        settings.size()  # reads them, if that has not happened yet
         _private(java, settings, "updatingResource").clear()
         if local:
             of_yarn = java.java.util.regex.Pattern.compile(_OF_YARN).asMatchPredicate()

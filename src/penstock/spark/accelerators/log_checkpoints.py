@@ -17,6 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from penstock.spark._jvm import has_format, java_session, jvm
+from penstock.spark.accelerators.accelerator import LOG_CHECKPOINTS
 from penstock.spark.accelerators.own_classes import DELTA_SINK
 from penstock.spark.accelerators.settings import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL
 
@@ -31,6 +32,8 @@ def with_checkpoints_beside(spark: SparkSession, properties: Mapping[str, str]) 
     As they are when they or the settings of the session give an interval, or the session has no Java classes of
     Penstock.
     """
+    if not LOG_CHECKPOINTS.applies():
+        return dict(properties)
     given = any(name.casefold() == INTERVAL.casefold() for name in properties)
     if given or spark.conf.get(CHECKPOINT_INTERVAL, None) != DEFAULT_CHECKPOINT_INTERVAL:
         return dict(properties)

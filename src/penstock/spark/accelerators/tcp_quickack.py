@@ -14,12 +14,19 @@ from typing import Any, Final
 
 from py4j.clientserver import ClientServerConnection
 
+from penstock.spark.accelerators.accelerator import TCP_QUICKACK
+
 _CONNECT: Final = ("connect_to_java_server", "init_socket_from_python_server")
 
 
-@functools.cache
 def enable_tcp_quickack() -> None:
     """Makes py4j's connections acknowledge what they read; once per process, for connections made from then on."""
+    if TCP_QUICKACK.applies():
+        _patch()
+
+
+@functools.cache
+def _patch() -> None:
     if hasattr(socket, "TCP_QUICKACK"):  # Linux has it
         for name in _CONNECT:
             _acknowledge_at_once(name)

@@ -48,12 +48,12 @@ def check_sink(spark: SparkSession, sink: FormatSink, flows: Iterable[Unresolved
 
 
 def promise_of(sink: AnySink, sinks: Mapping[Identifier, AnySink]) -> str | None:
-    """Returns what becomes of a row in a crash, in words; None where nobody knows. `sinks` are all of the pipeline."""
+    """Returns what becomes of a row in a crash, in words; None where unknown. `sinks` are all of the pipeline."""
     if not isinstance(sink, FormatSink):
         return None
     if sink.kind == GROUP:
-        told = {each.name: promise_of(sinks[each], sinks) or "as its function does" for each in members(sink)}
-        return ", ".join(f"{name} {promise}" for name, promise in told.items())
+        promises = {each.name: promise_of(sinks[each], sinks) or "as its function does" for each in members(sink)}
+        return ", ".join(f"{name} {promise}" for name, promise in promises.items())
     if sink.kind == "jdbc":
         return JdbcTarget.of(sink).promise
     promise = sink_of(sink.kind).promise

@@ -76,7 +76,7 @@ SINKS: Final[Mapping[str, Sink]] = {
 
 
 def source_of(source_format: str) -> Source:
-    """Returns how a format is read; one that nobody knows is left to Spark, whose session may know it.
+    """Returns how a format is read; an unknown one is left to Spark, whose session may know it.
 
     Raises:
         ConfigError: CONNECTOR_UNUSABLE.

@@ -1,4 +1,4 @@
-"""Connectors of other packages, found by their entry points when somebody names a format that nobody knows."""
+"""Connectors of other packages, found by their entry points when a format is not a known one."""
 
 from __future__ import annotations
 

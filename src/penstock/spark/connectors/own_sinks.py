@@ -33,7 +33,7 @@ class SparkSink:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSink(SparkSink):
-    """Spark's own sink, asked for access before a flow starts."""
+    """Spark's own sink, checked for access before a flow starts."""
 
     promise: Promise | None = Promise.AT_LEAST_ONCE
 

@@ -77,8 +77,8 @@ class MaintenanceSession:
         """
         with _jvm.printing_to(self._spark) as printed:
             self._spark.sql(f"VACUUM {table_at(path)} RETAIN {_hours(retention)} HOURS").collect()
-            told = _DELETED.search(printed())
-        return int(told[1]) if told else 0
+            found = _DELETED.search(printed())
+        return int(found[1]) if found else 0
 
     def deletable(self, path: str, retention: float) -> tuple[str, ...]:
         """Returns what `vacuum` would delete: the URIs of up to a thousand files."""

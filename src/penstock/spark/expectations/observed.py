@@ -35,7 +35,7 @@ _MEETS = "_penstock_meets_"
 """Begins the names of the columns that say of a row whether it meets a rule; its place in the list follows."""
 
 _CLOCKS = ("current_timestamp(", "current_date(", "current_time(", "localtimestamp(", "now(")
-"""How Spark writes the functions that tell the time of the query; a text that looks so costs a column."""
+"""How Spark writes the functions that return the time of the query; a text that looks so costs a column."""
 
 _TOTAL, _TRUSTED, _KEPT = "total", "trusted", "kept"
 """Counters: all rows, those that are not quarantined, those of them that are not dropped; a missing one says all."""
@@ -68,7 +68,7 @@ class ObservedExpectations:
         )
 
     def total(self, values: Mapping[str, int]) -> int | None:
-        """Returns how many rows were counted; None when Spark did not tell."""
+        """Returns how many rows were counted; None when Spark did not report it."""
         return values.get(_TOTAL)
 
     def dropped(self, values: Mapping[str, int]) -> int:
@@ -80,7 +80,7 @@ class ObservedExpectations:
         return values.get(_TOTAL, 0) - self._trusted(values)
 
     def kept(self, values: Mapping[str, int]) -> int:
-        """Returns how many rows nothing kept out."""
+        """Returns how many rows were neither dropped nor quarantined."""
         return values.get(_KEPT, self._trusted(values))
 
     def _trusted(self, values: Mapping[str, int]) -> int:
@@ -103,9 +103,9 @@ def observe_expectations(
 ) -> tuple[DataFrame, ObservedExpectations]:
     """Counts, drops and fails in one pass over `frame`, which keeps its schema.
 
-    Rows for the quarantine are taken out as well; `broken_rules` tells whoever writes the quarantine which
-    they are. Whether rows are unique is not looked at, because that takes more than one pass.
-    `occurrence` tells apart two uses of the same view in one query. A row that breaks an
+    Rows for the quarantine are taken out as well; `broken_rules` says for whoever writes the quarantine which
+    they are. Whether rows are unique is not checked, because that takes more than one pass.
+    `occurrence` distinguishes two uses of the same view in one query. A row that breaks an
     expectation of kind FAIL raises inside the task, so the batch commits nothing. A constraint may refer to a column
     that the query dropped or renamed, as a filter of Spark's may.
 
@@ -154,10 +154,10 @@ def _observed(
 def with_judgements(frame: DataFrame, expectations: Sequence[Expectation]) -> DataFrame:
     """Adds a column for each rule that the rows alone do not answer later, for `broken_rules`.
 
-    These are rules that look at the clock or draw. As a part of the query a rule is computed once, and its
+    These are rules that read the clock or are random. As a part of the query a rule is computed once, and its
     `current_timestamp()` is what the checkpoint holds for the batch: a batch that runs again is judged as before.
     A rule may also refer to a column that the query dropped: then all rules get a column.
-    `is_judgement` tells the columns.
+    `is_judgement` recognises the columns.
     """
     rules = _rules(expectations)
     try:

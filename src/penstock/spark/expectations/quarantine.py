@@ -1,4 +1,4 @@
-"""The rows of a quarantine: which they are, and what is told of each beside its own columns."""
+"""The rows of a quarantine: which they are, and what is recorded of each beside its own columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def with_source(frame: DataFrame) -> DataFrame:
 
 
 def with_source_of_few(marked: DataFrame) -> DataFrame:
-    """Leaves the source only of rows that are put aside: a path is longer than many a row that is held."""
+    """Leaves the source only of rows that are quarantined: a path is longer than many a row that is held."""
     if quarantine.SOURCE not in marked.columns:
         return marked
     return marked.withColumn(quarantine.SOURCE, sf.when(_is_quarantined(), sf.col(quarantine.SOURCE)))
@@ -64,10 +64,10 @@ def append_few(rows: DataFrame, path: str, transaction: tuple[str, int], *, flow
     schema = quarantine.quarantine_schema([Schema(StructType(_data_fields(rows)).json())])
     if not can_append(table, StructType.fromJson(json.loads(schema.json))):
         return False
-    # What is the same for all rows is added here: as a part of the query, Spark would compile it for each batch anew.
+    # What is the same for all rows is added here: as a part of the query, Spark would compile it again for each batch.
     known = [quarantine.SOURCE] if quarantine.SOURCE in rows.columns else []
-    aside = rows.where(_is_quarantined()).select(*data_columns(rows), quarantine.RULES, *known)
-    found = few_rows(aside, count=count)
+    selected = rows.where(_is_quarantined()).select(*data_columns(rows), quarantine.RULES, *known)
+    found = few_rows(selected, count=count)
     if found is None:
         return False
     found = found.append_column(quarantine.ROW_ID, pa.array([str(uuid4()) for _ in range(count)], pa.string()))

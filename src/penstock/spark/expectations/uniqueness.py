@@ -72,14 +72,14 @@ def mark_repeats(rows: DataFrame, expectations: Sequence[Expectation], stored: D
     """Adds a boolean column per expectation of uniqueness: `_penstock_repeats_<position>`.
 
     Of the rows with one key, one is kept: none if the key is in `stored` (None: the table is replaced),
-    else one that breaks no rule which keeps it out, so that a wrong row takes nobody's place. Which
+    else one that breaks no rule which keeps it out, so that a wrong row replaces no other. Which
     one depends on the rows' values alone, so it is the same when the batch runs again. `rows` is
     executed several times.
     """
-    kept = sf.lit(True)
+    passing = sf.lit(True)
     for position, expectation in enumerate(expectations):
         if expectation.on_violation in _KEEPING_OUT and not isinstance(expectation.constraint, UniqueKey):
-            kept = kept & meets(rows, expectations, position)
+            passing = passing & meets(rows, expectations, position)
     few = stored is not None and rows.count() <= _BROADCAST_ROWS
     marked = rows
     for position, expectation in enumerate(expectations):
@@ -88,20 +88,20 @@ def mark_repeats(rows: DataFrame, expectations: Sequence[Expectation], stored: D
         columns = expectation.constraint.columns
         known = None if stored is None else _known_keys(rows, stored, columns, few=few)
         name = f"{REPEATS}{position}"
-        marked = _with_repeats(marked, name, columns, known, kept, values=rows)
+        marked = _with_repeats(marked, name, columns, known, passing, values=rows)
         if expectation.on_violation in _KEEPING_OUT:
-            kept = kept & ~sf.col(name)
+            passing = passing & ~sf.col(name)
     return marked
 
 
 def _with_repeats(
-    marked: DataFrame, name: str, columns: Sequence[str], known: DataFrame | None, kept: Column, *, values: DataFrame
+    marked: DataFrame, name: str, columns: Sequence[str], known: DataFrame | None, passing: Column, *, values: DataFrame
 ) -> DataFrame:
     keys = [sf.col(quoted(column)) for column in columns]
     complete = sf.lit(True)
     for key in keys:
         complete = complete & key.isNotNull()
-    order = Window.partitionBy(*keys).orderBy(kept.desc(), *_fingerprints(values))
+    order = Window.partitionBy(*keys).orderBy(passing.desc(), *_fingerprints(values))
     repeats = sf.row_number().over(order) > 1
     if known is not None:
         same = [key == sf.col(f"{REPEATS}key_{index}") for index, key in enumerate(keys)]

@@ -52,14 +52,14 @@ class QueryPlace:
 
 
 def query_place(throwable: Any) -> QueryPlace | None:
-    """Returns the place that a Spark exception is about, None when it tells none."""
+    """Returns the place that a Spark exception is about, None when it names none."""
     with suppress(Py4JError):
         return context_place(throwable.getQueryContext())
     return None
 
 
 def context_place(contexts: Iterable[Any]) -> QueryPlace | None:
-    """Returns the place that the first of Spark's `QueryContext`s tells."""
+    """Returns the place that the first of Spark's `QueryContext`s names."""
     with suppress(Py4JError):
         for context in contexts:
             text = str(context.fragment())
@@ -93,9 +93,9 @@ def data_exception(
 
 
 def _alternative(condition: str, message: str, place: QueryPlace | None) -> str:
-    told = _TWIN.search(message)
-    twin = told[1].removesuffix("()") if told else None
-    if place is not None and hasattr(sf, f"try_{place.function}"):  # to_date, whose cast Spark tells
+    found = _TWIN.search(message)
+    twin = found[1].removesuffix("()") if found else None
+    if place is not None and hasattr(sf, f"try_{place.function}"):  # to_date, whose cast Spark names
         twin = f"try_{place.function}"
     if not condition.startswith(_ANSI):
         return f"{twin}()" if twin else "try_cast(), try_divide()"

@@ -28,9 +28,9 @@ def azure_or_google_failure(causes: Sequence[tuple[str, str]]) -> PenstockError 
     texts = [text for name, text in causes if name.startswith(_AZURE_AND_GOOGLE)]
     if not texts:
         return None
-    told = " ".join(text for _, text in causes)
+    messages = " ".join(text for _, text in causes)
     detail = texts[-1].strip().splitlines()[0] if texts[-1].strip() else "no message"
-    refused = store_refusal(told, detail, no_bucket=_NO_BUCKET, no_credentials=_NO_TOKEN, denied=_DENIED)
+    refused = store_refusal(messages, detail, no_bucket=_NO_BUCKET, no_credentials=_NO_TOKEN, denied=_DENIED)
     return refused or ExternalError("STORAGE_FAILED", detail=detail)
 
 
@@ -60,8 +60,8 @@ def object_store_failure(causes: Sequence[tuple[str, str]]) -> PenstockError | N
             return ConfigError("OBJECT_STORE_BUCKET_NOT_FOUND", detail=_words(message))
     if any(name.rpartition(".")[2] in _NO_CREDENTIALS and name.startswith(_S3A) for name in names):
         return ConfigError("OBJECT_STORE_CREDENTIALS_MISSING", detail=_words(causes[-1][1].partition(_CHAIN)[0]))
-    if told := next((text for name, text in causes if name.startswith(_AWS_CLIENT) and is_tls_refusal(text)), None):
-        return ConfigError("OBJECT_STORE_TLS_FAILED", detail=_words(told))
+    if refusal := next((text for name, text in causes if name.startswith(_AWS_CLIENT) and is_tls_refusal(text)), None):
+        return ConfigError("OBJECT_STORE_TLS_FAILED", detail=_words(refusal))
     for name, message in causes:
         if name == "java.nio.file.AccessDeniedException" and _REFUSED.search(message):
             return ConfigError("OBJECT_STORE_ACCESS_DENIED", detail=_words(message))

@@ -63,7 +63,7 @@ def _again(condition: str, facts: dict[str, str]) -> SourceFailure:
 
 
 def parse_failure(messages: Iterable[str]) -> SourceFailure | None:
-    """Returns the failure that the messages of an exception and its causes tell of; None when they tell of none."""
+    """Returns the failure that the messages of an exception and its causes carry; None when they carry none."""
     for message in messages:
         _, found, payload = message.rpartition(_MARK)
         if found:

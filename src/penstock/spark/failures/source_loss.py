@@ -56,9 +56,9 @@ def source_loss(error: BaseException, *, dataset: str, flow: str, checkpoint: st
     """
     for cause in causes_of(error):
         condition = cause.condition or ""
-        told = parse_failure([cause.message])
-        if told is not None and told.condition == KINESIS:
-            return _lost(KINESIS, dataset, flow, lost=told.facts["lost"])
+        failure = parse_failure([cause.message])
+        if failure is not None and failure.condition == KINESIS:
+            return _lost(KINESIS, dataset, flow, lost=failure.facts["lost"])
         if condition.startswith(KAFKA):
             return _lost(KAFKA, dataset, flow, lost=_kafka_range(cause.message))
         if condition == _REPLACED:
@@ -86,10 +86,10 @@ def check_planned_files(
 ) -> None:
     """Refuses to run a planned batch again whose files are not what they were; called before the query starts.
 
-    `table` is a Delta table that takes the batch in one commit: when it has the batch, nobody needs the files.
-    `corrected` tells whether files were rightly overwritten, because Penstock had asked for that; called if any were.
+    `table` is a Delta table that takes the batch in one commit: when it has the batch, the files are not needed.
+    `corrected` returns whether files were rightly overwritten, because Penstock had asked for that; called if any were.
     Files of the sources `overwritable` may be overwritten: the batch reads what they hold now, and that counts as
-    read where `table` tells that nothing else was.
+    read where `table` shows that nothing else was.
 
     Raises:
         StateError: SOURCE_FILES_LOST.
@@ -191,7 +191,7 @@ def first_readable_version(log: Collection[str], *, after: int, has_older_batch:
 
     `log` holds the names of the log's files. The source reads commits, so it can go on where those begin that are
     left. But a query with one batch only, which `has_older_batch` denies, asks on its start for the table as it was
-    before its offset, which nothing but a checkpoint of the table tells there.
+    before its offset, which nothing but a checkpoint of the table holds there.
     """
     commits = {version for name in log if (version := commit_version(name)) is not None}
     checkpoints = {int(found[1]) for name in log if (found := _CHECKPOINT.match(name))}

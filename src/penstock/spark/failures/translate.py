@@ -125,9 +125,9 @@ def _translate_analysis(
         error.dataset = error.dataset or dataset
         return error
     causes = tuple(causes_of(error))
-    told = error if isinstance(error, SourceFailure) else parse_failure(cause.message for cause in causes)
-    if told is not None:
-        known_failure = told.error(dataset=dataset)
+    failure = error if isinstance(error, SourceFailure) else parse_failure(cause.message for cause in causes)
+    if failure is not None:
+        known_failure = failure.error(dataset=dataset)
         known_failure.location = location
         return known_failure
     if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
@@ -209,8 +209,8 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     # First, because Spark wraps it into what it could not do for it, such as to load a state.
     if (storage := _storage_failure(causes, dataset)) is not None:
         return storage
-    if (told := parse_failure(cause.message for cause in causes)) is not None:
-        return told.error(dataset=dataset, flow=flow)
+    if (failure := parse_failure(cause.message for cause in causes)) is not None:
+        return failure.error(dataset=dataset, flow=flow)
     if (missing := missing_files(causes, dataset)) is not None:
         return missing
     for cause in causes:
@@ -314,20 +314,20 @@ def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | Non
 
 def _no_answer(cause: Cause, outer: Cause | None) -> str:
     """Words of the client, which knows the address; Spark's own exceptions around it only say that a task failed."""
-    told = cause if outer is None or outer.class_name.startswith("org.apache.spark.") else outer
-    kind = told.class_name.rpartition(".")[2]
-    return f"{kind}: {_first_line(told.message)}"
+    shown = cause if outer is None or outer.class_name.startswith("org.apache.spark.") else outer
+    kind = shown.class_name.rpartition(".")[2]
+    return f"{kind}: {_first_line(shown.message)}"
 
 
 def _expectation_failure(payload: str, dataset: str) -> DataError:
-    told, _ = json.JSONDecoder().raw_decode(payload)
+    record, _ = json.JSONDecoder().raw_decode(payload)
     return DataError(
         "EXPECTATION_FAILED",
         dataset=dataset,
-        expectations=", ".join(f"'{name}'" for name in told["rules"]),
-        name=told["dataset"],
-        row=told["row"],
-        origin=_origin(told.get("origin") or {}),
+        expectations=", ".join(f"'{name}'" for name in record["rules"]),
+        name=record["dataset"],
+        row=record["row"],
+        origin=_origin(record.get("origin") or {}),
     )
 
 
@@ -353,7 +353,7 @@ def causes_of(error: BaseException) -> Iterator[Cause]:
     elif isinstance(error, Py4JJavaError):
         throwable = error.java_exception
     seen = 0
-    # A JVM that has died since can no longer be asked.
+    # A JVM that has died since no longer answers.
     with suppress(Py4JNetworkError, OSError):
         while throwable is not None and seen < 20:
             seen += 1

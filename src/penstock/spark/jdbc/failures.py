@@ -66,9 +66,9 @@ def database_failure(error: BaseException, place: SinkPlace, target: JdbcTarget)
     said = [cause for cause in causes if cause.class_name.startswith(_DRIVER) and cause.sql_state]
     if not said:
         return None
-    told = said[-1]
-    state, detail = told.sql_state or "", _in_one_line(told)
-    if any(cause.class_name.startswith(_TLS) for cause in causes) or state == "08004" or _OTHER_HOST in told.message:
+    last = said[-1]
+    state, detail = last.sql_state or "", _in_one_line(last)
+    if any(cause.class_name.startswith(_TLS) for cause in causes) or state == "08004" or _OTHER_HOST in last.message:
         return ExternalError("JDBC_TLS_REFUSED", **place.facts, detail=detail)
     if state.startswith(_AWAY):
         return ExternalError("SERVICE_UNREACHABLE", **place.facts, detail=detail)
@@ -77,7 +77,7 @@ def database_failure(error: BaseException, place: SinkPlace, target: JdbcTarget)
             return ExternalError(condition, **place.facts, table=target.table.sql, detail=detail)
     return (
         _about_the_table(state, detail, place, target)
-        or _about_the_rows(state, told.message, detail, place, target)
+        or _about_the_rows(state, last.message, detail, place, target)
         or _other(state, detail, place, target)
     )
 

@@ -164,7 +164,7 @@ class _Preparation:
         facts = {**self.place.facts, "table": self.target.table}
         if known is not None and known.query_id != query_id:
             if self.target.mode == "append":
-                statement = statements.begin_anew(self.target.table, ledger, *owner)
+                statement = statements.truncate_and_restart(self.target.table, ledger, *owner)
                 raise StateError("JDBC_ROWS_WRITTEN_BEFORE", **facts, batches=known.batch_id + 1, statement=statement)
             return known
         committed = max(checkpoint.numbers("commits"), default=-1)

@@ -92,7 +92,7 @@ def find_batch(ledger: TableName) -> str:
     return f"SELECT query_id, batch_id FROM {ledger.sql} WHERE flow = ? AND target = ?"
 
 
-def begin_anew(table: TableName, ledger: TableName, flow: str, target: str) -> str:
+def truncate_and_restart(table: TableName, ledger: TableName, flow: str, target: str) -> str:
     """Returns what a person types to have all rows of a flow once more, in a table that is empty."""
     where = f"flow = {_text(flow)} AND target = {_text(target)}"
     return f"BEGIN; TRUNCATE {table.sql}; DELETE FROM {ledger.sql} WHERE {where}; COMMIT;"

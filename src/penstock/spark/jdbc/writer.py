@@ -1,7 +1,7 @@
 """Writes the batches of a stream to a table of PostgreSQL, each once.
 
 Spark writes a batch in parallel to a staging table. One transaction then brings its rows into the target, and takes
-the batch down in a ledger. A process that dies before that leaves rows in a staging table, which nobody reads; one that
+the batch down in a ledger. A process that dies before that leaves rows in a staging table, which is not read; one that
 dies after it finds the batch in the ledger.
 """
 

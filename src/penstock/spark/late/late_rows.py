@@ -86,10 +86,12 @@ class _Given:
         return cls(frame, _origin(frame), schema, LateFilter.of(_jvm.scala_seq(plan.output()), schema, operator))
 
     def columns(self, taken: dict[str, DataType]) -> dict[int, str]:
-        """Names the columns that are kept; one that is `taken` is shared where its type is the same."""
-        kept = [at for at, each in enumerate(self.schema) if not each.name.casefold().startswith(names.RESERVED_PREFIX)]
-        shared = {at for at in kept if taken.get(self.schema[at].name.casefold()) == self.schema[at].dataType}
-        others = [at for at in kept if at not in shared]
+        """Names the columns that are stored; one that is `taken` is shared where its type is the same."""
+        stored = [
+            at for at, each in enumerate(self.schema) if not each.name.casefold().startswith(names.RESERVED_PREFIX)
+        ]
+        shared = {at for at in stored if taken.get(self.schema[at].name.casefold()) == self.schema[at].dataType}
+        others = [at for at in stored if at not in shared]
         renamed = names.stored_names([self.schema[at].name for at in others], taken)
         return {**{at: self.schema[at].name for at in shared}, **dict(zip(others, renamed, strict=True))}
 

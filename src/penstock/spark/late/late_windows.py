@@ -27,7 +27,7 @@ class LateWindows:
 
 
 def late_windows(spark: SparkSession, path: str, column: WindowColumn, *, flow: str) -> LateWindows | None:
-    """Returns the windows of the late rows at `path` that `flow` has dropped; None when the rows do not tell them.
+    """Returns the windows of the late rows at `path` that `flow` has dropped; None when the rows do not show them.
 
     `column` is that of the window in the flow's query.
     """

@@ -51,11 +51,11 @@ class MeasuredLateness:
     _batch: RunningBatch
 
     def follow(self, query: StreamingQuery) -> None:
-        """From its second batch on, the query itself tells of its batches."""
+        """From its second batch on, the query itself reports its batches."""
         self._batch.follow(query)
 
     def of(self, progress: Mapping[str, Any]) -> Lateness | None:
-        """Returns the lateness of the batch that Spark's `progress` tells of.
+        """Returns the lateness of the batch that Spark's `progress` describes.
 
         None when it was not to be counted, or has read nothing.
         """
@@ -65,7 +65,7 @@ class MeasuredLateness:
             return None
         late: dict[int, int] = {}
         for interval in counted.get(_LATE) or ():
-            found = round(interval["x"])  # as `binary_search` tells it
+            found = round(interval["x"])  # as `binary_search` returns it
             at = self.delays_ms[found if found >= 0 else -2 - found]
             late[at] = late.get(at, 0) + round(interval["y"])
         window = int(counted.get(_WINDOW) or 0) // 1000
@@ -81,7 +81,7 @@ def measure_lateness(
     watermark of up to `unknown_up_to_ms` are left out: it came from another delay than the query's.
 
     Raises:
-        LateRowsUnknown: how late a row is cannot be told of this query, or counting would change its plan.
+        LateRowsUnknown: how late a row is cannot be computed for this query, or counting would change its plan.
     """
     plan = _jvm.analyzed_plan(frame)
     if "WithCTE" in str(plan):
@@ -116,7 +116,7 @@ def measure_lateness(
         # It merges intervals only when there are more of them than it may keep; each has two numbers.
         _LATE: sf.histogram_numeric(late, sf.lit(2 * len(delays_ms))),
     }
-    # The condition stands around the aggregation: where it does not hold, there is none.
+    # The condition is around the aggregation: where it does not hold, there is none.
     counted = place.given.observe(_METRIC, *(sf.when(counts, each).alias(name) for name, each in metrics.items()))
     return MeasuredLateness(_with_child(counted, place.above), delays_ms, delay_ms, batch)
 

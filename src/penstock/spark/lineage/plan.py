@@ -46,7 +46,7 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Relation:
-    """What a node returns; `columns` None: nobody knows which. `rows` are the origins of which rows there are."""
+    """What a node returns; `columns` None: they are unknown. `rows` are the origins of which rows there are."""
 
     columns: tuple[_Column, ...] | None
     rows: Origins = NOTHING
@@ -66,7 +66,7 @@ class _Relation:
 
 
 _Rule = Callable[[Node, Sequence[_Relation]], _Relation | None]
-"""What a class of nodes returns over what its children return; None when its JSON does not tell."""
+"""What a class of nodes returns over what its children return; None when its JSON does not show it."""
 
 
 def lineage_of_plan(plan: Sequence[Node], leaves: Sequence[str | None], names: Sequence[str]) -> ColumnLineage:

@@ -36,7 +36,7 @@ def column_lineage(query: Callable[[], DataFrame], names: tuple[str, ...], evalu
             return ColumnLineage.unknown(names)
         leaves = [_read_by(leaf, evaluation) for leaf in _jvm.scala_seq(plan.collectLeaves())]
         return lineage_of_plan(json.loads(document), leaves, names)
-    except (Py4JError, PySparkException, LookupError, TypeError, ValueError):  # Spark writes it as nobody knows yet
+    except (Py4JError, PySparkException, LookupError, TypeError, ValueError):  # Spark writes it in an unknown form
         return ColumnLineage.unknown(names)
 
 

@@ -39,7 +39,7 @@ _TIME_FUNCTIONS = {
 # Leaves without data of their own, or with data that the plan itself shows.
 _SELF_CONTAINED = {"Range", "OneRowRelation", "EmptyRelation", "CTERelationRef", "UnionLoopRef"}
 
-# What differs between two analyses of one query: ids that Spark draws, the names of our views, positions of time.
+# What differs between two analyses of one query: ids that Spark generates, the names of our views, positions of time.
 _GENERATED_IDS = re.compile(rf"#\d+L?|\b__penstock_\d+\b|{LAMBDA_NAME}|{CTE_ID}")
 _VIEW = re.compile(r"\b__penstock_\d+\b")
 # The expressions that hold a plan of their own.
@@ -49,7 +49,7 @@ _ID_KEYS = {"id", "cteId"}
 
 
 def marked_source(schema: StructType, source: str, options: Mapping[str, str]) -> StructType:
-    """Returns `schema` with a mark that tells, in a query's plan, which dataset an empty relation stands for."""
+    """Returns `schema` with a mark that says, in a query's plan, which dataset an empty relation stands for."""
     if not schema.fields:
         return schema
     first = schema.fields[0]
@@ -59,7 +59,7 @@ def marked_source(schema: StructType, source: str, options: Mapping[str, str]) -
 
 
 def marked_dataset(leaf: Any) -> str | None:
-    """Returns the `source` that `marked_source` was told of a `LocalRelation`; None of one without a mark."""
+    """Returns the `source` that `marked_source` put on a `LocalRelation`; None of one without a mark."""
     mark = _mark(leaf)
     return None if mark is None else str(json.loads(mark)[0])
 
@@ -150,10 +150,10 @@ def _normalised(document: Any, ordinals: Ordinals) -> Any:
         document = {key: value for key, value in document.items() if key != "desc"}
     elif kind == "NamedLambdaVariable":
         document = {key: value for key, value in document.items() if key != "name"}
-    drawn = kind in {"ExprId", "CTERelationDef", "CTERelationRef"}
+    has_generated_id = kind in {"ExprId", "CTERelationDef", "CTERelationRef"}
     return {
         key: ordinals.of(f"{key} {value}" if kind == "ExprId" else f"cte {value}")
-        if drawn and key in _ID_KEYS
+        if has_generated_id and key in _ID_KEYS
         else _normalised(value, ordinals)
         for key, value in document.items()
         if key not in _DROPPED_KEYS

@@ -13,7 +13,7 @@ from penstock.spark import _jvm
 # They hand each row of their only child on as it is, or leave it out.
 _PASSING = frozenset({"CollectMetrics", "EventTimeWatermark", "Filter", "ResolvedHint", "SubqueryAlias", "View"})
 _TIME_WINDOW = "spark.timeWindow"  # in the metadata of a window's column; that of a session is another
-_BOUNDS = frozenset({"start", "end"})  # each of them tells the other: all windows are of one length
+_BOUNDS = frozenset({"start", "end"})  # each of them implies the other: all windows are of one length
 
 
 class NotGrouped(Exception):
@@ -24,7 +24,7 @@ class NotGrouped(Exception):
 class WindowColumn:
     """Where a query keeps the window by which it groups: in its column `name`, all of it or one bound of it.
 
-    `given` is what the window is called before the aggregation, `bound` (`start` or `end`) the one that tells it, and
+    `given` is what the window is called before the aggregation, `bound` (`start` or `end`) the one that gives it, and
     `whole` whether the query's column is the window itself.
     """
 
@@ -44,9 +44,9 @@ class _Column:
 
 
 def grouping_columns(frame: DataFrame, among: Iterable[str] | None = None) -> tuple[str, ...]:
-    """Returns columns of a streaming aggregation that tell its groups apart, none for an aggregation into one row.
+    """Returns columns of a streaming aggregation that distinguish its groups, none for an aggregation into one row.
 
-    Only columns `among` those are looked at; None means all. For a window its start or end is enough.
+    Only columns `among` those are considered; None means all. For a window its start or end is enough.
 
     Raises:
         NotGrouped: the query is no aggregation, changes its rows after it, or leaves out what it groups by.
@@ -58,7 +58,7 @@ def grouping_columns(frame: DataFrame, among: Iterable[str] | None = None) -> tu
 
 
 def window_column(frame: DataFrame) -> WindowColumn:
-    """Returns the column that tells of a row of an aggregation to which window of time it belongs.
+    """Returns the column with the window of time to which a row of an aggregation belongs.
 
     Raises:
         NotGrouped: the query is no aggregation by one window, changes its rows after it, or leaves out the window.
@@ -103,7 +103,7 @@ def _carried(columns: Iterable[_Column], projected: list[Any]) -> Iterator[_Colu
 
 
 def _carrier(group: Any, columns: Iterable[_Column], computed: dict[str, Any]) -> tuple[str, str | None]:
-    """Returns the column that tells groups apart as `group` does, and which field of `group` it is if not all."""
+    """Returns the column that distinguishes groups as `group` does, and which field of `group` it is if not all."""
     for column in columns:
         value, field = computed[column.attribute], column.field
         if not value.semanticEquals(group):

@@ -31,7 +31,7 @@ def called_for_rows(spark: SparkSession, target: Any, method: str, kind: Any, *a
 
 
 def binary_search(spark: SparkSession, sorted_values: Sequence[int], value: Column) -> Column:
-    """Returns where a BIGINT stands in `sorted_values`, as the JDK tells it: -1 - p when it would be inserted at p."""
+    """Returns where a BIGINT is in `sorted_values`, as the JDK returns it: -1 - p when it would be inserted at p."""
     java = jvm(spark)
     expressions, types = java.org.apache.spark.sql.catalyst.expressions, java.org.apache.spark.sql.types
     values = array_of(spark, "long", *sorted_values)

@@ -25,7 +25,7 @@ class LateRowsUnknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FirstOperator:
-    """The operator with state that stands before all others and takes the rows of all sources.
+    """The operator with state that comes before all others and takes the rows of all sources.
 
     `above` are the nodes of the plan that stand over it, the root first, each with the position of the child that leads
     to it.
@@ -63,8 +63,8 @@ def first_operator(plan: Any) -> FirstOperator:
     """
     found = _innermost(plan)
     if len(found) != 1:
-        told = ", ".join(each.name for each in found)
-        raise LateRowsUnknown(f"operators with state stand side by side: {told}" if found else "it keeps no state")
+        listed = ", ".join(each.name for each in found)
+        raise LateRowsUnknown(f"operators with state stand side by side: {listed}" if found else "it keeps no state")
     [operator] = found
     if _streams(operator.node) != _streams(plan):
         raise LateRowsUnknown(f"some of its streams do not go through the {operator.name}")

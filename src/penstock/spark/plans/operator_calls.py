@@ -1,4 +1,4 @@
-"""Which calls of the user's code add operators with state to a streaming query: a plan does not tell its lines."""
+"""Which calls of the user's code add operators with state to a streaming query: a plan does not show its lines."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _GENERATED_IDS = re.compile(
 )
 _CTE = re.compile(CTE_ID)
 _ARGUMENT = re.compile(r"\blambda \w+#(\d+)L?")
-# The seeds of random functions; Spark does not tell those that it drew from those that somebody gave.
+# The seeds of random functions; Spark does not distinguish those that it generated from given ones.
 _SEED = re.compile(r"(\b(?:rand|randn|random|Some)\(|\b(?:randstr|uniform)\([^()]*, )-?\d+(?=\)|, true\b)")
 _LONGEST_TEXT = 200
 
@@ -65,7 +65,7 @@ def stream_definition(
 
 
 def _without_generated_ids(lines: Iterable[str]) -> list[str]:
-    """The text of a plan without ids that Spark draws, and without what stands for a source there."""
+    """The text of a plan without ids that Spark generates, and without what stands for a source there."""
     ordinals = Ordinals()
     found = []
     for line in lines:
@@ -213,12 +213,12 @@ def _in_query(function: Any) -> str:
 
 
 def _plain(function: Any) -> str:
-    """The text of an aggregate function as it stands in the query; alone, Spark shows the id of its result too."""
+    """The text of an aggregate function as it is in the query; alone, Spark shows the id of its result too."""
     return re.sub(r"#\d+L?$", "", str(function.aggregateFunction().toString()))
 
 
 def _written(expression: Any) -> str:
-    """The text of an expression without drawn seeds; arguments of functions of elements have numbers, not names."""
+    """The text of an expression without generated seeds; arguments of functions of elements have numbers, not names."""
     ordinals = Ordinals()
     text = _SEED.sub(r"\1", str(expression.toString()))
     return _ARGUMENT.sub(lambda found: f"lambda {ordinals.of(found[1])}", text)
@@ -229,7 +229,7 @@ def _ids(text: Any) -> frozenset[str]:
 
 
 def _short(text: str) -> str:
-    """A long text is told by its digest: expressions that build on each other would grow without end."""
+    """A long text is replaced by its digest: expressions that build on each other would grow without end."""
     return text if len(text) <= _LONGEST_TEXT else hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -18,7 +18,7 @@ _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column of event ti
 
 @dataclass(frozen=True, slots=True)
 class OperatorRetention:
-    """A stateful operator, and whether it keeps the state of each key for ever, as far as its plan tells."""
+    """A stateful operator, and whether it keeps the state of each key for ever, as far as its plan shows."""
 
     name: str
     for_ever: bool
@@ -27,23 +27,23 @@ class OperatorRetention:
 def operator_retention(frame: DataFrame, mode: OutputMode) -> tuple[OperatorRetention, ...]:
     """Returns the stateful operators of a streaming query, outermost first.
 
-    What state of the user's own becomes, and what a time to live does to it, only its code tells.
+    What state of the user's own becomes, and what a time to live does to it, only its code shows.
     """
     found = [(name, node) for node in operators_with_state(frame) if (name := stateful_name(node)) is not None]
-    kept = [OperatorRetention(name, _for_ever(node, mode)) for name, node in found]
-    if any(each.for_ever and each.name == STREAM_JOIN for each in kept):
-        kept = _with_conditions_above(kept, frame)
-    return tuple(kept)
+    operators = [OperatorRetention(name, _for_ever(node, mode)) for name, node in found]
+    if any(each.for_ever and each.name == STREAM_JOIN for each in operators):
+        operators = _with_conditions_above(operators, frame)
+    return tuple(operators)
 
 
-def _with_conditions_above(kept: list[OperatorRetention], frame: DataFrame) -> list[OperatorRetention]:
-    """Looks at joins again as Spark runs them: with what a `where` behind the join, or a WHERE, says of both sides."""
+def _with_conditions_above(operators: list[OperatorRetention], frame: DataFrame) -> list[OperatorRetention]:
+    """Checks joins again as Spark runs them: with what a `where` behind the join, or a WHERE, says of both sides."""
     freed = [_jvm.frees_join_state(join) for join in joins_of_streams(_jvm.optimized_plan(frame))]
-    joins = [at for at, each in enumerate(kept) if each.name == STREAM_JOIN]
-    if len(freed) != len(joins):  # the optimizer has left one out: which is which nobody can tell
+    joins = [at for at, each in enumerate(operators) if each.name == STREAM_JOIN]
+    if len(freed) != len(joins):  # the optimizer has left one out: which is which is unknown
         freed = [all(freed)] * len(joins)
-    told = dict(zip(joins, freed, strict=True))
-    return [replace(each, for_ever=each.for_ever and not told.get(at, False)) for at, each in enumerate(kept)]
+    freed_at = dict(zip(joins, freed, strict=True))
+    return [replace(each, for_ever=each.for_ever and not freed_at.get(at, False)) for at, each in enumerate(operators)]
 
 
 def _for_ever(node: Any, mode: OutputMode) -> bool:
@@ -62,7 +62,7 @@ def _for_ever(node: Any, mode: OutputMode) -> bool:
 
 
 def _has_event_time(expressions: Iterable[Any]) -> bool:
-    """Whether one of the keys passes the watermark some time, after which nobody asks for its state any more."""
+    """Whether one of the keys passes the watermark some time, after which its state is not read any more."""
     return any(column.metadata().contains(_WATERMARK) for column in _columns(expressions))
 
 

@@ -171,8 +171,8 @@ def _hook_batch_load() -> None:
         apply_load_arguments(self, arguments, named)
         record = recorded_options(self)
         where = path if isinstance(path, str) else None
-        asked = StreamRead(record["format"] or "parquet", dict(record["options"]), record["schema"], where)
-        answer = handler.batch(self._spark, asked)
+        request = StreamRead(record["format"] or "parquet", dict(record["options"]), record["schema"], where)
+        answer = handler.batch(self._spark, request)
         return original(self, path) if answer is None else answer
 
     DataFrameReader.load = hooked  # type: ignore[method-assign]

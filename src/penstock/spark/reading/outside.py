@@ -1,4 +1,4 @@
-"""The seam at which a test stands in the place of what is outside of a pipeline: its sources, and where it writes."""
+"""The seam at which a test replaces what is outside of a pipeline: its sources, and where it writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader was told: remembered here, because PySpark keeps it only on the Java side."""
+"""The options of a reader: recorded here, because PySpark keeps them only on the Java side."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def remember_arguments(reader: DataStreamReader, arguments: Mapping[str, Any]) -
 def apply_load_arguments(
     reader: DataStreamReader | DataFrameReader, positional: tuple[Any, ...], named: dict[str, Any]
 ) -> None:
-    """Tells the reader what `load(path, format, schema, **options)` says beside the path."""
+    """Applies to the reader what `load(path, format, schema, **options)` is given beside the path."""
     for argument, value in zip(("format", "schema"), positional, strict=False):
         named.setdefault(argument, value)
     if (source := named.pop("format", None)) is not None:

@@ -1,4 +1,4 @@
-"""Names for the sources of a query in which one streaming frame stands more than once.
+"""Names for the sources of a query in which one streaming frame occurs more than once.
 
 Spark reads such a frame once for each of its places, as if it had been made for each, and keeps the progress of each
 read under a name of its own.
@@ -19,7 +19,7 @@ _NAME = "penstock.source_name"
 
 
 def tag_placeholder(schema: StructType, name: str) -> StructType:
-    """Returns `schema` with a mark that tells, in a query's plan, for which source an empty relation stands."""
+    """Returns `schema` with a mark that says, in a query's plan, for which source an empty relation stands."""
     if not schema.fields:
         return schema
     first = schema.fields[0]

@@ -20,10 +20,10 @@ from penstock.spark.writers.changes.writer import ChangeWriter
 
 @dataclass(frozen=True, slots=True)
 class ReplayedEvents:
-    """Applies the events that one flow put aside; a `Destination` of the replay of its target.
+    """Applies the events that one flow quarantined; a `Destination` of the replay of its target.
 
     `columns` are those of the flow's source. The change log gives an event its place by its sequence, so it
-    does not matter how much has been applied since it was put aside.
+    does not matter how much has been applied since it was quarantined.
     """
 
     flow: ChangeFlow

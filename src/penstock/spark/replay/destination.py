@@ -1,4 +1,4 @@
-"""Where the rows of a quarantine go once nothing keeps them out any more, and what is asked of them there."""
+"""Where the rows of a quarantine go once nothing keeps them out any more, and which rules they must meet there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Destination(Protocol):
 
     @property
     def key(self) -> str:
-        """Tells the destinations of one table apart, from replay to replay."""
+        """Identifies a destination among those of one table, from replay to replay."""
         ...
 
     @property
@@ -60,7 +60,7 @@ class Destination(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AppendedRows:
-    """Adds rows to the table at `path`, whichever flow put them aside.
+    """Adds rows to the table at `path`, whichever flow quarantined them.
 
     `declared` are the columns in which the table takes its rows, None for those of its queries.
     """

@@ -51,13 +51,13 @@ class QuarantineReplay:
             ConfigError: REPLAY_CONDITION_INVALID.
             AnalysisException: an expectation does not resolve against the rows of the quarantine.
         """
-        aside = DeltaTable.forPath(self.spark, quarantine.quarantine_path(self.path))
-        moved = sum(self._move(aside, number) for number in self._marked(aside))
-        rows = aside.toDF().where(sf.col(quarantine.REPLAY).isNull())
+        quarantine_table = DeltaTable.forPath(self.spark, quarantine.quarantine_path(self.path))
+        moved = sum(self._move(quarantine_table, number) for number in self._marked(quarantine_table))
+        rows = quarantine_table.toDF().where(sf.col(quarantine.REPLAY).isNull())
         if where is not None:
             rows = self._chosen(rows, where)
-        number = self._mark(aside, rows)
-        return moved + self._move(aside, number)
+        number = self._mark(quarantine_table, rows)
+        return moved + self._move(quarantine_table, number)
 
     def _chosen(self, rows: DataFrame, where: str) -> DataFrame:
         try:
@@ -65,16 +65,18 @@ class QuarantineReplay:
         except AnalysisException as error:
             raise ConfigError("REPLAY_CONDITION_INVALID", condition=where, reason=reason_of(error)) from None
 
-    def _marked(self, aside: DeltaTable) -> list[int]:
-        marks = aside.toDF().where(sf.col(quarantine.REPLAY).isNotNull()).select(quarantine.REPLAY).distinct()
+    def _marked(self, quarantine_table: DeltaTable) -> list[int]:
+        marks = (
+            quarantine_table.toDF().where(sf.col(quarantine.REPLAY).isNotNull()).select(quarantine.REPLAY).distinct()
+        )
         return sorted(int(row[0]) for row in marks.collect())
 
-    def _mark(self, aside: DeltaTable, rows: DataFrame) -> int:
-        """Marks the rows that pass, tells of the others which rules they break now; returns the replay's number.
+    def _mark(self, quarantine_table: DeltaTable, rows: DataFrame) -> int:
+        """Marks the rows that pass, records for the others which rules they break now; returns the replay's number.
 
         It is the quarantine's version, which only grows.
         """
-        number = int(aside.history(1).collect()[0]["version"])
+        number = int(quarantine_table.history(1).collect()[0]["version"])
         with ExitStack() as held:
             judgements = []
             for each in self.destinations:
@@ -83,7 +85,7 @@ class QuarantineReplay:
                     judgements.append(held.enter_context(_held(each.judge(mine))))
             judged = functools.reduce(DataFrame.unionByName, judgements)
             (
-                aside.alias("aside")
+                quarantine_table.alias("aside")
                 .merge(judged.alias("judged"), f"aside.{quarantine.ROW_ID} = judged.{ROW}")
                 .whenMatchedUpdate(f"judged.{RULES} IS NULL", {quarantine.REPLAY: sf.lit(str(number))})
                 .whenMatchedUpdate(f"judged.{RULES} <> aside.{quarantine.RULES}", {quarantine.RULES: f"judged.{RULES}"})
@@ -91,14 +93,14 @@ class QuarantineReplay:
             )
         return number
 
-    def _move(self, aside: DeltaTable, number: int) -> int:
+    def _move(self, quarantine_table: DeltaTable, number: int) -> int:
         marked = sf.col(quarantine.REPLAY) == str(number)
-        app_id = f"quarantine replay {aside.detail().collect()[0]['id']}"
+        app_id = f"quarantine replay {quarantine_table.detail().collect()[0]['id']}"
         moved, merged = 0, None
         for each in self.destinations:
             with (
                 query_settings(self.spark, each.settings),
-                _held(aside.toDF().where(marked & each.claims)) as rows,
+                _held(quarantine_table.toDF().where(marked & each.claims)) as rows,
             ):
                 if (count := rows.count()) == 0:
                     continue
@@ -108,7 +110,7 @@ class QuarantineReplay:
         if moved == 0:
             return 0
         self.on_moved(number, moved, merged)
-        aside.delete(marked & functools.reduce(Column.__or__, [each.claims for each in self.destinations]))
+        quarantine_table.delete(marked & functools.reduce(Column.__or__, [each.claims for each in self.destinations]))
         return moved
 
 

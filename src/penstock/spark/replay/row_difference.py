@@ -18,7 +18,7 @@ _RIGHT: Final = "_penstock_right"
 
 @dataclass(frozen=True, slots=True)
 class DifferentRow:
-    """A row that one side has so many `times` more; `in_left` tells which. A value that cannot be compared is JSON."""
+    """A row that one side has so many `times` more; `in_left` says which. A value that cannot be compared is JSON."""
 
     in_left: bool
     times: int

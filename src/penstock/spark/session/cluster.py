@@ -45,7 +45,7 @@ class Cluster:
         return Cluster(spark, log)
 
     def look(self) -> ClusterSnapshot:
-        """Asks the driver, which asks nobody.
+        """Asks the driver, which sends no request itself.
 
         Raises:
             Py4JError, OSError: the JVM has ended.

@@ -28,7 +28,7 @@ _DECISIVE: Final = tuple(
         (r"Failed to connect to", None),
     )
 )
-"""What decides that a cluster does not work, the most telling first, and what it means where that is not obvious.
+"""What decides that a cluster does not work, the most specific first, and what it means where that is not obvious.
 
 The newest line that matches is quoted.
 """
@@ -87,7 +87,7 @@ def yarn_has_answered(log: Path) -> bool:
 
 
 class MasterState:
-    """Whether the driver is connected to its standalone master, as its log tells line by line."""
+    """Whether the driver is connected to its standalone master, as its log says line by line."""
 
     def __init__(self, log: Path) -> None:
         self.lost = False

@@ -173,8 +173,8 @@ def _wait_for_connection(process: subprocess.Popen[bytes], connection: Path, jav
 def _refuse(java: Java, log: Path, end: str) -> NoReturn:
     lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_SAYS_NOTHING)]
-    telling = [line for line in lines if line.startswith(("Error", "Exception", "Invalid", "Unrecognized"))]
-    reason = (telling or lines or [end])[0].rstrip(".")
+    errors = [line for line in lines if line.startswith(("Error", "Exception", "Invalid", "Unrecognized"))]
+    reason = (errors or lines or [end])[0].rstrip(".")
     raise ExternalError("JVM_NOT_STARTED", java=java.executable, reason=reason, log=log)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from penstock.config import PipelineConfig
 from penstock.config.pipeline_config import CLUSTER_TIMEOUT
 from penstock.errors import ExternalError, PenstockError
+from penstock.spark.accelerators.accelerator import CLASS_ARCHIVE, choose
 from penstock.spark.accelerators.own_classes import own_jars
 from penstock.spark.session.defaults import Machine, session_conf
 from penstock.spark.session.driver_process import DriverProcess, start_driver
@@ -40,7 +41,7 @@ class SessionConfig:
     `spark_conf` holds the user's settings, secrets resolved; they win over every default of `defaults.py`.
     `python_roots` are folders whose Python files the executors can import. `jar_sets` names further locked sets.
     `short_lived` compiles less: a start takes half the processor time, long work takes longer; for `validate` and
-    `plan`. With `call_sites` Spark is told even then where a Column was made. `warehouse` is where tables without a
+    `plan`. With `call_sites` Spark records even then where a Column was made. `warehouse` is where tables without a
     path go that a user creates outside the pipeline; a temporary folder when None. `cluster_timeout` is how many
     seconds a cluster may take to accept the application. `class_archive_to_record` is for `class_archive_training`
     only.
@@ -120,6 +121,7 @@ def launch(config: SessionConfig, *, progress: Progress) -> Launch:
             SPARK_SETTING_INVALID, YARN_NOT_CONFIGURED.
         ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH.
     """
+    choose(config.spark_conf)
     if config.master == "yarn":
         require_resource_manager(config.spark_conf)
     java = find_java()
@@ -136,12 +138,12 @@ def launch(config: SessionConfig, *, progress: Progress) -> Launch:
 
     if config.class_archive_to_record:
         return Launch(config, start(options_to_record(config.class_archive_to_record)), archive, None)
-    quick = options_to_use(archive)
+    quick = options_to_use(archive) if CLASS_ARCHIVE.applies() else []
     return Launch(config, start(quick), archive, start if quick else None)
 
 
 def launch_ahead(pipeline: PipelineConfig, *, short_lived: bool) -> None:
-    """Launches the JVM for which `start_session` will soon ask; one for which nobody asks ends with this process.
+    """Launches the JVM for which `start_session` will soon ask; an unused one ends with this process.
 
     Does nothing when anything is missing or wrong: `start_session` then fetches it, or says what it is.
     """
@@ -210,7 +212,7 @@ def _structure(
         # Hadoop gives each file the permissions that its own mask leaves, whatever that of the process is.
         yield "spark.hadoop.fs.permissions.umask-mode", f"{process_umask():03o}"
     if config.short_lived and not config.call_sites:
-        # Where each Column was made, told to the JVM in five calls, is for the errors of running jobs.
+        # Where each Column was made, sent to the JVM in five calls, is for the errors of running jobs.
         yield "spark.python.sql.dataFrameDebugging.enabled", "false"
     if not machine.local:
         yield "spark.jars", ",".join(jar.as_uri() for jar in (*jars, *own_jars()))

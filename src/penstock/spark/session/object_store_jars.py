@@ -1,4 +1,4 @@
-"""Which clients of object stores a pipeline needs: megabytes that nobody else shall have to fetch."""
+"""Which clients of object stores a pipeline needs: megabytes that other pipelines need not fetch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def object_store_jar_sets(
 ) -> tuple[str, ...]:
     """Returns the jar sets beside Spark's own that a session of `pipeline`, or of `script`, needs.
 
-    Called before it starts. Before the code runs, only its text can tell: `s3://`, `s3a://`, `abfss://`, `abfs://` or
+    Called before it starts. Before the code runs, only its text shows it: `s3://`, `s3a://`, `abfss://`, `abfs://` or
     `gs://` in one of its files or settings, or a setting of such a client.
     """
     texts = list(_texts(pipeline, spark_conf, script))

@@ -38,7 +38,7 @@ class ReadHandler(Protocol):
         """Called for each batch read by `load`; None leaves it to Spark."""
 
     def path(self, path: str, *, batch: bool) -> str:
-        """Called for each path that is read or written; returns where it really is. `batch` tells a read of a batch."""
+        """Called for each path that is read or written; returns where it really is. `batch`: a batch reads it."""
 
     def statement(self, spark: SparkSession, statement: str, execute: Callable[[str], DataFrame]) -> DataFrame:
         """Called for each SQL statement; `execute(text)` is Spark's own run of a statement."""

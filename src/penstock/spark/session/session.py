@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from penstock.config.secret import secrets_pattern
 from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
+from penstock.spark.accelerators.accelerator import CLASS_ARCHIVE
 from penstock.spark.accelerators.callbacks import accept_calls_after_shortages, require_secret_of_callbacks
 from penstock.spark.accelerators.gateway_lookups import remember_lookups
 from penstock.spark.accelerators.hadoop_conf import prune_hadoop_conf
@@ -69,7 +70,7 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     use_s3_settings(lambda: config.spark_conf)
     launch = launched(config, progress=progress or (lambda _line: None))
     port, secret = launch.address()
-    _running = _Running(launch.driver, after_stop=lambda: make_in_background(launch.archive))
+    _running = _Running(launch.driver, after_stop=lambda: _make_archive(launch.archive))
     if config.class_archive_to_record:
         _running.after_stop, _running.seconds_to_stop = _nothing, 300.0
     try:
@@ -214,6 +215,11 @@ def _first_line(error: BaseException) -> str:
     java: Any = getattr(error, "java_exception", None)
     text = str(java.getMessage()) if java is not None else str(error)
     return (text.strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _make_archive(archive: Path) -> None:
+    if CLASS_ARCHIVE.applies():
+        make_in_background(archive)
 
 
 def _nothing() -> None:

@@ -84,15 +84,15 @@ class SeveralSinks:
             _jvm.release(once)
 
     def _write_held(self, rows: DataFrame, batch: SinkBatch) -> int | None:
-        told: list[int] = []
+        counts: list[int] = []
         for member in self._members:
             if self._written.has(batch, member.name):
                 continue
             self.code = member.code
             taken = member.batches.write(columns_of(rows, member.select), batch)
             self._written.add(batch, member.name)
-            told += [] if taken is None else [taken]
-        return min(told, default=None)
+            counts += [] if taken is None else [taken]
+        return min(counts, default=None)
 
 
 def columns_of(rows: DataFrame, select: str | None) -> DataFrame:

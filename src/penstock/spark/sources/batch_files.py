@@ -16,14 +16,14 @@ from penstock.storage import local_path
 
 @dataclass(frozen=True, slots=True)
 class MissingFiles:
-    """URIs: `gone` are those that nobody has allowed for, `left_out` those of sources with `ignoreMissingFiles`."""
+    """URIs: `gone` are those that were not allowed to go, `left_out` those of sources with `ignoreMissingFiles`."""
 
     gone: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
 def missing_files(spark: SparkSession, checkpoint: str, progress: Mapping[str, Any]) -> MissingFiles:
-    """Returns those of the batch that Spark's `progress` tells of; none where Penstock's own source is not used."""
+    """Returns those of the batch that Spark's `progress` describes; none where Penstock's own source is not used."""
     found: list[str] = []
     for source in progress.get("sources") or ():
         start, end = source.get("startOffset"), source.get("endOffset")

@@ -76,7 +76,7 @@ def delta_options(options: Mapping[str, str], description: str, *, computed: boo
     """Returns with which options a batch reads what a stream would read of a Delta table.
 
     The stream's own, such as limits of a batch and what becomes of rewritten rows, say nothing about the rows that
-    are there. `computed` tells that the batch computes the table itself.
+    are there. `computed` says that the batch computes the table itself.
 
     Raises:
         DefinitionError: BATCH_NOT_POSSIBLE.
@@ -110,7 +110,7 @@ def _with_schema_log(options: Mapping[str, str], checkpoint: str | None) -> dict
     A pipeline's checkpoints are its own, so what the author gives as the place only says that schemas are tracked;
     without `checkpoint`, that of the flow when it runs, nothing is noted.
     """
-    kept = {name: value for name, value in options.items() if name.casefold() not in _ITS_NAMES}
-    if len(kept) == len(options) or checkpoint is None:
-        return kept
-    return {**kept, _SCHEMA_LOG: f"{checkpoint}/schemas"}
+    remaining = {name: value for name, value in options.items() if name.casefold() not in _ITS_NAMES}
+    if len(remaining) == len(options) or checkpoint is None:
+        return remaining
+    return {**remaining, _SCHEMA_LOG: f"{checkpoint}/schemas"}

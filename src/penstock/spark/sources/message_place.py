@@ -18,7 +18,7 @@ _PLACE: Final = {
 
 
 def message_place(columns: Sequence[str], inside: str | None = None) -> str | None:
-    """Returns SQL for the struct that tells where a message is from; None when none of its `columns` does.
+    """Returns SQL for the struct that says where a message is from; None when none of its `columns` does.
 
     `inside` names the struct that has the columns.
     """

@@ -42,8 +42,8 @@ class Option:
 
     def fits(self, given: str) -> bool:
         """Whether the option is meant by a name."""
-        name, asked = self.name.casefold(), given.casefold()
-        return asked.startswith(name.removesuffix(_ANY)) if name.endswith(_ANY) else asked == name
+        name, given = self.name.casefold(), given.casefold()
+        return given.startswith(name.removesuffix(_ANY)) if name.endswith(_ANY) else given == name
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ Secret = Callable[[str], str]
 """Returns the value of a secret by its name in `secrets`; raises SECRET_NOT_DECLARED and SECRET_NOT_FOUND."""
 
 _REFERENCE: Final = re.compile(r"\$\{secret:([^}]*)\}")
-_QUOTED: Final = "sasl.jaas.config"  # in which a value stands between double quotes
+_QUOTED: Final = "sasl.jaas.config"  # in which a value is between double quotes
 
 
 def no_secret(name: str) -> str:
@@ -36,9 +36,9 @@ def secret_options(options: Mapping[str, str], secret: Secret) -> dict[str, str]
 
 def _filled(key: str, text: str, secret: Secret) -> str:
     def value(found: re.Match[str]) -> str:
-        told = secret(found[1])
+        resolved = secret(found[1])
         if key.casefold().endswith(_QUOTED):
-            return told.replace("\\", "\\\\").replace('"', '\\"')
-        return told
+            return resolved.replace("\\", "\\\\").replace('"', '\\"')
+        return resolved
 
     return _REFERENCE.sub(value, text)

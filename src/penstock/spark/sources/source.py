@@ -37,11 +37,11 @@ class SourceRead(StreamRead):
     `options` are checked and have their defaults, under the names that the connector gives them, with secrets filled
     in: never show or log them. `name` is the source's name in the checkpoint.
 
-    `load` is Spark's own answer, `more_options(format)` what a source of Spark's has to be told beside the author's
+    `load` is Spark's own answer, `more_options(format)` what a source of Spark's needs beside the author's
     options. `description` is what a person calls the source.
     `schemas` is where a connector may keep what it has found out about the columns, as Auto Loader does; without
     `persist` nothing is to be written. `checkpoint` is that of the flow, None when it does not run. `place` says where
-    a path of the author's leads. `opened` is told of a source that takes in new columns by itself.
+    a path of the author's leads. `opened` is called with a source that takes in new columns by itself.
     """
 
     spark: SparkSession = field(repr=False)
@@ -110,7 +110,7 @@ class ReadsBatch(Protocol):
 
 @runtime_checkable
 class ChecksAccess(Protocol):
-    """A `Source` that can tell within seconds that it is away, or that a login is refused."""
+    """A `Source` that can report within seconds that it is away, or that a login is refused."""
 
     def check(self, read: SourceRead) -> None:
         """Called before each start of a flow that reads it; returns when all is well.

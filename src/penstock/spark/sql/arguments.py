@@ -40,7 +40,7 @@ class TableName:
 def evaluate(
     expressions: Iterable[Any], names: Mapping[str, int], statement: str, offset: int, constant: Constant
 ) -> list[Argument]:
-    """Returns the arguments of a call that stands at `offset` of `statement`; `names` tells where named ones stand.
+    """Returns the arguments of a call that is at `offset` of `statement`; `names` says where named ones are.
 
     Raises:
         DefinitionError: TABLE_FUNCTION_ARGUMENT_INVALID, for one that is no constant.
@@ -102,7 +102,7 @@ class Arguments:
         return str(argument.value)
 
     def choice(self, name: str, values: tuple[str, ...]) -> str | None:
-        """Takes a string that is one of `values` in any case of letters, and returns it as it stands there."""
+        """Takes a string that is one of `values` in any case of letters, and returns it as it is there."""
         argument = self._by_name.get(name.casefold())
         given = self.text(name)
         found = next((value for value in values if given is not None and value.casefold() == given.casefold()), None)

@@ -14,7 +14,7 @@ from penstock.spark import _jvm
 
 
 def parse_columns(spark: SparkSession, ddl: str) -> StructType:
-    """Returns the columns of a DDL text; what Delta generates stands in their metadata, where Delta looks for it.
+    """Returns the columns of a DDL text; what Delta generates is in their metadata, where Delta looks for it.
 
     Keys are accepted and left out: Delta does not know them, and nothing enforces them.
 

@@ -38,7 +38,7 @@ class Place:
 class TableReference:
     """One table name in a statement; `source_name` is that of IDENTIFIED BY, `options` those of WITH.
 
-    `timestamp` is the expression of TIMESTAMP AS OF. `common` tells that WITH defines the name.
+    `timestamp` is the expression of TIMESTAMP AS OF. `common` says that WITH defines the name.
     """
 
     parts: tuple[str, ...]
@@ -59,7 +59,7 @@ class TableReference:
 class FunctionReference:
     """One call of a table function in a statement.
 
-    `expressions` are Catalyst's, unresolved; `names` tells where each named argument stands, by its folded name.
+    `expressions` are Catalyst's, unresolved; `names` says where each named argument is, by its folded name.
     """
 
     parts: tuple[str, ...]
@@ -190,9 +190,9 @@ def _function(node: _Node, words: Words) -> FunctionReference:
 
 
 def _place(node: _Node, words: Words, *, streaming: bool, called: bool) -> tuple[Place, str | None]:
-    """Returns where a relation stands, and its name by IDENTIFIED BY.
+    """Returns where a relation is, and its name by IDENTIFIED BY.
 
-    Spark's own end of a relation is behind its alias and its watermark; the words tell where it ends.
+    Spark's own end of a relation is behind its alias and its watermark; the words show where it ends.
     """
     start = int(node.plan.origin().startIndex().get())
     scanner = words.scan(start)
@@ -210,7 +210,7 @@ def _place(node: _Node, words: Words, *, streaming: bool, called: bool) -> tuple
         return Place(start, scanner.stop), name
     match nearest.kind:
         case "UnresolvedEventTimeWatermark" if len(above) < 2 or above[-2].kind != "SubqueryAlias":
-            # An alias stands behind the watermark.
+            # An alias follows the watermark.
             return Place(start, scanner.stop, int(nearest.plan.origin().stopIndex().get()) + 1), name
         case (
             "SubqueryAlias" | "Sample" | "UnresolvedTVFAliases" | "RelationTimeTravel" | "UnresolvedEventTimeWatermark"

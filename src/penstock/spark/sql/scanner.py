@@ -23,7 +23,7 @@ class Words:
         return self.tokens[self._index(start) : self._index(stop)]
 
     def argument_names(self, start: int, stop: int) -> dict[str, int]:
-        """Returns where each `name =>` between two offsets stands, by the folded name."""
+        """Returns where each `name =>` between two offsets is, by the folded name."""
         inside = self.between(start, stop)
         return {
             name.text.strip("`").casefold(): name.start
@@ -32,7 +32,7 @@ class Words:
         }
 
     def is_after(self, start: int, word: str) -> bool:
-        """Whether the token at offset `start` stands behind that keyword, parentheses apart."""
+        """Whether the token at offset `start` follows that keyword, parentheses apart."""
         position = self._index(start) - 1
         while position >= 0 and self.tokens[position].text == "(":
             position -= 1
@@ -43,7 +43,7 @@ class Words:
 
 
 class Scanner:
-    """Consumes tokens; each method tells whether there was what it looks for."""
+    """Consumes tokens; each method returns whether there was what it looks for."""
 
     def __init__(self, tokens: Sequence[Token], position: int) -> None:
         self._tokens = tokens

@@ -71,7 +71,7 @@ def _reason(error: PySparkException, place: StatementPosition | None, clause: _C
         return reason_of(error).removeprefix("requirement failed: ") if negative else None
     if not isinstance(error, ParseException):
         return None
-    if not _UNIT.fullmatch(clause.delay[-1].text):  # Spark complains of what stands behind it
+    if not _UNIT.fullmatch(clause.delay[-1].text):  # Spark complains of what follows it
         return "it does not end with a unit, as in INTERVAL 10 MINUTES"
     inside = any(place == StatementPosition.of(statement, token.start) for token in clause.delay)
     return reason_of(error) if inside else None
@@ -93,7 +93,7 @@ def _clauses(tokens: list[Token]) -> Iterator[_Clause]:
 
 
 def _interval(tokens: list[Token]) -> Iterator[Token]:
-    """The tokens of the interval that stands there, at least one."""
+    """The tokens of the interval that is there, at least one."""
     for position, token in enumerate(tokens):
         part = token.kind in {TokenKind.NUMBER, TokenKind.STRING} or token.text in {"-", "+", "."}
         if position and not part and not (token.kind is TokenKind.WORD and _UNIT.fullmatch(token.text)):

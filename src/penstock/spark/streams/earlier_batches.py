@@ -1,4 +1,4 @@
-"""What a query has done before, as its checkpoint and its target tell it, wherever Spark reaches them."""
+"""What a query has done before, as its checkpoint and its target show it, wherever Spark reaches them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running query that begins a batch only when it is told to."""
+"""A running query that begins a batch only on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark tells about running queries, handed on to whoever runs them."""
+"""What Spark reports about running queries, handed on to whoever runs them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Progress = dict[str, Any]
 class ProgressListener:
     """Routes each micro-batch's progress to the flow whose query it is.
 
-    Spark calls it on its listener thread, in order, a moment after the batch; `await_end` tells when
+    Spark calls it on its listener thread, in order, a moment after the batch; `await_end` waits until
     everything about one run of a query has been handed on. One instance serves one session. Spark goes on when a
-    call fails, or finds nobody to call, and then a batch is in no event: `check` says so.
+    call fails, or finds nothing to call, and then a batch is in no event: `check` says so.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._handlers: dict[str, Callable[[Progress], None]] = {}
         self._idle_handlers: dict[str, Callable[[], None] | None] = {}
-        self._idle: set[str] = set()  # queries that have read nothing since somebody was told so
+        self._idle: set[str] = set()  # queries that have read nothing since their handler was called
         self._names: dict[str, str] = {}  # of queries that run, by the id of the run
         self._ended: dict[str, threading.Event] = {}
         self._java: Any = None
@@ -94,9 +94,9 @@ class ProgressListener:
             self._names[run_id] = name
 
     def progressed(self, progress: Progress) -> None:
-        """A query has looked for data, and maybe run a batch."""
+        """A query has checked for data, and maybe run a batch."""
         if "addBatch" not in (progress.get("durationMs") or {}):
-            return  # it looked, and there was no batch
+            return  # it checked, and there was no batch
         name = progress.get("name") or ""
         with self._lock:
             self._idle.discard(name)
@@ -151,6 +151,6 @@ class JavaCalls:
             self._listener.ended(event.runId().toString())
 
     class Java:
-        """Tells py4j what this is to the JVM."""
+        """What py4j presents this as to the JVM."""
 
         implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)

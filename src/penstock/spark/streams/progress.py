@@ -16,7 +16,7 @@ from penstock.storage import local_path
 class CountedRows:
     """What one batch's query counted: the rows that the target's expectations saw, and those that were kept out.
 
-    `evaluated` is None when Spark told no counts, as of a batch that the target had already.
+    `evaluated` is None when Spark reported no counts, as of a batch that the target had already.
     """
 
     evaluated: int | None
@@ -59,7 +59,7 @@ def batch_progress(
         backlog_bytes=_backlog(sources, "numBytesOutstanding"),
         backlog_files=_backlog(sources, "numFilesOutstanding"),
         backlog_records=_records_behind(sources, behind),
-        backlog_ms=max(_told(sources, "millisBehindLatest"), default=None),
+        backlog_ms=max(_reported(sources, "millisBehindLatest"), default=None),
         backlog_partitions=behind or {},
         expectations=expectations,
         event_time_max=(progress.get("eventTime") or {}).get("max"),
@@ -99,10 +99,10 @@ def summed(
     expectations: list[ExpectationCount] = []
     for each in observed:
         values = counters.get(each.metric) or {}
-        lost, aside = each.dropped(values), each.quarantined(values)
-        written = values.get("total", 0) - lost - aside
-        dropped += lost
-        quarantined += aside
+        dropped_here, quarantined_here = each.dropped(values), each.quarantined(values)
+        written = values.get("total", 0) - dropped_here - quarantined_here
+        dropped += dropped_here
+        quarantined += quarantined_here
         expectations.extend(each.counts(values))
     return written, dropped, quarantined, tuple(expectations)
 
@@ -119,9 +119,9 @@ def counted_rows(counters: Mapping[str, Mapping[str, int]], observed: Sequence[O
 
 
 def deduplicated_rows(progress: Mapping[str, Any]) -> int | None:
-    """Returns how many repetitions the stateful operators of a batch removed; None when none of them tells."""
-    told = [state.get("customMetrics", {}).get("numDroppedDuplicateRows") for state in progress["stateOperators"]]
-    known = [int(value) for value in told if value is not None]
+    """Returns how many repetitions the stateful operators of a batch removed; None when none of them reports it."""
+    reported = [state.get("customMetrics", {}).get("numDroppedDuplicateRows") for state in progress["stateOperators"]]
+    known = [int(value) for value in reported if value is not None]
     return sum(known) if known else None
 
 
@@ -159,7 +159,7 @@ def _backlog(sources: Sequence[Mapping[str, Any]], metric: str) -> int | None:
 
 
 def _kafka_backlog(sources: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]] | None:
-    """Returns by topic and partition how many offsets are left after a batch; None without a source that tells."""
+    """Returns by topic and partition how many offsets are left after a batch; None without a source that reports it."""
     behind: dict[str, dict[str, int]] | None = None
     for source in sources:
         latest, end = source.get("latestOffset"), source.get("endOffset")
@@ -175,13 +175,13 @@ def _kafka_backlog(sources: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, 
 
 
 def _records_behind(sources: Sequence[Mapping[str, Any]], kafka: dict[str, dict[str, int]] | None) -> int | None:
-    told = _told(sources, "recordsBehindLatest")
+    reported = _reported(sources, "recordsBehindLatest")
     if kafka is not None:
-        told.append(sum(sum(each.values()) for each in kafka.values()))
-    return sum(told) if told else None
+        reported.append(sum(sum(each.values()) for each in kafka.values()))
+    return sum(reported) if reported else None
 
 
-def _told(sources: Sequence[Mapping[str, Any]], key: str) -> list[int]:
+def _reported(sources: Sequence[Mapping[str, Any]], key: str) -> list[int]:
     """What sources that are written in Python report of their newest offset: how far they are behind it."""
     latest = [source.get("latestOffset") for source in sources]
     return [int(each[key]) for each in latest if isinstance(each, dict) and key in each]

@@ -45,5 +45,5 @@ def row_keeping(frame: DataFrame) -> RowKeeping:
 
 
 def _is_counted(below: Any) -> bool:
-    """Whether a filter stands directly on the counters of expectations: it takes out what they count."""
+    """Whether a filter is directly above the counters of expectations: it takes out what they count."""
     return str(below.nodeName()) == "CollectMetrics" and str(below.name()).startswith(_COUNTERS)

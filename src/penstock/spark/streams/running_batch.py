@@ -61,10 +61,10 @@ def _asking(spark: SparkSession, holder: Any, question: tuple[tuple[str, ...], .
     """Returns a Java `LongSupplier`: what a query in `holder` says, or `known` while it says nothing."""
     java = _jvm.jvm(spark)
     handles, failure = java.java.lang.invoke.MethodHandles, _known(java, "java.lang.Throwable")
-    asked = handles.filterReturnValue(handles.constant(_known(java, _HOLDER), holder), _question(java, question))
+    handle = handles.filterReturnValue(handles.constant(_known(java, _HOLDER), holder), _question(java, question))
     first = handles.constant(java.java.lang.Long.TYPE, known)
     first = handles.dropArguments(first, 0, _jvm.array_of(spark, "java.lang.Class", failure))
-    safe = handles.catchException(asked, failure, first)
+    safe = handles.catchException(handle, failure, first)
     return java.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(_known(java, _SUPPLIER), safe)
 
 
@@ -73,7 +73,7 @@ def _question(java: Any, question: tuple[tuple[str, ...], ...]) -> Any:
     """Returns the method handle from a holder to a number of its query's batch; it throws when there is none."""
     handles, types = java.java.lang.invoke.MethodHandles, java.java.lang.invoke.MethodType
     lookup, held = handles.publicLookup(), _known(java, _HOLDER)
-    asked = handles.identity(held)
+    handle = handles.identity(held)
     query = f"{_RUNTIME}.StreamExecution"
     steps = ((_HOLDER, "get", "java.lang.Object", query), (query, "lastExecution", _EXECUTION), *question)
     for owner, method, *answers in steps:
@@ -81,8 +81,8 @@ def _question(java: Any, question: tuple[tuple[str, ...], ...]) -> Any:
         step = lookup.findVirtual(_known(java, owner), method, types.methodType(answer))
         if len(answers) > 1:
             step = step.asType(types.methodType(_known(java, answers[1]), _known(java, owner)))
-        asked = handles.filterReturnValue(asked, step)
-    return asked
+        handle = handles.filterReturnValue(handle, step)
+    return handle
 
 
 def _known(java: Any, name: str) -> Any:

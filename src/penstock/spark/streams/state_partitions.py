@@ -13,10 +13,10 @@ from penstock.spark.failures.translate import failure_messages, translate_failur
 
 
 def divide_state(spark: SparkSession, checkpoint: str, partitions: int, *, flow: str, dataset: str) -> None:
-    """Adds a finished batch to a checkpoint which no query uses: it reads nothing, and its state is divided anew.
+    """Adds a finished batch to a checkpoint which no query uses: it reads nothing, and its state is repartitioned.
 
-    The plan of the newest batch, which must be finished, has to tell the present number of partitions. Spark knows
-    nothing of `flow` and `dataset`, which stand in the error. What was written before a failure stays.
+    The plan of the newest batch, which must be finished, has to hold the present number of partitions. Spark knows
+    nothing of `flow` and `dataset`, which are in the error. What was written before a failure stays.
 
     Raises:
         ExternalError: CHECKPOINT_REPARTITION_FAILED, also for state that Spark cannot divide; JVM_DIED.

@@ -50,8 +50,8 @@ def _parts(spark: SparkSession, checkpoint: str, operator: int) -> Iterator[tupl
     if any(store["operatorName"] == _JOIN for store in described):
         yield from ((side, {"joinSide": side}) for side in ("left", "right"))
         return
-    told = (store["operatorProperties"] for store in described if store["operatorProperties"])
-    properties: dict[str, Any] = json.loads(next(told, "{}"))
+    recorded = (store["operatorProperties"] for store in described if store["operatorProperties"])
+    properties: dict[str, Any] = json.loads(next(recorded, "{}"))
     variables = [str(each["stateName"]) for each in properties.get("stateVariables", ())]
     yield from ((name, {"stateVarName": name}) for name in variables if not name.startswith("$"))
     if variables and properties.get("timeMode") != _WITHOUT_TIMERS:
@@ -71,7 +71,7 @@ def _table(part: str, state: DataFrame, limit: int) -> StateTable:
 
 
 def _fields(kind: DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The values in a row, whatever structs they are in; Spark fills a value that nobody needs with one of no type."""
+    """The values in a row, whatever structs they are in; Spark fills a value that is not needed with one of no type."""
     if isinstance(kind, StructType):
         for field in kind:
             yield from _fields(field.dataType, (*path, field.name))

@@ -15,6 +15,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.config.trigger import Trigger, TriggerKind
 from penstock.graph.elements import EMPTY
 from penstock.spark import _jvm
+from penstock.spark.accelerators.accelerator import KNOWN_TRANSACTIONS
+from penstock.spark.accelerators.known_transactions import FORGET
 from penstock.spark.accelerators.own_classes import DELTA_SINK
 from penstock.spark.delta.conform import TableColumns
 from penstock.spark.delta.tables import cluster_table
@@ -42,8 +44,8 @@ class DeltaWriter:
     """Appends to (or, complete, rewrites) the Delta table at `path`, through Delta's own streaming sink.
 
     Each commit carries the query's id and the batch's id, so a batch that was committed before a
-    crash is not written again. New columns are added to the table. Between two batches the sink is told what
-    transactions its table has; see `penstock.spark.accelerators.known_transactions`.
+    crash is not written again. New columns are added to the table. Between two batches the sink is given the
+    transactions of its table; see `penstock.spark.accelerators.known_transactions`.
     """
 
     path: str
@@ -55,8 +57,10 @@ class DeltaWriter:
 
     def start(self, writer: DataStreamWriter) -> StreamingQuery:
         """Starts the query."""
-        told = _jvm.has_format(writer._spark, DELTA_SINK)  # not in a session that somebody else has made
-        writer = writer.format(DELTA_SINK if told else "delta").option("mergeSchema", "true")
+        has_own_sink = _jvm.has_format(writer._spark, DELTA_SINK)  # not in a session made elsewhere
+        writer = writer.format(DELTA_SINK if has_own_sink else "delta").option("mergeSchema", "true")
+        if has_own_sink and not KNOWN_TRANSACTIONS.applies():
+            writer = writer.option(FORGET, "true")
         return writer.outputMode("complete" if self.complete else "append").start(self.path)
 
 

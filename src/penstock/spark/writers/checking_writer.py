@@ -109,10 +109,10 @@ class CheckingWriter:
             counters = self._counted(rows)
             if self._has_quarantine:
                 flow = self.flow.replace("\\", "\\\\").replace("'", "\\'")
-                aside = self._aligned(self._aside(rows, transaction[1]), self._quarantine)
+                rejected = self._aligned(self._rejected(rows, transaction[1]), self._quarantine)
                 mine = f"{quarantine.FLOW} = '{flow}' AND {quarantine.BATCH} = {transaction[1]}"
                 with commit_lock(self._quarantine):
-                    writer = aside.write.format("delta").mode("overwrite")
+                    writer = rejected.write.format("delta").mode("overwrite")
                     writer.option("mergeSchema", "true").option("replaceWhere", mine).save(self._quarantine)
             self._write(rows, transaction, counters)
         return {**await_counters(observations), self.observed.metric: counters}
@@ -133,7 +133,7 @@ class CheckingWriter:
         with self._judged(own, None, eager=True) as rows:
             counters = self._counted(rows)
             if self._has_quarantine:
-                replace_table(self._aside(rows, None), self._quarantine, Replacement())
+                replace_table(self._rejected(rows, None), self._quarantine, Replacement())
             replace_table(self._good(rows), self.path, replacement)
         return {**await_counters(observations), self.observed.metric: counters}
 
@@ -167,8 +167,8 @@ class CheckingWriter:
     def _quarantine_rows(self, judged: DataFrame, transaction: tuple[str, int], count: int) -> None:
         with commit_lock(self._quarantine):
             if self._overwrites or not append_few(judged, self._quarantine, transaction, flow=self.flow, count=count):
-                aside = self._aligned(self._aside(judged, transaction[1]), self._quarantine)
-                append_to_table(aside, self._quarantine, transaction, mode=self._mode)
+                rejected = self._aligned(self._rejected(judged, transaction[1]), self._quarantine)
+                append_to_table(rejected, self._quarantine, transaction, mode=self._mode)
 
     @property
     def _mode(self) -> str:
@@ -231,7 +231,7 @@ class CheckingWriter:
     def _aligned(self, rows: DataFrame, path: str) -> DataFrame:
         return self._columns.setdefault(path, TableColumns(path)).align(rows)
 
-    def _aside(self, rows: DataFrame, batch_id: int | None) -> DataFrame:
+    def _rejected(self, rows: DataFrame, batch_id: int | None) -> DataFrame:
         return quarantined(rows, flow=self.flow, batch_id=batch_id)
 
 

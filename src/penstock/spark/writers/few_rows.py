@@ -13,7 +13,7 @@ FEW_ROWS: Final = 100_000
 def small_batch_conf(spark: SparkSession) -> dict[str, str]:
     """Settings for few rows: each query is planned once (see docs/decisions/budget-of-a-change-batch.md).
 
-    Adaptive execution plans anew after each shuffle and broadcast, and Delta then looks for its files once more. It is
+    Adaptive execution plans again after each shuffle and broadcast, and Delta then looks for its files once more. It is
     left alone where it has partitions to put together.
     """
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from penstock.storage.checkpoint.backup import COMPARED_WITH, Backup, CopiedCheckpoint, copy_from_backup
 from penstock.storage.checkpoint.folder import numbers_in
 from penstock.storage.checkpoint.identity import begin_new_query
-from penstock.storage.checkpoint.staging import StagedCheckpoint, set_aside
+from penstock.storage.checkpoint.staging import StagedCheckpoint, retire_checkpoint
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import QualifiedName, StorageLayout
 
@@ -24,7 +24,7 @@ class Restoration:
 
 
 def restore(storage: Storage, backup: Backup, chosen: tuple[Restoration, ...]) -> tuple[str | None, ...]:
-    """Puts checkpoints of a backup in their places; returns where each one that stood there is kept, None for none.
+    """Puts checkpoints of a backup in their places; returns where each one that was there is kept, None for none.
 
     All are copied and compared with the manifest before the first one takes its place. When the process dies, each
     flow has its old checkpoint, or the restored one; the caller holds the storage's lock.
@@ -42,14 +42,14 @@ def restore(storage: Storage, backup: Backup, chosen: tuple[Restoration, ...]) -
         if each.new_query:
             begin_new_query(storage, new.uri, copied.committed)
         staged.append((copied, new))
-    kept: list[str | None] = []
+    previous: list[str | None] = []
     for copied, new in staged:
         if copied.compared_with is not None:
             storage.write_text_atomic(
                 f"{layout.checkpoints(copied, copied.flow)}/{COMPARED_WITH}", copied.compared_with
             )
-        kept.append(new.take_place())
-    return tuple(kept)
+        previous.append(new.take_place())
+    return tuple(previous)
 
 
 def reset(storage: Storage, dataset: QualifiedName, flow: str, generation: int) -> tuple[str, ...]:
@@ -63,4 +63,4 @@ def reset(storage: Storage, dataset: QualifiedName, flow: str, generation: int) 
     """
     folder = StorageLayout(storage.uri).checkpoints(dataset, flow)
     numbers = (each for each in numbers_in(storage, folder) if each <= generation)
-    return tuple(set_aside(storage, f"{folder}/{number}") for number in numbers)
+    return tuple(retire_checkpoint(storage, f"{folder}/{number}") for number in numbers)

@@ -39,7 +39,7 @@ def committed_steps(checkpoint_uri: str) -> Iterator[dict[str, int]]:
 class BatchOfFiles:
     """A committed batch: the last step of a file source that it has read, and when it was planned and committed.
 
-    Times are in seconds since 1970; None where nothing tells it.
+    Times are in seconds since 1970; None where it is not recorded.
     """
 
     step: int
@@ -74,7 +74,7 @@ def _commits(checkpoint: Storage) -> Iterator[tuple[int, PlannedBatch]]:
 def files_changed_after(checkpoint_uri: str, source: str, first: int, last: int) -> Iterator[str]:
     """Yields files of the steps that were young when a query found them, and that were written to since.
 
-    Their writer was not done: nobody has read what came later. Only local files; an object store shows whole ones.
+    Their writer was not done: what came later was never read. Only local files; an object store shows whole ones.
     """
     checkpoint = Storage(checkpoint_uri)
     log = checkpoint.list(f"sources/{source}")
@@ -114,7 +114,7 @@ def files_of_steps(checkpoint_uri: str, source: str, first: int, last: int) -> I
 
 
 def _since(content: bytes, first: int) -> dict[int, list[PlannedFile]]:
-    """Returns by step the files of a compacted log from step `first` on; they stand at its end, after all others."""
+    """Returns by step the files of a compacted log from step `first` on; they are at its end, after all others."""
     found: dict[int, list[PlannedFile]] = {}
     for entry in newest_entries(content):
         if entry["batchId"] < first:

@@ -1,4 +1,4 @@
-"""Which state Spark 4.2 can divide into another number of partitions, as far as a checkpoint's files tell."""
+"""Which state Spark 4.2 can divide into another number of partitions, as far as a checkpoint's files show."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _DIVIDED: Final = frozenset(
         "transformWithStateInPySparkExec",
     }
 )
-"""Spark's names of the operators whose keys it can tell apart."""
+"""Spark's names of the operators whose keys it can distinguish."""
 
 
 def why_not_divided(folder: CheckpointFolder) -> str | None:
-    """Returns why the state of a checkpoint, whose newest batch is finished, cannot be divided anew; else None.
+    """Returns why the state of a checkpoint, whose newest batch is finished, cannot be repartitioned; else None.
 
     Raises:
         DamagedFile, UnknownVersion, FileNotFoundError: of the newest plan and commit.

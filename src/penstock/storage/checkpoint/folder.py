@@ -21,7 +21,7 @@ from penstock.storage.checkpoint.logs import (
 from penstock.storage.filesystem import Storage, StoredFile
 
 INHERITED: Final = "penstock-restored.json"
-"""Penstock's own file in a checkpoint that got a new query id; Spark does not look at it."""
+"""Penstock's own file in a checkpoint that got a new query id; Spark does not read it."""
 
 REWINDING: Final = "penstock-rewind.json"
 """Penstock's own file in a checkpoint that is about to go back to an earlier batch, with its table."""
@@ -68,9 +68,9 @@ class CheckpointFolder:
 
     @classmethod
     def _of(cls, uri: str, storage: Storage, found: Mapping[str, StoredFile]) -> CheckpointFolder:
-        kept = {name: file for name, file in found.items() if not _is_beside(name)}
-        checksums = frozenset(name for name in kept if checksum_of(name) in found)
-        return cls(uri, storage, MappingProxyType(kept), checksums)
+        files = {name: file for name, file in found.items() if not _is_beside(name)}
+        checksums = frozenset(name for name in files if checksum_of(name) in found)
+        return cls(uri, storage, MappingProxyType(files), checksums)
 
     @property
     def with_checksums(self) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ class CheckpointFolder:
         return parse_planned_batch(self.read(f"offsets/{number}"))
 
     def read(self, name: str) -> bytes:
-        """Returns a file's content, which is what was written as far as a checksum beside the file can tell.
+        """Returns a file's content, which is what was written as far as a checksum beside the file can show.
 
         Raises:
             FileNotFoundError: it is not there.

@@ -32,7 +32,7 @@ class UnknownVersion(ValueError):
 class PlannedBatch:
     """One file of `offsets/`: what a batch reads, up to where.
 
-    `settings` are the session settings that belong to the checkpoint. `offsets` tells the end of each source's
+    `settings` are the session settings that belong to the checkpoint. `offsets` has the end of each source's
     range by the source's name, or by its position in a version 1 log; None when the source has none.
     """
 

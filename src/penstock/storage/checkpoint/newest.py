@@ -11,7 +11,7 @@ holds N already leaves its rows out.
 `offsets/N` without `commits/N`. It is written before the batch does anything. What the batch has read is forgotten, so
 another one comes under this number, which does no harm if nothing of the first one is left: no table notes N under the
 query's id (each takes the batch's rows and its number in one commit), and no state is newer than the one that N began
-with. A sink cannot tell, so there it is not safe.
+with. A sink does not record it, so there it is not safe.
 
 `sources/S/K`, the newest one, later than the newest planned step of the source. A file source writes its step before
 the batch is planned, so no batch has read these files; the next look at the folder finds them again.
@@ -55,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A file to take away, and why that loses nothing, in words; `batch` is the one that is planned anew, if any."""
+    """A file to take away, and why that loses nothing, in words; `batch` is the one that is planned again, if any."""
 
     file: str
     reason: str
@@ -74,7 +74,7 @@ def check_newest(folder: CheckpointFolder, *, newest_batch: Callable[[], int | N
     """Judges the newest files of a checkpoint; reads a handful of them, and changes nothing.
 
     `newest_batch` finds the newest one that any table into which the query writes notes under its id, None for no
-    batch; it is asked only when that matters. For a sink it is None itself: nobody knows.
+    batch; it is called only when that matters. For a sink it is None itself: it is not known.
     """
     found = NewestFiles()
     try:
@@ -98,7 +98,7 @@ def repair(folder: CheckpointFolder, chosen: Repair) -> None:
         ConfigError: STORAGE_NOT_WRITABLE.
     """
     if chosen.batch is not None:
-        # It tells with which version of the table the rows of the forgotten batch were compared.
+        # It has the version of the table with which the rows of the forgotten batch were compared.
         Storage(folder.uri.rpartition("/")[0]).delete(COMPARED_WITH)
     folder.storage.delete(checksum_of(chosen.file))  # first: a checksum alone would be taken for the next file's
     folder.storage.delete(chosen.file)

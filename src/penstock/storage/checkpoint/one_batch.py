@@ -1,8 +1,8 @@
 """Copies of a checkpoint as it was before or after one of its batches, while the flow may go on.
 
 A query that starts on the former runs that batch again, first; of the latter Spark reads the state.
-What a batch reads stands in its plan and in the one before; what it begins with, in the commit and the state of the
-one before. Nothing else of the offset log is copied. The logs of the sources are whole: a later step is not looked at.
+What a batch reads is in its plan and in the one before; what it begins with, in the commit and the state of the
+one before. Nothing else of the offset log is copied. The logs of the sources are whole: a later step is not read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.storage.filesystem import Storage
 
 
 def repeatable_batches(folder: CheckpointFolder) -> tuple[int, ...]:
-    """Returns the finished batches of which a checkpoint still tells what they read and began with; not their state."""
+    """Returns the finished batches of which a checkpoint still has what they read and began with; not their state."""
     planned, finished = set(folder.numbers("offsets")), set(folder.numbers("commits"))
     both = planned & finished
     return tuple(sorted(each for each in both if each == 0 or each - 1 in both))
@@ -48,7 +48,7 @@ def copy_reads_of(folder: CheckpointFolder, batch: int, storage: Storage, uri: s
 
 
 def copy_state_after(folder: CheckpointFolder, batch: int, partitions: int, storage: Storage, uri: str) -> None:
-    """Copies to `uri` in `storage` what tells the state, of so many `partitions`, as a finished batch has left it.
+    """Copies to `uri` in `storage` the state, of so many `partitions`, as a finished batch has left it.
 
     Spark's reader of state asks the plan for the number of partitions, which version 2 of the log lacks.
 

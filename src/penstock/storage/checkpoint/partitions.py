@@ -1,6 +1,6 @@
-"""Into how many partitions a checkpoint's state is divided, as far as its files tell Spark.
+"""Into how many partitions a checkpoint's state is divided, by the files that Spark reads.
 
-Spark 4.2 divides a state anew in a batch of its own, which reads nothing: its plan is that of the batch before, with
+Spark 4.2 repartitions a state in a batch of its own, which reads nothing: its plan is that of the batch before, with
 another number of partitions. See docs/decisions/state-repartitioning.md.
 """
 
@@ -17,7 +17,7 @@ from penstock.storage.checkpoint.staging import StagedCheckpoint
 from penstock.storage.filesystem import Storage
 
 SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
-"""The setting by which a plan tells the number of partitions of the state."""
+"""The setting of a plan with the number of partitions of the state."""
 
 
 def repartitions_state(batch: PlannedBatch, before: PlannedBatch) -> bool:
@@ -25,8 +25,8 @@ def repartitions_state(batch: PlannedBatch, before: PlannedBatch) -> bool:
 
     Where it is not committed, Spark starts no query on the checkpoint.
     """
-    told = {each.settings[SHUFFLE_PARTITIONS] for each in (batch, before) if SHUFFLE_PARTITIONS in each.settings}
-    return len(told) > 1 and batch.offsets == before.offsets
+    numbers = {each.settings[SHUFFLE_PARTITIONS] for each in (batch, before) if SHUFFLE_PARTITIONS in each.settings}
+    return len(numbers) > 1 and batch.offsets == before.offsets
 
 
 def note_partitions(checkpoint: Storage, batch: int, partitions: int) -> bool:

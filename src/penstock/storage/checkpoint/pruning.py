@@ -20,7 +20,7 @@ def former_checkpoints(storage: Storage, checkpoints: str, *, generation: int, b
 
 
 def _newest_change(storage: Storage, checkpoint: str) -> float:
-    """When a checkpoint or a change log was last written to; endless when the storage tells no times."""
+    """When a checkpoint or a change log was last written to; endless when the storage has no times."""
     times = [
         entry.modified
         for folder in ("", "/offsets", "/commits", "/_delta_log")

@@ -22,8 +22,8 @@ def rebuild(
     """Writes a checkpoint whose newest finished batches are `batches`, by number, with the end offsets by source.
 
     Spark reads the newest two. It does not know its sources by name without the `settings` of the old checkpoint, and
-    would begin each anew. Where a topic was begun is set to the oldest offsets that are known: Spark looks at it only
-    without any newer ones. What stands at `place` is kept beside it. When the process dies, nothing is there,
+    would begin each again. Where a topic was begun is set to the oldest offsets that are known: Spark looks at it only
+    without any newer ones. What is at `place` is kept beside it. When the process dies, nothing is there,
     or everything; the caller holds the storage's lock.
 
     Raises:

@@ -1,7 +1,7 @@
 """Takes a checkpoint back to an earlier batch, so that the ones after it are planned and done again.
 
-What the next batches read is told by the newest offsets, so everything of later batches goes: their offsets and
-commits, and the state that they made, of which a stale snapshot would be loaded instead of what is computed anew.
+What the next batches read follows from the newest offsets, so everything of later batches goes: their offsets and
+commits, and the state that they made, of which a stale snapshot would be loaded instead of what is computed again.
 The logs of file sources stay: their later steps count as found and not yet read.
 """
 
@@ -44,7 +44,7 @@ def rewind(storage: Storage, folder: CheckpointFolder, batch: int) -> str:
     staged.copy(folder, (name for name in folder.files if name != REWINDING and _is_before(name, batch)))
     begin_new_query(storage, staged.uri, batch)
     staged.take_place()
-    return staged.aside
+    return staged.previous
 
 
 def _is_before(name: str, batch: int) -> bool:

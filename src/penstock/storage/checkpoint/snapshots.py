@@ -20,7 +20,7 @@ from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.checkpoint.whole_files import MOST_BYTES_READ, damage_of
 
 MOST_CHANGES_REPLAYED: Final = 500
-"""So many changes Spark applies at most when it does without a snapshot, unless it is told otherwise."""
+"""So many changes Spark applies at most when it does without a snapshot, unless configured otherwise."""
 
 # Not those of checkpoint format 2, `N_<id>.zip`: which changes belong to them, only Spark knows.
 _PLAIN = re.compile(r"(?P<place>state/\d+/\d+(?:/[^/]+)?)/(?P<version>\d+)[.](?P<kind>zip|snapshot|changelog|delta)")
@@ -115,11 +115,11 @@ class _Snapshots:
                 return {}
             _, _, content = archive.read("metadata").decode(errors="replace").partition("\n")
         try:
-            told: Any = json.loads(content)
+            metadata: Any = json.loads(content)
             return {
                 f"{folder}/{part[key]}": part.get("sizeBytes")
                 for list_of, key, folder in _PARTS
-                for part in told.get(list_of) or ()
+                for part in metadata.get(list_of) or ()
             }
         except (ValueError, AttributeError, KeyError, TypeError):
             return {}  # another Spark's

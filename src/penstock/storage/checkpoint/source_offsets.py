@@ -25,7 +25,7 @@ def newest_batch(checkpoint_uri: str) -> int | None:
 def newest_offsets(checkpoint_uri: str, *, back: int = 0) -> Mapping[str, Any]:
     """Returns up to where the newest batch reads each source, or an earlier one, so many `back`.
 
-    Empty when the checkpoint does not tell.
+    Empty when the checkpoint does not have them.
     """
     checkpoint = Storage(checkpoint_uri)
     planned = numbers_in(checkpoint, "offsets")

@@ -9,7 +9,7 @@ from penstock.storage.checkpoint.folder import CheckpointFolder
 
 
 def missing_source_files(folder: CheckpointFolder, source: str, offset: Any) -> Iterator[str]:
-    """Yields the files that tell what a source's offset means, as far as they are gone.
+    """Yields the files that say what a source's offset means, as far as they are gone.
 
     These are the steps of a file source since the compacted one, or where a topic was begun; other sources have none.
     """

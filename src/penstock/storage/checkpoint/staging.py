@@ -17,17 +17,17 @@ from penstock.storage.exchange import exchange
 from penstock.storage.filesystem import Storage
 
 _STAGED: Final = ".restoring-"
-_KEPT: Final = ".before-"
+_PREVIOUS: Final = ".before-"
 
 
 @dataclass(frozen=True, slots=True)
 class StagedCheckpoint:
-    """A checkpoint in the making, at `uri`; the one at `place` goes `aside` for it. All are URIs in `storage`."""
+    """A checkpoint in the making, at `uri`; the one at `place` goes to `previous`. All are URIs in `storage`."""
 
     storage: Storage
     place: str
     uri: str
-    aside: str
+    previous: str
 
     @classmethod
     def begin(cls, storage: Storage, place: str) -> Self:
@@ -41,7 +41,7 @@ class StagedCheckpoint:
             if _STAGED in left_over.name:
                 storage.delete(left_over.uri)
         stamp = _stamp()
-        return cls(storage, place, f"{place}{_STAGED}{stamp}", f"{place}{_KEPT}{stamp}")
+        return cls(storage, place, f"{place}{_STAGED}{stamp}", f"{place}{_PREVIOUS}{stamp}")
 
     @property
     def files(self) -> Storage:
@@ -65,25 +65,25 @@ class StagedCheckpoint:
         Raises:
             ConfigError: STORAGE_NOT_WRITABLE.
         """
-        kept = self.aside if self.storage.exists(self.place) else None
+        previous = self.previous if self.storage.exists(self.place) else None
         self.storage.sync(self.uri)
-        exchange(self.storage, self.place, aside=self.aside, staged=self.uri)
-        return kept
+        exchange(self.storage, self.place, previous=self.previous, staged=self.uri)
+        return previous
 
     def give_up(self) -> None:
         """Deletes what has been made."""
         self.storage.delete(self.uri)
 
 
-def set_aside(storage: Storage, place: str) -> str:
+def retire_checkpoint(storage: Storage, place: str) -> str:
     """Takes a checkpoint away; returns where it is kept. The caller holds the storage's lock.
 
     Raises:
         ConfigError: STORAGE_NOT_WRITABLE.
     """
-    aside = f"{place}{_KEPT}{_stamp()}"
-    exchange(storage, place, aside=aside)
-    return aside
+    previous = f"{place}{_PREVIOUS}{_stamp()}"
+    exchange(storage, place, previous=previous)
+    return previous
 
 
 def _stamp() -> str:

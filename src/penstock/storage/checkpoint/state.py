@@ -85,7 +85,7 @@ def parse_operator(content: bytes) -> tuple[str, tuple[StateStore, ...]]:
 
 
 def state_partitions(checkpoint: Storage) -> int | None:
-    """Returns into how many partitions the state of a query is divided; None when it has none, or nobody can tell.
+    """Returns into how many partitions the state of a query is divided; None when it has none, or it is not known.
 
     All operators of a query have the same number, for the life of the checkpoint.
     """

@@ -24,11 +24,11 @@ from penstock.storage.checkpoint.logs import (
 from penstock.storage.checkpoint.state import parse_operator, parse_state_schema
 
 MOST_BYTES_READ: Final = 16 * 1024 * 1024
-"""Of larger files, parts of big state, only the presence and the size are looked at."""
+"""Of larger files, parts of big state, only the presence and the size are checked."""
 
 
 def damage_of(folder: CheckpointFolder, name: str) -> str | None:
-    """Returns what is wrong with a file of the folder, as the end of "it …"; None for nothing that can be told.
+    """Returns what is wrong with a file of the folder, as the end of "it …"; None for nothing that can be found.
 
     Raises:
         UnknownVersion: another Spark wrote it.

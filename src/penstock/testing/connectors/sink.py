@@ -111,15 +111,15 @@ class SinkConformance:
         self._keeps_promise([1, 2])
 
     def test_a_wrong_option_is_named(self, tmp_path: Path) -> None:
-        """An option that does not exist, and one that is missing, are told by name before a flow starts."""
+        """An option that does not exist, and one that is missing, are reported by name before a flow starts."""
         sink = sink_of(self.format.casefold())
         wrong = {option.name: self._without(option.name) for option in sink.options or () if option.required}
         if self.checks_options:
             wrong[_UNKNOWN] = {**self.options(), _UNKNOWN: "1"}
         for name, given in wrong.items():
-            told = [error.message for error in check_sink(shared_session(), self._declared(given), ())]
-            assert any(name.casefold() in each.casefold() for each in told), told
-            assert self.secret is None or not any(self.secret in each for each in told)
+            messages = [error.message for error in check_sink(shared_session(), self._declared(given), ())]
+            assert any(name.casefold() in each.casefold() for each in messages), messages
+            assert self.secret is None or not any(self.secret in each for each in messages)
         assert list(check_sink(shared_session(), self._declared(self.options()), ())) == []
 
     # ---- how they write ----

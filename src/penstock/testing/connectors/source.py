@@ -82,8 +82,8 @@ class SourceConformance:
         runs += [self._run(tmp_path), self._run(tmp_path)]
         assert self._ids(sorted(chain.from_iterable(run.rows for run in runs))) == [1, 2, 3, 4]
         assert runs[2].rows == []
-        told = [each for run in runs for each in run.progress if "addBatch" in each["durationMs"]]
-        offsets = [(each["sources"][0]["startOffset"], each["sources"][0]["endOffset"]) for each in told]
+        batches = [each for run in runs for each in run.progress if "addBatch" in each["durationMs"]]
+        offsets = [(each["sources"][0]["startOffset"], each["sources"][0]["endOffset"]) for each in batches]
         assert all(end == start for (_, end), (start, _) in pairwise(offsets)), offsets
         assert len({json.dumps(end, sort_keys=True) for _, end in offsets}) >= 2
         shown = json.dumps([run.progress for run in runs])
@@ -111,7 +111,7 @@ class SourceConformance:
             assert sorted(row["id"] for row in found) == [1, 2, 3]
 
     def test_a_wrong_option_is_named(self, tmp_path: Path) -> None:
-        """An option that does not exist, and one that is missing, are told by name; a secret is never repeated."""
+        """An option that does not exist, and one that is missing, are reported by name; a secret is never repeated."""
         options = source_of(self.format).options or ()
         wrong = {option.name: self._without(option.name) for option in options if option.required}
         if self.unknown is not None:

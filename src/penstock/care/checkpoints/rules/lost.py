@@ -18,7 +18,7 @@ def check(inventory: Inventory, record: FlowRecord) -> Iterator[StateError]:
     except StateError:
         return  # the rule about targets says so where there is a checkpoint
     if target is None and record.dataset not in inventory.records.sinks:
-        return  # the table is gone as well: the next run begins both anew
+        return  # the table is gone as well: the next run creates both
     if target is not None and not target.holds_rows:
         return
     generations = [

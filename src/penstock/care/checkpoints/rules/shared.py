@@ -1,4 +1,4 @@
-"""A query's id stands in one checkpoint only: a copy would take the other one's batches for its own."""
+"""A query's id is in one checkpoint only: a copy would take the other one's batches for its own."""
 
 from __future__ import annotations
 

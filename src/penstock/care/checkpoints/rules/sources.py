@@ -1,4 +1,4 @@
-"""What the newest planned batch reads can be told from the logs of its sources."""
+"""What the newest planned batch reads is in the logs of its sources."""
 
 from __future__ import annotations
 

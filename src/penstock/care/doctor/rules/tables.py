@@ -19,10 +19,10 @@ def check(facts: StorageFacts) -> Iterator[Finding]:
     """Yields TABLE_NOT_READABLE, DATA_FILES_MISSING, or what a store refuses; not what a checkpoint's finding says."""
     from deltalake.exceptions import DeltaError
 
-    told = {error.dataset for error in facts.verification.findings if error.condition == _CONDITION}
+    reported = {error.dataset for error in facts.verification.findings if error.condition == _CONDITION}
     for table in facts.tables:
         name = str(table.identifier)
-        if name in told:
+        if name in reported:
             continue
         try:
             missing = missing_data_files(open_delta_table(table.uri), table.uri, name)

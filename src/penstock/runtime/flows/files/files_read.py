@@ -1,4 +1,4 @@
-"""The files that a streaming flow has read, or not yet: looked at again, and cleaned up where that is asked for."""
+"""The files that a streaming flow has read, or not yet: checked again, and cleaned up where that is asked for."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class FilesRead:
         if built.auto_loader_sources:
             self._unsettled.after_end()
         self._cleaning.clean(built)
-        self._cleaning.tell()
+        self._cleaning.report()
 
     def after_stop(self) -> None:
         """Called when the query was asked to stop."""
-        self._cleaning.tell()
+        self._cleaning.report()

@@ -14,15 +14,15 @@ class SkippedFiles:
     def __init__(self, flow: ResolvedFlow, services: FlowServices) -> None:
         self._flow = flow
         self._services = services
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def look(self, built: FlowQuery) -> None:
         """Warns of what was left out since the last call."""
         for gone, option in ((False, "ignoreCorruptFiles"), (True, "ignoreMissingFiles")):
             sources = [source for source in built.auto_loader_sources if option in source.options.skipping]
             for uri in skipped_files(self._services.spark, gone=gone) if sources else ():
-                if uri not in self._told and any(source.reads(uri) for source in sources):
-                    self._told.add(uri)
+                if uri not in self._reported and any(source.reads(uri) for source in sources):
+                    self._reported.add(uri)
                     self._warn(uri, f"it {'was gone' if gone else 'is corrupt'} and its source has {option}")
 
     def _warn(self, uri: str, why: str) -> None:

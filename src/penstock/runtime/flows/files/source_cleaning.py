@@ -54,14 +54,14 @@ class SourceCleaning:
                 self._warn(f"cannot clean its source, and tries again later: {cleaned.failure}")
 
     def _is_shared(self, source_name: str) -> bool:
-        """Whether others would miss what is gone: nobody knows how far they are."""
+        """Whether others would miss what is gone: their progress is not known."""
         others = other_readers(self._services.graph, self._flow, source_name)
         if others and source_name not in self._shared:
             self._shared.add(source_name)
             self._warn(f"does not clean its source, because it is also read by {', '.join(others)}")
         return bool(others)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Says how many files have gone since it was last said."""
         for (mode, path), files in self._done.items():
             if files:
@@ -94,5 +94,5 @@ def other_readers(graph: ResolvedGraph, flow: ResolvedFlow, source_name: str) ->
 
 
 def _path(read: str) -> str:
-    """A source is told as its format and its path."""
+    """A source is given as its format and its path."""
     return read.partition(" ")[2].rstrip("/")

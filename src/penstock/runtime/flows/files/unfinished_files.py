@@ -21,14 +21,14 @@ _ADVICE: Final = "write files under a name that begins with '.' or '_', and rena
 class UnfinishedFiles:
     """Looks at the files that one flow has read; used by its thread alone.
 
-    Each file is looked at twice: when its batch is done, and a minute later or at the next start.
+    Each file is checked twice: when its batch is done, and a minute later or at the next start.
     """
 
     def __init__(self, flow: ResolvedFlow, services: FlowServices, checkpoint: str) -> None:
         self._flow = flow
         self._services = services
         self._checkpoint = checkpoint
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._looked = 0.0
         self._since: list[Mapping[str, int]] = [{}, {}]
         self._overwritable: Collection[str] = ()
@@ -56,8 +56,8 @@ class UnfinishedFiles:
             self._since = [self._since[1], now]
             for source in now.keys() - self._overwritable:
                 for path in files_changed_after(self._checkpoint, source, since.get(source, -1) + 1, now[source]):
-                    if path not in self._told:
-                        self._told.add(path)
+                    if path not in self._reported:
+                        self._reported.add(path)
                         self._warn(path)
 
     def _warn(self, path: str) -> None:

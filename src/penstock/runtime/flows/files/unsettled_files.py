@@ -23,7 +23,7 @@ class UnsettledFiles:
         self._checkpoint = checkpoint
         self._looked = time.monotonic()
         self._before: set[str] = set()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def between_batches(self) -> None:
         """Looks from time to time while the query runs; warns of each file that is held back at two looks, once."""
@@ -31,7 +31,7 @@ class UnsettledFiles:
             return
         self._looked = time.monotonic()
         held = set(self._held())
-        self._warn("waits for", held & self._before - self._told)
+        self._warn("waits for", held & self._before - self._reported)
         self._before = held
 
     def after_end(self) -> None:
@@ -44,7 +44,7 @@ class UnsettledFiles:
     def _warn(self, what: str, files: set[str]) -> None:
         if not files:
             return
-        self._told |= files
+        self._reported |= files
         named = ", ".join(sorted(files)[:_MOST_NAMED])
         more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
         reason = f"{what} {named}{more}: still being written (cloudFiles.settleTime)"

@@ -1,7 +1,7 @@
 """Keeps the rows that a flow drops because they come behind its watermark, in a table beside the flow's own.
 
 Nothing is done until Spark counts such a row. Then what the batch has read is read again, beside the flow, by its query
-up to the operator that has dropped it. The rows are appended under the batch's number, and the event that tells of them
+up to the operator that has dropped it. The rows are appended under the batch's number, and their event
 comes last: a process that dies before it finds at its next start that the batch is still open, and does it once more.
 """
 
@@ -39,8 +39,8 @@ from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, copy_read
 from penstock.storage.delta_table import is_delta_table, open_delta_table
 from penstock.storage.scratch import scratch_folder
 
-_UNTOLD = 20
-"""More batches than Spark finishes before a killed process is gone that has not told of the first one yet."""
+_UNREPORTED_BATCHES = 20
+"""More batches than Spark finishes before a killed process is gone that has not reported the first one yet."""
 _LIVED_ON = {FlowStatus.COMPLETED, FlowStatus.STOPPED, FlowStatus.RETRYING}
 
 
@@ -51,7 +51,7 @@ def open_batches(
 
     `events` are the newest of the log, `flow` the full name of its target and its name, `finished` the batches of the
     checkpoint that are done. Late rows are kept in the order of batches, each batch with an event, so nothing before
-    the newest such event is open. A process that was killed while the flow was running may not have told of its last
+    the newest such event is open. A process that was killed while the flow was running may not have reported its last
     batches, nor has one that outlived its JVM, where the flow has failed: these are open too.
     """
     counted: dict[int, int] = {}
@@ -62,9 +62,9 @@ def open_batches(
         late = late_rows_of_event(event)
         if late is not None and late.query_id == query_id:
             settled = max(settled, late.batch_id)
-        told = checkpointed_batch_of(event)
+        checkpointed = checkpointed_batch_of(event)
         progress = batch_progress_of(event)
-        if progress is not None and told is not None and told.query_id == query_id:
+        if progress is not None and checkpointed is not None and checkpointed.query_id == query_id:
             newest = progress.batch_id
             counted[progress.batch_id] = progress.late_rows or 0
         elif progress is None and (status := flow_status_of(event)) is not None:
@@ -72,7 +72,7 @@ def open_batches(
     known = sorted(finished)
     silent = [] if not killed else [batch for batch in known if newest is None or batch > newest]
     if newest is None:
-        silent = silent[-_UNTOLD:]  # earlier ones have their events further back in the log
+        silent = silent[-_UNREPORTED_BATCHES:]  # earlier ones have their events further back in the log
     found: dict[int, int | None] = {batch: late for batch, late in counted.items() if late and batch in known}
     found |= dict.fromkeys(silent)
     return {batch: found[batch] for batch in sorted(found) if batch > settled}
@@ -108,7 +108,7 @@ class LateRowRecorder:
     def catch_up(self, newest_events: Callable[[], Sequence[Event]]) -> None:
         """Keeps what the last start of the query, or a process that died, has left; called before a start.
 
-        `newest_events` gives the tail of the event log; it is asked only when there may be something left.
+        `newest_events` gives the tail of the event log; it is called only when there may be something left.
         """
         self._query = None
         if not self._services.drops_late_rows(self._stage.flow) or not Storage(self._checkpoint).exists("commits"):
@@ -129,7 +129,7 @@ class LateRowRecorder:
         self.keep()
 
     def keep(self) -> None:
-        """Writes the late rows of all batches that were taken down, the oldest first, and tells of each batch.
+        """Writes the late rows of all batches that were taken down, the oldest first, and reports each batch.
 
         Not when the run was abandoned: the next one catches up.
         """
@@ -139,24 +139,24 @@ class LateRowRecorder:
     def _tried(self, batch: int, counted: int | None) -> LateRows:
         table = str(names.late_rows_of(self._stage.dataset))
         query_id = CheckpointFolder.open_without_state(self._checkpoint).known_query_id() or ""
-        told = LateRows(query_id, batch, counted, None, table)
+        record = LateRows(query_id, batch, counted, None, table)
         for attempt in range(_ATTEMPTS):
             time.sleep(_PAUSE_SECONDS * attempt)
             try:
-                kept = self._kept(told)
+                written = self._write(record)
             except LateRowsUnknown as refusal:
-                return replace(told, reason=str(refusal))
+                return replace(record, reason=str(refusal))
             except Exception as error:
                 known = translate_failure(
                     error, dataset=str(self._stage.dataset), flow=self._stage.flow.declaration.name
                 )
                 if _passes(error, known):
                     raise known from error
-                told = replace(told, reason=first_line(known))
+                record = replace(record, reason=first_line(known))
                 continue
-            more = f"Spark has counted {counted:,}" if counted is not None and counted > kept else None
-            return replace(told, kept=kept, reason=more)
-        return told
+            more = f"Spark has counted {counted:,}" if counted is not None and counted > written else None
+            return replace(record, kept=written, reason=more)
+        return record
 
     def _next(self) -> tuple[int, int | None] | None:
         with self._lock:
@@ -165,8 +165,8 @@ class LateRowRecorder:
             batch = min(self._noticed)
             return batch, self._noticed.pop(batch)
 
-    def _kept(self, told: LateRows) -> int:
-        folder, batch = CheckpointFolder.open_without_state(self._checkpoint), told.batch_id
+    def _write(self, record: LateRows) -> int:
+        folder, batch = CheckpointFolder.open_without_state(self._checkpoint), record.batch_id
         before = folder.planned_batch(batch - 1) if batch else None
         if before is not None and before.offsets == folder.planned_batch(batch).offsets:
             return 0
@@ -175,7 +175,7 @@ class LateRowRecorder:
             raise LateRowsUnknown("a sink has no table beside it")
         path = names.late_rows_path(self._stage.path)
         self._check_name(path)
-        transaction = (f"{told.query_id}/{told.table}", batch)
+        transaction = (f"{record.query_id}/{record.table}", batch)
         writer = LateRowsWriter(path, transaction, lambda rows: self._create(path, rows))
         name = f"{self._stage.dataset.name}-late-{batch}"
         with scratch_folder(Storage(self._services.layout.uri), name, keep=False) as scratch:

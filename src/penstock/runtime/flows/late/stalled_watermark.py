@@ -19,28 +19,28 @@ class StalledWatermark:
     _flow: ResolvedFlow
     _services: FlowServices
     _watch: WatermarkWatch | None = None
-    _told_of_rows_without_time: bool = False
+    _warned_of_missing_time: bool = False
 
     def start(self, newest_events: Callable[[], Sequence[Event]]) -> None:
-        """Looks at the batches of earlier runs, as far as the tail of the event log tells; before the first batch."""
+        """Looks at the batches of earlier runs, as far as the tail of the event log goes; before the first batch."""
         if self._watch is None and self._services.drops_late_rows(self._flow):
             flow = (str(self._flow.declaration.target), self._flow.declaration.name)
             self._watch = WatermarkWatch.over(newest_events(), flow)
 
-    def notice(self, progress: BatchProgress, told: CheckpointedBatch | None) -> None:
+    def notice(self, progress: BatchProgress, checkpointed: CheckpointedBatch | None) -> None:
         """Takes a committed batch into account."""
         self._look_for_rows_without_time(progress)
-        if self._watch is None or told is None:
+        if self._watch is None or checkpointed is None:
             return
-        stand = self._watch.apply(progress, told, datetime.now(UTC))
+        stand = self._watch.apply(progress, checkpointed, datetime.now(UTC))
         if stand is not None:
             self._services.reporter.watermark(self._flow, stand, error=self._error(stand))
 
     def _look_for_rows_without_time(self, progress: BatchProgress) -> None:
         lateness = progress.lateness
-        if lateness is None or not lateness.without_time or self._told_of_rows_without_time:
+        if lateness is None or not lateness.without_time or self._warned_of_missing_time:
             return
-        self._told_of_rows_without_time = True
+        self._warned_of_missing_time = True
         flow, watermark = self._flow.declaration, self._flow.watermark
         self._services.reporter.warning(
             DataError(

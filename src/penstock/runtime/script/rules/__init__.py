@@ -1,7 +1,7 @@
-"""What is looked at before a script's query starts: a rule a file.
+"""What is checked before a script's query starts: a rule a file.
 
 A rule gets the query as the script wrote it, and as the rules before it have changed it. It returns the query,
-changed or not, tells a notice, or raises what keeps the query from starting.
+changed or not, reports a notice, or raises what keeps the query from starting.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RULES: Final[tuple[Rule, ...]] = (
     foreach_batch_repeats,
     update_into_delta,
 )
-"""In the order in which they are asked: each sees what those before it have changed."""
+"""In the order in which they are applied: each sees what those before it have changed."""
 
 
 def checked(write: StreamWrite, starting: Starting) -> StreamWrite:

@@ -12,12 +12,12 @@ from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
 
 _ONCE = frozenset({"merge", "txnVersion", "MERGE"})
-"""What a function uses that writes a repeated batch only once; SQL text is looked at by its words."""
+"""What a function uses that writes a repeated batch only once; SQL text is matched by its words."""
 
 
 def foreach_batch_repeats(write: StreamWrite, starting: Starting) -> StreamWrite:
     """Notes a function that neither looks at the batch id nor merges: it may write the rows of a batch twice."""
-    if write.function is None or tells_batches_apart(write.function):
+    if write.function is None or distinguishes_batches(write.function):
         return write
     starting.notice(
         DefinitionError(
@@ -30,7 +30,7 @@ def foreach_batch_repeats(write: StreamWrite, starting: Starting) -> StreamWrite
     return write
 
 
-def tells_batches_apart(function: Callable[..., Any]) -> bool:
+def distinguishes_batches(function: Callable[..., Any]) -> bool:
     """Whether a function uses its batch id, or merges; True too for one whose code says nothing."""
     code = getattr(function, "__code__", None)
     first = 1 if hasattr(function, "__self__") else 0

@@ -12,8 +12,8 @@ from penstock.spark.plans.unbounded_state import operator_retention
 
 def join_without_time_bound(write: StreamWrite, starting: Starting) -> StreamWrite:
     """Warns of it: as of a pipeline, which `strict` refuses."""
-    kept = operator_retention(write.frame, OutputMode.APPEND)  # the only mode of a join, or the same to it
-    if any(each.name == STREAM_JOIN and each.for_ever for each in kept):
+    retention = operator_retention(write.frame, OutputMode.APPEND)  # the only mode of a join, or the same to it
+    if any(each.name == STREAM_JOIN and each.for_ever for each in retention):
         starting.notice(
             DefinitionError(
                 "STREAM_STREAM_JOIN_WITHOUT_TIME_BOUND",

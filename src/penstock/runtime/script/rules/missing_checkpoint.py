@@ -1,4 +1,4 @@
-"""A query without a place for its progress would begin anew with each start, and write everything again."""
+"""A query without a place for its progress would begin from scratch with each start, and write everything again."""
 
 from __future__ import annotations
 

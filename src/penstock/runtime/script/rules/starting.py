@@ -31,4 +31,4 @@ class Starting(Protocol):
         """Returns what the event log knows of earlier runs of this query; it is read for that."""
 
     def notice(self, notice: PenstockError) -> None:
-        """Tells something that does not keep the query from starting; the same thing only once a run."""
+        """Reports something that does not keep the query from starting; the same thing only once a run."""

@@ -13,22 +13,22 @@ from penstock.spark.plans.inspection import stateful_operators
 
 
 def state_settings_kept(write: StreamWrite, starting: Starting) -> StreamWrite:
-    """Tells of those that the session has otherwise."""
+    """Reports those that the session has otherwise."""
     if write.checkpoint is None or not stateful_operators(write.frame):
         return write
-    kept = []
+    unchanged = []
     for name, old in _planned_settings(write.checkpoint).items():
         new = starting.spark.conf.get(name, old)
         if name in (*STATE_SETTINGS, WATERMARK_POLICY) and new is not None and old.casefold() != new.casefold():
-            kept.append(f"{name} stays {old}, not {new}")
-    if kept:
+            unchanged.append(f"{name} stays {old}, not {new}")
+    if unchanged:
         starting.notice(
             DefinitionError(
                 "STATE_SETTING_KEPT",
                 location=write.location,
                 dataset=str(write.dataset),
                 name=write.name,
-                settings="; ".join(kept),
+                settings="; ".join(unchanged),
                 command="give the query a checkpointLocation and a target of its own",
             )
         )

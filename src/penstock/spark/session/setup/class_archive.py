@@ -19,9 +19,9 @@ from penstock.spark.session.setup.java import Java
 
 SWITCH = "PENSTOCK_CLASS_ARCHIVE"  # "off" neither makes nor uses one
 _TRAINING = "penstock.spark.session.class_archive_training"
-_KEPT = 2
+_MAX_ARCHIVES = 2
 _SECONDS = 600
-_started: list[subprocess.Popen[bytes]] = []  # kept, or Python would warn that nobody has waited for it
+_started: list[subprocess.Popen[bytes]] = []  # kept, or Python would warn that it was not waited for
 
 
 def archive_path(java: Java, class_path: Sequence[Path], environ: Mapping[str, str] = os.environ) -> Path:
@@ -37,12 +37,12 @@ def options_to_use(archive: Path, environ: Mapping[str, str] = os.environ) -> li
     """Returns the JVM options that use `archive`; none when it is missing or switched off."""
     if environ.get(SWITCH) == "off" or not is_whole(archive):
         return []
-    # Anything wrong with the archive is a reason to do without it, not to tell the user.
+    # Anything wrong with the archive is a reason to do without it, not to fail.
     return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
 
 
 def is_whole(archive: Path) -> bool:
-    """Tells whether `archive` is there with the size that it had when it was made; a torn one would crash Java."""
+    """Returns whether `archive` is there with the size that it had when it was made; a torn one would crash Java."""
     try:
         return archive.stat().st_size == int(_size_file(archive).read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -113,7 +113,7 @@ def _make(archive: Path, environ: Mapping[str, str]) -> None:
 def _remove_old(newest: Path) -> None:
     # About 200 MB each, and useless after the next upgrade of Java, Spark or Penstock.
     archives = sorted(newest.parent.glob("*.jsa"), key=lambda archive: archive.stat().st_mtime, reverse=True)
-    for archive in archives[_KEPT:]:
+    for archive in archives[_MAX_ARCHIVES:]:
         _size_file(archive).unlink(missing_ok=True)
         archive.unlink(missing_ok=True)
 

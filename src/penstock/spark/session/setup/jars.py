@@ -50,7 +50,7 @@ def ensure_jars(
         ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH or JARS_ALTERED.
     """
     jars = jar_sets()[name]
-    report = progress or _nobody
+    report = progress or _discard
     parent = cache_directory(environ) / "jars"
     folder = parent / jars.folder_name
 
@@ -68,7 +68,7 @@ def ensure_jars(
 
 
 def jars_cached(name: str, *, environ: Mapping[str, str] = os.environ) -> bool:
-    """Tells whether `ensure_jars` has nothing to fetch for the set `name`."""
+    """Returns whether `ensure_jars` has nothing to fetch for the set `name`."""
     jars = jar_sets()[name]
     return _is_there(jars, _folder(jars, environ))
 
@@ -158,5 +158,5 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _nobody(_line: str) -> None:
-    """Progress that nobody asked for."""
+def _discard(_line: str) -> None:
+    """Progress that is not reported."""

@@ -16,7 +16,7 @@ _MAGIC, _VERSION, _TRUSTED_CERTIFICATE = 0xFEEDFEED, 2, 2
 
 
 def trust_store_options(folder: Path) -> list[str]:
-    """Writes the trust store into `folder`; returns the `-D` options that name it, none when Python trusts nobody."""
+    """Writes the trust store into `folder`; returns the `-D` options that name it, none when Python has none."""
     certificates = ssl.create_default_context().get_ca_certs(binary_form=True)
     if not certificates:
         return []

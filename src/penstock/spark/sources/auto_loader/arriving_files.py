@@ -26,7 +26,7 @@ def arriving_files(
     """Returns the format and the options under which files of `source_format` are streamed.
 
     `partitions` are all columns that the folders of the source name, None if these are not known.
-    The checkpoint is the same either way. Only the variant tells how many files wait, reads changed ones again, waits
+    The checkpoint is the same either way. Only the variant reports how many files wait, reads changed ones again, waits
     until files are whole, and leaves folders alone that have not changed.
 
     Raises:
@@ -56,7 +56,7 @@ def arriving_files(
 def _known_partitions(
     spark: SparkSession, options: AutoLoaderOptions, partitions: Sequence[str] | None
 ) -> Sequence[str] | None:
-    """Returns the columns that folders name, None where only Spark can tell: it lists everything for that, twice."""
+    """Returns the columns that folders name, None where only Spark knows: it lists everything for that, twice."""
     if options.reader_option("basePath"):
         return None
     if is_s3(options.path):

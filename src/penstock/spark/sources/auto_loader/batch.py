@@ -66,7 +66,7 @@ def load_files(spark: SparkSession, read: StreamRead) -> DataFrame:
 
 
 def only_format_of(spark: SparkSession, path: str) -> str | None:
-    """Returns the format that the names of the files under `path` tell, None when they tell none or several.
+    """Returns the format that the names of the files under `path` imply, None when they imply none or several.
 
     Raises:
         DefinitionError: PATH_NOT_FOUND.

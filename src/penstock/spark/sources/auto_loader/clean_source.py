@@ -74,7 +74,7 @@ def parse_clean_source(read: StreamRead, path: str) -> CleanSource | None:
     return CleanSource(mode, base, retention, destination)
 
 
-def check_nobody_names_the_files(spark: SparkSession, options: CleanSource, path: str) -> None:
+def check_no_sink_log(spark: SparkSession, options: CleanSource, path: str) -> None:
     """Refuses to clean what a file sink of Spark writes: its log names the files, for every reader of the folder.
 
     Raises:
@@ -93,8 +93,8 @@ def with_destination(read: StreamRead, place: Callable[[str], str]) -> StreamRea
     given = read.option(DESTINATION)
     if given is None:
         return read
-    kept = {name: value for name, value in read.options.items() if name.casefold() != DESTINATION.casefold()}
-    return replace(read, options={**kept, DESTINATION: place(given)})
+    others = {name: value for name, value in read.options.items() if name.casefold() != DESTINATION.casefold()}
+    return replace(read, options={**others, DESTINATION: place(given)})
 
 
 def without_cleaning(options: Mapping[str, str]) -> dict[str, str]:

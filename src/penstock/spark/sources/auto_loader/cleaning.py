@@ -32,7 +32,7 @@ _NOTES_A_RETENTION: Final = 100  # a file goes so much later at most, and the no
 class Cleaned:
     """What one call has done: how many files are gone, and the reason why it did not go on, if there is one.
 
-    `changed` are files that are no longer what was read: nobody has read them, so they stay.
+    `changed` are files that are no longer what was read: they were not read, so they stay.
     """
 
     files: int = 0
@@ -146,7 +146,7 @@ def _read_notes(storage: Storage, query: str) -> _Notes:
 
 
 def _archive(how: CleanSource) -> dict[str, Any]:
-    """What `penstock sql` tells of the files that are gone."""
+    """What `penstock sql` says of the files that are gone."""
     return {"archive_mode": how.mode.value, "base": how.base, "move_location": how.destination}
 
 

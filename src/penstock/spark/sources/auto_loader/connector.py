@@ -19,11 +19,11 @@ class AutoLoader:
     replayable = True
 
     def stream(self, read: SourceRead) -> DataFrame:
-        """Returns the rows of the files as they come; the read is told of the source, which takes in new columns."""
+        """Returns the rows of the files as they come; `opened` gets the source, which takes in new columns."""
         more = read.more_options(read.format)
-        asked = with_destination(replace(read, options={**read.options, **more}), read.place)
+        request = with_destination(replace(read, options={**read.options, **more}), read.place)
         frame, source = load_auto_loader(
-            read.spark, asked, schema_location=read.schemas, source_name=str(read.name), persist=read.persist
+            read.spark, request, schema_location=read.schemas, source_name=str(read.name), persist=read.persist
         )
         read.opened(source)
         return frame

@@ -67,7 +67,7 @@ class CsvDialect:
         return f"filter({found}, x -> {self.is_record('x')})"
 
     def is_record(self, line: str) -> str:
-        """Returns SQL that tells whether `line` holds a record: it is neither blank nor a comment."""
+        """Returns SQL that says whether `line` holds a record: it is neither blank nor a comment."""
         comment = f" AND NOT startswith({line}, {literal(self.comment)})" if self.comment else ""
         return f"trim({line}) <> ''{comment}"
 
@@ -146,8 +146,8 @@ def header_settings(options: AutoLoaderOptions) -> dict[str, str]:
 def value_settings(options: AutoLoaderOptions) -> dict[str, str]:
     """Returns the options with which `from_csv` parses values that `to_csv` has written with `WRITTEN`."""
     chosen = record_settings(options)
-    kept = {name: value for name, value in chosen.items() if name.casefold() not in _OF_RECORDS}
-    return {**kept, **_PLAIN, "emptyValue": options.reader_option("nullValue")}
+    settings = {name: value for name, value in chosen.items() if name.casefold() not in _OF_RECORDS}
+    return {**settings, **_PLAIN, "emptyValue": options.reader_option("nullValue")}
 
 
 _PLAIN: Final = {"sep": ",", "quote": '"', "escape": '"', "multiLine": "true", "lineSep": "\n"}

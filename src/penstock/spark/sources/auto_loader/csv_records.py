@@ -101,7 +101,7 @@ def by_file_rows(files: DataFrame, version: SchemaVersion, options: AutoLoaderOp
     schema = literal(schema_ddl(StructType([StructField(f"c{position}", StringType()) for position in range(width)])))
     dialect = csv_dialect(files.sparkSession, options)
     values = f"array({', '.join(f'{_RAW}.c{position}' for position in range(width))})"
-    # One value more at the end tells how many names there are, although the last ones may be empty.
+    # One value more at the end says how many names there are, although the last ones may be empty.
     header = f"concat(get(records, 0), {literal(dialect.separator)}, 'end')"
     parsed = (
         files.selectExpr(*partitions, f"{dialect.records(_TEXT)} AS records")

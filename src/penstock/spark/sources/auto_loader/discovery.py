@@ -37,12 +37,12 @@ class SourceFile:
     modified_ms: int
 
     def identity(self, options: AutoLoaderOptions) -> str:
-        """Returns what tells this file from others: its path, with `allowOverwrites` its time too."""
+        """Returns what identifies this file: its path, with `allowOverwrites` its time too."""
         return self.as_it_was if options.allow_overwrites else self.path
 
     @property
     def as_it_was(self) -> str:
-        """What tells this file from others, and from itself when it has been written to."""
+        """What identifies this file as it is: another value after it has been written to."""
         return f"{self.modified_ms} {self.path}"
 
 
@@ -98,12 +98,12 @@ def local_uri(spark: SparkSession, path: str) -> str | None:
 
 
 def is_glob(path: str) -> bool:
-    """Tells whether a path may name several folders."""
+    """Returns whether a path may name several folders."""
     return _GLOB.search(path) is not None
 
 
 def one_of_files_sql(files: Iterable[str]) -> str:
-    """Returns SQL that tells whether a row comes from one of the files, which are told by `SourceFile.identity`."""
+    """Returns SQL that says whether a row comes from one of the files, given by `SourceFile.identity`."""
     by_path, by_time = list[str](), list[str]()
     for identity in sorted(files):
         timed = _WITH_TIME.fullmatch(identity)

@@ -46,7 +46,7 @@ def is_wide(options: AutoLoaderOptions) -> bool:
 
 
 def has_utf16_mark(options: AutoLoaderOptions) -> str:
-    """Returns SQL that tells whether `value`, of Spark's text source, begins with the byte-order mark of UTF-16."""
+    """Returns SQL that says whether `value`, of Spark's text source, begins with the byte-order mark of UTF-16."""
     return f"substr({_BYTES}, 1, 2) IN (X'FFFE', X'FEFF')" if _may_be_utf16(_encoding(options)) else "false"
 
 

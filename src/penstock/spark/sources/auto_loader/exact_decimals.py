@@ -1,4 +1,4 @@
-"""DECIMAL columns of texts: Spark rounds a number to the scale of its column, and does not tell.
+"""DECIMAL columns of texts: Spark rounds a number to the scale of its column, and does not report it.
 
 So numbers are parsed with all the digits that a DECIMAL has room for; what becomes of them in their column is seen.
 """
@@ -43,7 +43,7 @@ def rounded(value: str, kind: DataType) -> str:
 
 
 def is_rounded(value: str, kind: DataType) -> str | None:
-    """Returns SQL that tells whether `value`, of type `exact(kind)`, loses digits as `kind`; None if it never does."""
+    """Returns SQL that says whether `value`, of type `exact(kind)`, loses digits as `kind`; None if it never does."""
     if exact(kind) == kind:
         return None
     if isinstance(kind, DecimalType):

@@ -1,4 +1,4 @@
-"""The columns of each file of a format whose files tell their types: Avro, ORC, Parquet."""
+"""The columns of each file of a format whose files hold their types: Avro, ORC, Parquet."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def schema_of_each(
 def unreadable(error: BaseException, options: AutoLoaderOptions, files: Sequence[str]) -> DataError | None:
     """Returns what a failure says about one of the files; None when it names none."""
     messages = failure_messages(error)
-    told = unquote("\n".join(messages))
-    named = next((path for path in files if local_path(path) in told), None)
+    text = unquote("\n".join(messages))
+    named = next((path for path in files if local_path(path) in text), None)
     if named is None:
         return None
     reason = messages[-1].strip().partition("\n")[0].rstrip(".")

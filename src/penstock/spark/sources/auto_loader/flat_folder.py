@@ -14,7 +14,7 @@ _PLAIN_PATH = re.compile(r"file:(//)?/[^*?{}\[\]\\:]*")
 def flat_folder(path: str) -> list[tuple[str, int, int]] | None:
     """Returns path, bytes and modification time in epoch milliseconds of each file that Spark would list there.
 
-    None where only Spark can tell: another file system, a glob, folders inside, the log of a file sink, names that
+    None where only Spark knows: another file system, a glob, folders inside, the log of a file sink, names that
     Hadoop spells in its own way, a folder that is not there. `path` is a URI.
     """
     files = []
@@ -30,7 +30,7 @@ def flat_folder(path: str) -> list[tuple[str, int, int]] | None:
 
 
 def is_flat(path: str) -> bool:
-    """Tells whether `flat_folder` lists the folder; that costs no look at each file."""
+    """Returns whether `flat_folder` lists the folder; that does not inspect each file."""
     try:
         return all(entry.name.isascii() for entry in _files(path))
     except OSError:

@@ -173,7 +173,7 @@ def widening(options: AutoLoaderOptions) -> Widen | None:
 
 
 def all_records_fit(spark: SparkSession, options: AutoLoaderOptions, columns: StructType, files: Sequence[str]) -> bool:
-    """Whether each record of XML files fits in `columns`, which only reading them tells."""
+    """Whether each record of XML files fits in `columns`, which only reading them shows."""
     settings = {**options.reader, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     schema = StructType([*columns.fields, StructField(CORRUPT, StringType())])
     reader = spark.read.format(options.reader_format).options(**settings).schema(schema)
@@ -181,7 +181,7 @@ def all_records_fit(spark: SparkSession, options: AutoLoaderOptions, columns: St
 
 
 def has_json_arrays(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> bool:
-    """Whether records also come as JSON arrays: always possible in multi-line files, else a look at all lines."""
+    """Whether records also come as JSON arrays: always possible in multi-line files, else all lines are checked."""
     if options.reader_flag("multiLine", default=False):
         return True
     return some_begin_as_array(json_lines(spark, options, files), "value")
@@ -206,7 +206,7 @@ def infer_fitting(
 
 
 def _infer_json(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> tuple[StructType, bool]:
-    """Returns the columns of JSON files, and whether records also come as arrays, as `has_json_arrays` tells."""
+    """Returns the columns of JSON files, and whether records also come as arrays, as `has_json_arrays` returns."""
     found, arrays = inferred(json_lines(spark, options, files), _LINE, _json_settings(options))
     found = StructType([field for field in without_case_twins(found).fields if field.name != CORRUPT])
     arrays = arrays or options.reader_flag("multiLine", default=False)

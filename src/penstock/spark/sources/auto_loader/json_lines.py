@@ -92,7 +92,7 @@ def array_elements(lines: DataFrame, line: str, options: Mapping[str, str]) -> C
 class ParsedLines:
     """How lines are parsed, and what is known of each: SQL in which the struct `record` is under its name.
 
-    `more` tells whether there may be more in the line than in the record. Where it is true, `rounded` has the names of
+    `more` says whether there may be more in the line than in the record. Where it is true, `rounded` has the names of
     the columns that have less digits than the line, and `fields` is a map of the fields of the line that have a value:
     each as `"name":value` under its name, NULL for a line that is no object or repeats a name. `exact` are the columns
     of the record: decimals may have more digits than asked for.
@@ -159,15 +159,15 @@ def inferred(lines: DataFrame, line: str, options: Mapping[str, str]) -> tuple[S
     if "samplingratio" not in folded:
         try:
             counter = java_session(spark).sparkContext().longAccumulator()
-            telling = java.penstock.json.TellingLines(settings, _time_zone(lines), counter)
+            relevant = java.penstock.json.TellingLines(settings, _time_zone(lines), counter)
         except TypeError:
             pass
         else:
             kind = java.org.apache.spark.sql.types.DataTypes.BooleanType
-            text, arrays = text.where(called_for_rows(spark, telling, "tells", kind, F.col(line))), counter
+            text, arrays = text.where(called_for_rows(spark, relevant, "tells", kind, F.col(line))), counter
             kind = java.org.apache.spark.sql.types.DataTypes.StringType
             if folded.get("prefersdecimal") == "true":
-                text = text.select(called_for_rows(spark, telling, "withoutExponents", kind, F.col(line)).alias(line))
+                text = text.select(called_for_rows(spark, relevant, "withoutExponents", kind, F.col(line)).alias(line))
     strings = getattr(text._jdf, "as")(java.org.apache.spark.sql.Encoders.STRING())
     found = java_session(spark).read().options(settings).json(strings).schema()
     columns = StructType.fromJson(json.loads(found.json()))

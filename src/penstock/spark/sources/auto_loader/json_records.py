@@ -2,7 +2,7 @@
 
 The lines are read as text and parsed one by one, because Spark's own JSON source drops fields that the
 schema does not know without a trace. A line whose fields are all known takes the short way; only the
-others are looked at again.
+others are checked again.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def json_rows(
 
     Their columns are those of `version`, the partition columns and, if there is one, the rescued data column.
     A line that is not JSON gives a row of NULLs with the line in the rescued data. `origin` is SQL for a struct that
-    tells where a record is from. A blank line gives a row only with `keep_blank`.
+    says where a record is from. A blank line gives a row only with `keep_blank`.
     """
     corrupt_column = options.reader_option("columnNameOfCorruptRecord", "_corrupt_record")
     data = StructType([field for field in version.columns.fields if field.name != corrupt_column])
@@ -76,7 +76,7 @@ def json_rows(
     # input_file_name() is not deterministic, which keeps the optimizer from parsing once more in the filter.
     parsed = lines.select(*partitions, _LINE, how.record.alias(_RECORD), F.input_file_name().alias(_FILE))
     look = _SecondLook(_look(data, version, how, options), how.more)
-    kept = parsed.where(_keep(data, options, source_name, look, keep_blank=keep_blank))
+    filtered = parsed.where(_keep(data, options, source_name, look, keep_blank=keep_blank))
     columns = []
     for field in version.columns.fields:
         if field.name == corrupt_column:
@@ -88,7 +88,7 @@ def json_rows(
     columns.extend(partitions)
     if options.rescued_column is not None:
         columns.append(f"{_rescued(data, options, look, origin)} AS {column(options.rescued_column)}")
-    return kept.selectExpr(*columns)
+    return filtered.selectExpr(*columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,8 @@ def _look(data: StructType, version: SchemaVersion, how: ParsedLines, options: A
     alone = f"concat('[', trim(TRAILING ', \\t\\r\\n' FROM {_LINE}), ']')"
     elements = f"from_json({alone}, 'ARRAY<STRING>', {options_map(_parse_settings(options))})"
     trailing = f"({_LINE} RLIKE '\\\\}}[\\\\s,]*[^\\\\s,]' AND coalesce(size({elements}), 0) <> 1)"
-    told = f"'rounded', {how.rounded}, 'fields', {how.fields}"
-    return f"named_struct('trailing', {trailing}, 'unknown', {unknown}, {told})"
+    details = f"'rounded', {how.rounded}, 'fields', {how.fields}"
+    return f"named_struct('trailing', {trailing}, 'unknown', {unknown}, {details})"
 
 
 def _keep(
@@ -156,11 +156,11 @@ def _keep(
             conditions.append(f"CASE WHEN {broken} THEN {raise_malformed_sql(source_name, _FILE)} ELSE true END")
         case _:
             pass
-    kept = "true" if keep_blank else f"{_RECORD} IS NOT NULL"
+    not_blank = "true" if keep_blank else f"{_RECORD} IS NOT NULL"
     if not conditions:
-        return kept
-    asked = " AND ".join(f"({condition})" for condition in conditions)
-    return f"{kept} AND {look.at_need(asked, otherwise='true')}"
+        return not_blank
+    required = " AND ".join(f"({condition})" for condition in conditions)
+    return f"{not_blank} AND {look.at_need(required, otherwise='true')}"
 
 
 def wider_types(lines: DataFrame, version: SchemaVersion, options: AutoLoaderOptions) -> list[Row]:
@@ -192,8 +192,8 @@ def _rescued(data: StructType, options: AutoLoaderOptions, look: _SecondLook, or
     keys = [_mismatched(data, options), f"{_SECOND_LOOK}.rounded"]
     if options.keeps_unknown:
         keys.append(f"transform({_SECOND_LOOK}.unknown, p -> substring_index(p, {literal(PATH_SEPARATOR)}, 1))")
-    kept = f"map_filter({_SECOND_LOOK}.fields, (k, x) -> array_contains(concat({', '.join(keys)}), k))"
-    fields = f"concat('{{', array_join(map_values({kept}), ','), '}}')"
+    rescued_fields = f"map_filter({_SECOND_LOOK}.fields, (k, x) -> array_contains(concat({', '.join(keys)}), k))"
+    fields = f"concat('{{', array_join(map_values({rescued_fields}), ','), '}}')"
     whole = with_origin(f"to_json(named_struct('_corrupt_record', {_LINE}))", origin)
     rescued = f"""CASE WHEN {_MALFORMED} THEN {whole}
         WHEN {_FITS} AND size({_SECOND_LOOK}.unknown) = 0 THEN NULL

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType, _parse_datatype_string
 
 from penstock.spark.sources.auto_loader.arriving_files import arriving_files
-from penstock.spark.sources.auto_loader.clean_source import check_nobody_names_the_files
+from penstock.spark.sources.auto_loader.clean_source import check_no_sink_log
 from penstock.spark.sources.auto_loader.discovery import Listing, list_files, one_of_files_sql
 from penstock.spark.sources.auto_loader.inference import has_json_arrays, infer_first_version
 from penstock.spark.sources.auto_loader.limits import limit_options, needs_sizes
@@ -61,7 +61,7 @@ def load_auto_loader(
     check_times(spark, options)
     check_path_is_found(spark, options.path)
     if options.clean is not None:
-        check_nobody_names_the_files(spark, options.clean, options.path)
+        check_no_sink_log(spark, options.clean, options.path)
     if options.skipping:
         listen_for_skipped_files(spark)
     log = SchemaLog(schema_location)

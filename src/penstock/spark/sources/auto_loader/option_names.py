@@ -28,7 +28,7 @@ READER_DEFAULTS: Final = {"json": {"maxStringLen": "2147483647"}, "xml": {"useLe
 # Their columns are always the same ones.
 FIXED_COLUMNS: Final = ("binaryFile", "text")
 
-# Spark's readers of these take the columns that they are asked for and do not tell what else a file has.
+# Spark's readers of these take the columns that they are asked for and do not report what else a file has.
 SILENT: Final = ("avro", "orc", "parquet", "xml")
 
 # These can be read as one VARIANT a record.

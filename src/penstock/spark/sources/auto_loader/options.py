@@ -125,8 +125,8 @@ class AutoLoaderOptions:
     @property
     def skipping(self) -> dict[str, str]:
         """The options by which files that cannot be read, or are gone, are left out; empty where they fail a batch."""
-        asked = ("ignoreCorruptFiles", "ignoreMissingFiles")
-        return {name: "true" for name in asked if self.reader_flag(name, default=False)}
+        flags = ("ignoreCorruptFiles", "ignoreMissingFiles")
+        return {name: "true" for name in flags if self.reader_flag(name, default=False)}
 
     @property
     def reader_format(self) -> str:
@@ -172,8 +172,8 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
     source_format = _format(read)
     variant = _variant_column(read, source_format)
     mode = _mode(read) if variant is None else EvolutionMode.NONE
-    asked = _either(read, "rescuedDataColumn")
-    rescued = asked
+    requested = _either(read, "rescuedDataColumn")
+    rescued = requested
     if rescued is None and (read.schema is None or mode is EvolutionMode.RESCUE):
         rescued = DEFAULT_RESCUED_COLUMN
     partitions = read.option("cloudFiles.partitionColumns")
@@ -183,7 +183,7 @@ def parse_options(read: StreamRead) -> AutoLoaderOptions:
         mode=mode,
         infer_types=_flag(read, names.INFER_TYPES, default=_flag(read, names.LEGACY_INFER_TYPES, default=False)),
         rescued_column=rescued,
-        keeps_unknown=asked is not None or mode is not EvolutionMode.NONE,
+        keeps_unknown=requested is not None or mode is not EvolutionMode.NONE,
         schema_hints=usable_hints(read.option("cloudFiles.schemaHints"), rescued),
         max_files=_max_files(read),
         max_bytes=_max_bytes(read),

@@ -82,7 +82,7 @@ class TypeMismatch:
 class OtherTypes:
     """Which columns of which files have other types.
 
-    `columns` are names of the schema with a type that files have; `files` tells by path the positions in it.
+    `columns` are names of the schema with a type that files have; `files` gives by path the positions in it.
     """
 
     columns: tuple[StructField, ...] = ()
@@ -108,7 +108,7 @@ class OtherTypes:
         return [StructField(f"{_READ_AS}{at}", column.dataType) for at, column in enumerate(self.columns)]
 
     def reader_options(self) -> dict[str, str]:
-        """Returns the option that tells the reader of the format the names of columns in these files."""
+        """Returns the option that gives the reader of the format the names of columns in these files."""
         kinds = sorted(set(self.files.values()))
         names = [
             {

@@ -116,7 +116,7 @@ def _with(current: DataType, path: list[str], hinted: DataType) -> DataType:
         case StructType():
             return _with_field(current, head, rest, hinted)
         case _:
-            # Without type inference a nested field stands in a string; the hint says that it is a struct.
+            # Without type inference a nested field is in a string; the hint says that it is a struct.
             return _with(StructType(), path, hinted)
 
 

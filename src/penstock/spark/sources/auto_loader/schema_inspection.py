@@ -1,8 +1,8 @@
-"""Files whose reader does not tell what it leaves out: they are looked at before they are read.
+"""Files whose reader does not report what it leaves out: they are inspected before they are read.
 
 Spark's readers of Avro, ORC, Parquet and XML take the columns that they are asked for. So the columns of files
-that were not looked at before (schemas in headers and footers; of XML, the records) are compared with the
-schema when the flow starts; a file that arrives later stops the batch, is looked at, and the flow starts again.
+that were not inspected before (schemas in headers and footers; of XML, the records) are compared with the
+schema when the flow starts; a file that arrives later stops the batch, is inspected, and the flow starts again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UNINSPECTED: Final = "(a file that arrived after the start)"
 
 _LOOKED_AT: Final = "_footers_read"
 _YOUNG_SECONDS: Final = 3600  # longer than anything pauses that writes a file
-# So many paths are told to the query; of more files, their times say which ones are new.
+# So many paths are passed to the query; of more files, their times say which ones are new.
 _MOST_PATHS: Final = 10_000
 
 
@@ -55,7 +55,7 @@ def inspect_schemas(
     *,
     persist: bool,
 ) -> SchemaVersion:
-    """Returns `version`, or the next one when files that were not looked at before have other columns.
+    """Returns `version`, or the next one when files that were not inspected before have other columns.
 
     Raises:
         DataError, DefinitionError: as `with_columns_of`.
@@ -81,7 +81,7 @@ def with_columns_of(
 ) -> SchemaVersion:
     """Returns `version` when it has all columns of `files`, else the next one; writes nothing.
 
-    Either way, `others` tells of the columns in `files` that have a type which does not fit.
+    Either way, `others` lists the columns in `files` that have a type which does not fit.
 
     Raises:
         DataError: UNKNOWN_FIELD_EXCEPTION in mode failOnNewColumns; AUTO_LOADER_TYPE_MISMATCH without a rescued data
@@ -177,7 +177,7 @@ def _check_rescued(
 
 
 def _looked_at(listing: Listing, options: AutoLoaderOptions) -> Iterator[str]:
-    """Yields what tells the files that were looked at; of young ones, which may still be written, as they were."""
+    """Yields what identifies the inspected files; of young ones, which may still be written, as they were."""
     young = (time.time() - _YOUNG_SECONDS) * 1000
     for file in listing.files:
         yield file.as_it_was if file.modified_ms > young else file.identity(options)

@@ -34,7 +34,7 @@ from penstock.spark.sources.auto_loader.type_widening import widened_at
 from penstock.spark.sources.auto_loader.unknown_fields import UnknownFields, unknown_fields
 from penstock.storage import local_path
 
-# Spark gives both failures the same numbered legacy condition prefix, so only the text tells.
+# Spark gives both failures the same numbered legacy condition prefix, so only the text distinguishes them.
 _OTHER_HEADER = ("CSV header does not conform to the schema", "Number of column in CSV header is not equal")
 
 _FILE_UNREAD, _FILE_GONE = "FAILED_READ_FILE", "FAILED_READ_FILE.FILE_NOT_EXIST"
@@ -97,14 +97,14 @@ class AutoLoaderSource:
         return None
 
     def reads(self, uri: str) -> bool:
-        """Whether a file, told as Spark tells it, may be one of this source."""
+        """Whether a file, named as Spark names it, may be one of this source."""
         return local_path(path_of_uri(uri)).startswith(base_folder(self.path))
 
     def clean(self, checkpoint_location: str, stopped: Callable[[], bool], source_name: str | None = None) -> Cleaned:
         """Deletes or moves the files that `cloudFiles.cleanSource` names, as far as they are committed.
 
-        The runtime calls it from the flow's thread, between batches and after the last one; `stopped` tells when it
-        shall leave the rest to the next call. Files that it cannot delete are told in the result.
+        The runtime calls it from the flow's thread, between batches and after the last one; `stopped` says when it
+        shall leave the rest to the next call. Files that it cannot delete are reported in the result.
 
         Raises:
             PenstockError: the storage of the checkpoint or of the schemas fails.
@@ -143,7 +143,7 @@ class AutoLoaderSource:
     def _wide_enough(
         self, spark: SparkSession, columns: StructType, before: SchemaVersion, files: tuple[str, ...]
     ) -> StructType:
-        """The first record that did not fit was reported; with all records asked, one start does for the batch."""
+        """The first record that did not fit was reported; with all records checked, one start does for the batch."""
         lines = json_lines(spark, self.options, files)
         while True:
             found = wider_types(lines, replace(before, columns=columns), self.options)
@@ -153,7 +153,7 @@ class AutoLoaderSource:
             columns = wider
 
     def _evolve_types(self, spark: SparkSession, files: tuple[str, ...]) -> Evolution | None:
-        """Files that nobody has looked at, or that were written again since."""
+        """Files that were not inspected yet, or were written again since."""
         if not files:
             return None
         before = self._latest()

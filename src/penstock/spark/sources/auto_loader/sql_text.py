@@ -26,7 +26,7 @@ def with_file_path(json_object: str, file: str) -> str:
 
 
 def file_origin(file: str) -> str:
-    """Returns SQL for the struct that tells from which file a record is."""
+    """Returns SQL for the struct that says from which file a record is."""
     return f"named_struct('_file_path', {file})"
 
 

@@ -1,7 +1,7 @@
 """`addNewColumnsWithTypeWidening`: which type a column gets when a file has a wider one.
 
-The rules are those of Delta's type widening. Columnar files tell their types; of text, each value that does not fit
-its column tells the type that would hold it, so a column is only as wide as its values need.
+The rules are those of Delta's type widening. Columnar files hold their types; of text, each value that does not fit
+its column gives the type that would hold it, so a column is only as wide as its values need.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def wider_type_sql(value: str, kind: DataType, column: str, *, prefers_decimal: 
 
     An array of structs: `path` from `column` on (names, `element`, `value`), `type` as DDL. A fraction makes a whole
     number a DOUBLE, as in Spark's inference, or, with `prefers_decimal`, a DECIMAL. With None no number becomes a
-    DECIMAL, which Spark rounds to: that is for a caller who does not look at the numbers that fit. None when nothing in
+    DECIMAL, which Spark rounds to: that is for a caller who does not inspect the numbers that fit. None when nothing in
     `kind` can be wider.
     """
     return _found(value, kind, (column,), itertools.count(), prefers_decimal=prefers_decimal)

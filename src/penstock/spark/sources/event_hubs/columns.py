@@ -26,7 +26,7 @@ _COLUMNS: Final = (
 def event_columns(records: DataFrame) -> DataFrame:
     """Returns the events of a read of Kafka with headers.
 
-    Kafka does not tell what an event's publisher was, nor its system properties, nor the offset in bytes: `publisher`
+    Kafka does not return what an event's publisher was, nor its system properties, nor the offset in bytes: `publisher`
     is NULL, `systemProperties` is empty, and `offset` is the sequence number as a text.
     """
     return records.selectExpr(*_COLUMNS)

@@ -50,10 +50,10 @@ def starting_options(hub: str, position: str | None, positions: str | None) -> d
     return {"startingOffsets": "earliest" if found.offset == _EARLIEST else "latest"}
 
 
-def _of_partitions(hub: str, told: Mapping[str, Any]) -> dict[str, str]:
+def _of_partitions(hub: str, positions: Mapping[str, Any]) -> dict[str, str]:
     """The keys are JSON texts: `{"ehName": "hub", "partitionId": 0}`."""
     found: dict[str, _Position] = {}
-    for key, value in told.items():
+    for key, value in positions.items():
         place = _read(_POSITIONS, key)
         name, partition = place.get("ehName", hub), place.get("partitionId")
         if name != hub or not isinstance(partition, int) or isinstance(partition, bool):
@@ -68,17 +68,17 @@ def _of_partitions(hub: str, told: Mapping[str, Any]) -> dict[str, str]:
     return {"startingOffsetsByTimestamp": times_json, "startingOffsetsByTimestampStrategy": "latest"}
 
 
-def _position(option: str, told: Any) -> _Position:
+def _position(option: str, document: Any) -> _Position:
     """As the connector reads it: the offset counts first, then the number, then the time."""
-    if not isinstance(told, dict):
-        raise _invalid(option, f"{json.dumps(told)} is no position")
-    offset, number, time = told.get("offset"), told.get("seqNo", -1), told.get("enqueuedTime")
+    if not isinstance(document, dict):
+        raise _invalid(option, f"{json.dumps(document)} is no position")
+    offset, number, time = document.get("offset"), document.get("seqNo", -1), document.get("enqueuedTime")
     if offset is not None:
         if str(offset) not in {_START, _END}:
             raise _refused(option, _BYTES, "Give the 'seqNo' of the event, with 'offset' null")
         return _Position(offset=_EARLIEST if str(offset) == _START else _LATEST)
     if isinstance(number, int) and number >= 0:
-        return _Position(offset=number if told.get("isInclusive", True) else number + 1)
+        return _Position(offset=number if document.get("isInclusive", True) else number + 1)
     if time is None:
         raise _invalid(option, "it names no position")
     try:
@@ -91,12 +91,12 @@ def _position(option: str, told: Any) -> _Position:
 
 def _read(option: str, text: str) -> dict[str, Any]:
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except ValueError as error:
         raise _invalid(option, f"it is not JSON ({error})") from None
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         raise _invalid(option, "it is no JSON object")
-    return told
+    return document
 
 
 def _invalid(option: str, reason: str) -> DefinitionError:

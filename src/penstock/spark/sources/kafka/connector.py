@@ -16,7 +16,7 @@ _START: Final = frozenset({"startingoffsets", "startingoffsetsbytimestamp", "sta
 
 
 class KafkaSource:
-    """Spark's own source, asked for access before a flow starts."""
+    """Spark's own source, checked for access before a flow starts."""
 
     options = DECLARED
     replayable = True

@@ -25,7 +25,7 @@ _READ_SECONDS: Final = 20.0
 _LONGEST_RETRIES: Final = 60.0
 _LONGEST_DETAIL: Final = 300
 CLOCK_STEP_MS: Final = 1000
-"""The service tells its time in seconds."""
+"""The service gives its time in seconds."""
 
 _THROTTLED: Final = frozenset(
     {
@@ -88,7 +88,7 @@ class KinesisClient:
 
     @property
     def endpoint(self) -> str:
-        """The URL that is asked."""
+        """The URL of the service."""
         return str(self._boto.meta.endpoint_url)
 
     def describe(self, stream: str) -> Mapping[str, Any] | None:

@@ -90,7 +90,7 @@ class ShardCursor:
         """Goes on at the oldest record that is kept."""
         self.start, self.last, self.inclusive, self.ended = TRIM_HORIZON, None, False, False
         self._iterator = self._awaited = None
-        self.behind = 1  # until an answer tells
+        self.behind = 1  # until an answer says so
 
     def _new_iterator(self) -> str:
         self._awaited = self.last

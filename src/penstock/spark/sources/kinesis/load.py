@@ -52,7 +52,7 @@ def checked_options(read: StreamRead) -> KinesisOptions:
 def check_streams(options: KinesisOptions) -> None:
     """Makes sure that each stream can be listed; called before each start of a flow that reads it.
 
-    A wrong name, wrong credentials or an endpoint that does not answer are so told within seconds.
+    A wrong name, wrong credentials or an endpoint that does not answer is so reported within seconds.
 
     Raises:
         DefinitionError: KINESIS_MISSING_OPTION for no region, KINESIS_INVALID_OPTION for one that cannot be.

@@ -20,7 +20,7 @@ class ShardOffset:
 
     `last` is the sequence number of the newest record that was read; until there is one, `start` says where reading
     begins: `trim_horizon`, or the milliseconds since 1970. What came before `since`, in milliseconds of the service's
-    clock, has been read, or was not to be read. `first` and `records` tell of the batch's own records, if it has any.
+    clock, has been read, or was not to be read. `first` and `records` describe the batch's own records, if it has any.
     `ended` says that the shard was closed and all of it has been read.
     """
 
@@ -32,7 +32,7 @@ class ShardOffset:
     ended: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what stands in the offset log."""
+        """Returns what the offset log holds."""
         found: dict[str, Any] = {"since": self.since}
         found |= {"start": self.start} if self.last is None else {"last": self.last}
         if self.first is not None:
@@ -42,7 +42,7 @@ class ShardOffset:
 
 @dataclass(frozen=True, slots=True)
 class StreamOffset:
-    """The shards of one stream by id; `created` tells it from a later one of the same name, empty when not known."""
+    """The shards of one stream by id; `created` sets it apart from a later one of that name, empty when not known."""
 
     created: str
     shards: Mapping[str, ShardOffset]

@@ -29,7 +29,7 @@ SUPPORTED: Final = (
 )
 
 # Their effect is what happens anyway: a task reads a shard, from files that are as large as what was fetched, and all
-# shards are asked by the client of one process.
+# shards are queried by the client of one process.
 WITHOUT_EFFECT: Final = (
     "coalesceBinSize",
     "coalesceThresholdBlockSize",

@@ -221,10 +221,10 @@ def _initial_position(read: _Reader) -> str | int:
         case "trim_horizon" | "earliest":
             return TRIM_HORIZON
     try:
-        asked = json.loads(value)
+        document = json.loads(value)
     except ValueError:
-        asked = None
-    at = {str(key).casefold(): str(each) for key, each in asked.items()} if isinstance(asked, dict) else {}
+        document = None
+    at = {str(key).casefold(): str(each) for key, each in document.items()} if isinstance(document, dict) else {}
     if "at_timestamp" not in at or not at.keys() <= {"at_timestamp", "format"}:
         raise read.invalid(option, expected)
     pattern = at.get("format", "MM/dd/yyyy HH:mm:ss ZZZ")

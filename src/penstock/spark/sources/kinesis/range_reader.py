@@ -34,10 +34,10 @@ def read_again(options: KinesisOptions, wanted: ShardRange) -> Iterator[pa.Recor
         SourceFailure: KINESIS_DATA_LOSS when one of them is not kept any more; those of the client.
     """
     client = KinesisClient.connect(options)
-    told = next((Shard.of(each) for each in client.shards(wanted.stream) if each["ShardId"] == wanted.shard), None)
+    shard = next((Shard.of(each) for each in client.shards(wanted.stream) if each["ShardId"] == wanted.shard), None)
     retention = retention_of(client.describe(wanted.stream))
     cursor = ShardCursor(client, wanted.stream, wanted.shard, last=wanted.first, inclusive=True, retention=retention)
-    name, hash_keys = stream_name(wanted.stream), told.hash_keys if told else ALL_KEYS
+    name, hash_keys = stream_name(wanted.stream), shard.hash_keys if shard else ALL_KEYS
     count, last = 0, int(wanted.last)
     while count < wanted.count:
         try:

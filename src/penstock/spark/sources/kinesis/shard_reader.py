@@ -39,7 +39,7 @@ class ShardReader:
     """Fetches a shard's records in order, not faster than the options allow.
 
     `target` is the time, in milliseconds of the service's clock, up to which records are wanted; None for no end.
-    `offset` tells how far it was read, with the records of the newest round.
+    `offset` says how far it was read, with the records of the newest round.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ShardReader:
 
     @property
     def behind(self) -> int | None:
-        """The milliseconds between the newest record and those that were read; None when nothing was asked yet."""
+        """The milliseconds between the newest record and those that were read; None before the first request."""
         return 0 if self.offset.ended else self._cursor.behind
 
     @property
@@ -110,8 +110,8 @@ class ShardReader:
 
     def _check_loss(self, found: str | None) -> None:
         """What came before `since` was read; so nothing is lost where the stream still keeps all that came later."""
-        kept_from = self._client.now - self._retention
-        if not self._client.options.fail_on_data_loss or self.offset.since >= kept_from.timestamp() * 1000:
+        retained_from = self._client.now - self._retention
+        if not self._client.options.fail_on_data_loss or self.offset.since >= retained_from.timestamp() * 1000:
             return
         where = f"{self.shard.id} of the stream '{stream_name(self.stream)}'"
         since = datetime.fromtimestamp(self.offset.since / 1000, UTC)
@@ -152,5 +152,5 @@ class ShardReader:
         if self._cursor.ended:  # its children have records since then, not since now
             self.offset = replace(self.offset, ended=True)
             return
-        told = int(self._client.now.timestamp() * 1000) - CLOCK_STEP_MS
-        self.offset = replace(self.offset, since=max(told, self.offset.since))
+        since = int(self._client.now.timestamp() * 1000) - CLOCK_STEP_MS
+        self.offset = replace(self.offset, since=max(since, self.offset.since))

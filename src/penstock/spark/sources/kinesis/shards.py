@@ -12,7 +12,7 @@ ALL_KEYS: Final = (0, 2**128 - 1)
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One shard as ListShards tells of it: the range of hash keys that it takes, and what it was made of."""
+    """One shard as ListShards describes it: the range of hash keys that it takes, and what it was made of."""
 
     id: str
     hash_keys: tuple[int, int]
@@ -20,12 +20,12 @@ class Shard:
     closed: bool
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Shard:
+    def of(cls, description: Mapping[str, Any]) -> Shard:
         """Reads one element of the answer."""
-        keys, numbers = told["HashKeyRange"], told["SequenceNumberRange"]
-        parents = (told.get("ParentShardId"), told.get("AdjacentParentShardId"))
+        keys, numbers = description["HashKeyRange"], description["SequenceNumberRange"]
+        parents = (description.get("ParentShardId"), description.get("AdjacentParentShardId"))
         return cls(
-            told["ShardId"],
+            description["ShardId"],
             (int(keys["StartingHashKey"]), int(keys["EndingHashKey"])),
             tuple(parent for parent in parents if parent),
             numbers.get("EndingSequenceNumber") is not None,
@@ -33,7 +33,7 @@ class Shard:
 
 
 def readable(shards: Iterable[Shard], is_read: Callable[[str], bool]) -> list[Shard]:
-    """Returns the shards that may be read now; `is_read` tells of a shard that it was read to its end, or is gone.
+    """Returns the shards that may be read now; `is_read` says whether a shard was read to its end, or is gone.
 
     A key's records move from the parent to a child in a split or merge, so that this keeps their order.
     """

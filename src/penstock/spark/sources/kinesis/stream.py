@@ -85,7 +85,7 @@ class ReadStream:
         return StreamOffset(self.created, {shard: reader.offset for shard, reader in self.readers.items()})
 
     def _list(self) -> None:
-        self._shards = {told["ShardId"]: Shard.of(told) for told in self.client.shards(self.stream)}
+        self._shards = {each["ShardId"]: Shard.of(each) for each in self.client.shards(self.stream)}
         self._listed_at = time.monotonic()
 
     def _add(self, shard: str, offset: ShardOffset) -> None:

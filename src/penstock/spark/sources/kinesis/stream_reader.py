@@ -26,7 +26,7 @@ from penstock.spark.sources.kinesis.stream import ReadStream
 
 _SHARDS_AT_ONCE: Final = 32
 _PATIENCE: Final = 1.0  # seconds for which one question of Spark's waits for records
-_KEPT_FRESH_MS: Final = 3_600_000
+_STALE_AFTER_MS: Final = 3_600_000
 
 Files = dict[tuple[str, str], SpoolFile]
 
@@ -90,7 +90,7 @@ class KinesisStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._reading.next_entry() or start
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Returns how far the reader is behind; it stands in Spark's progress, and no offset is made of it."""
+        """Returns how far the reader is behind; it is in Spark's progress, and no offset is made of it."""
         behind = None if self._reading is None else self._reading.behind
         return None if behind is None else {"millisBehindLatest": behind}
 
@@ -112,8 +112,8 @@ class KinesisStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Returns the records of a partition; called in a task, maybe on another machine and more than once."""
         assert isinstance(partition, _Partition)
-        kept = spooled(partition.path)
-        return read_again(self._options, partition.records) if kept is None else kept
+        spooled_records = spooled(partition.path)
+        return read_again(self._options, partition.records) if spooled_records is None else spooled_records
 
     def commit(self, end: dict[str, Any]) -> None:
         """Called when a batch is done: its files can go."""
@@ -142,7 +142,7 @@ class _Reading:
             client.describe(options.streams[0])
             target = int(client.now.timestamp() * 1000) + CLOCK_STEP_MS
         self._options = options
-        self._told: Mapping[str, Any] = start
+        self._last_entry: Mapping[str, Any] = start
         self._stop = threading.Event()
         self._files: dict[str, Files] = {}
         self._ends = ends_at_tip
@@ -158,8 +158,8 @@ class _Reading:
         self.behind: int | None = None
 
     def goes_on_from(self, start: Mapping[str, Any]) -> bool:
-        """Whether `start` is what was told last; else Spark has gone back."""
-        return start == self._told
+        """Whether `start` is the entry that was returned last; else Spark has gone back."""
+        return start == self._last_entry
 
     def next_entry(self) -> dict[str, Any] | None:
         """Waits for records, a moment, or to the end where the query ends at the tip; None when there are none."""
@@ -170,7 +170,7 @@ class _Reading:
             known = [reader.behind for stream in self._streams for reader in stream.readers.values()]
             self.behind = max((each for each in known if each is not None), default=None)
             if files or self._is_new or self._is_stale():
-                return self._tell(files)
+                return self._new_entry(files)
             readable = self._readable()
             if self._ends and not readable:
                 return None
@@ -219,20 +219,20 @@ class _Reading:
             if file is not None
         }
 
-    def _tell(self, files: Files) -> dict[str, Any]:
+    def _new_entry(self, files: Files) -> dict[str, Any]:
         for stream in self._streams:
-            stream.refresh()  # what a shard at its end was split into stands in the same entry as its end
+            stream.refresh()  # what a shard at its end was split into is in the same entry as its end
         entry = KinesisOffset({stream_name(each.stream): each.offset() for each in self._streams}).to_json()
-        self._told, self._is_new = entry, False
+        self._last_entry, self._is_new = entry, False
         self._files[json.dumps(entry)] = files
         self._ahead = self._ahead_pool.submit(self._fetch)
         return entry
 
     def _is_stale(self) -> bool:
         """Whether an entry without records is due: a quiet shard is known to be read to its end, as long as ago."""
-        before = KinesisOffset.from_json(self._told).streams
+        before = KinesisOffset.from_json(self._last_entry).streams
         return any(
-            reader.offset.since - offset.since > _KEPT_FRESH_MS
+            reader.offset.since - offset.since > _STALE_AFTER_MS
             for stream in self._streams
             for shard, reader in stream.readers.items()
             if (offset := before[stream_name(stream.stream)].shards.get(shard)) is not None and not offset.ended

@@ -1,6 +1,6 @@
 """What a writer's Avro schema has that a reader's has not, and what the two mean differently.
 
-Avro's resolution leaves out fields that only the writer has, and does not look at logical types.
+Avro's resolution leaves out fields that only the writer has, and ignores logical types.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Comparison:
                     return False
                 known = {name: field for field in reader["fields"] for name in _names(field)}
                 deeper = (*inside, writer["name"])
-                return True in [  # all are looked at, for what they mean
+                return True in [  # all are checked, for what they mean
                     field["name"] not in known or self._has_more(field["type"], known[field["name"]]["type"], deeper)
                     for field in writer["fields"]
                 ]

@@ -121,8 +121,8 @@ class SchemaRegistry:
                 found = _json(answer.read())
         except urllib.error.HTTPError as error:
             with error:
-                told = _json(error.read()) if error.code == HTTPStatus.NOT_FOUND else None
-            if told is not None and told.get("error_code") in _NO_SUCH:
+                document = _json(error.read()) if error.code == HTTPStatus.NOT_FOUND else None
+            if document is not None and document.get("error_code") in _NO_SUCH:
                 return None
             raise
         if found is None:

@@ -98,7 +98,7 @@ def decoded_messages(decoder: Decoder, kind: StructType, messages: pa.Array[Any]
     try:
         return pa.array(found, type=target)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        # Some value has no place in its column, such as a time after the last year: told message by message.
+        # Some value has no place in its column, such as a time after the last year: reported message by message.
         return pa.array([_placed(outcome, target) for outcome in found], type=target)
 
 

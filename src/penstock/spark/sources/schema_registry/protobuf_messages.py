@@ -142,11 +142,11 @@ class _Messages:
 def _left_out(message: Any, fields: tuple[str, ...], payload: bytes) -> str | None:
     found: dict[str, Any] = {}
     if fields:
-        told: Mapping[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
-        found = {name: told[name] for name in fields if name in told}
+        values: Mapping[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
+        found = {name: values[name] for name in fields if name in values}
     size = message.ByteSize()
     message.DiscardUnknownFields()  # at any depth, and quicker than a search
-    if message.ByteSize() != size:  # no schema names them: nobody knows what they are, so all of the message is kept
+    if message.ByteSize() != size:  # no schema names them: what they are is unknown, so all of the message is kept
         found[_UNKNOWN] = base64.b64encode(payload).decode("ascii")
     return json.dumps(found) if found else None
 

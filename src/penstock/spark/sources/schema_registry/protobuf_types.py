@@ -54,7 +54,7 @@ def columns_of(message: Descriptor) -> tuple[StructType, Convert]:
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """Tells whether a field is a map; Protobuf has it as repeated entries."""
+    """Returns whether a field is a map; Protobuf has it as repeated entries."""
     return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
 
 

@@ -1,4 +1,4 @@
-"""What the helpers for messages of a registry are told, under the names that Databricks' `from_avro` has."""
+"""The settings of the helpers for messages of a registry, under the names that Databricks' `from_avro` has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PASSWORD: Final = re.compile(r"(?s)([^:]*:)?\$\{secret:[^}]*\}")
 
 
 def registry_of(function: str, address: str, options: Mapping[str, str], secret: Secret) -> SchemaRegistry:
-    """Returns the registry that is meant; `function` is the helper that was called. Nothing is asked yet.
+    """Returns the registry that is meant; `function` is the helper that was called. Nothing is requested yet.
 
     Raises:
         DefinitionError: INVALID_PARAMETER, SECRET_NOT_DECLARED.
@@ -36,8 +36,8 @@ def registry_of(function: str, address: str, options: Mapping[str, str], secret:
             raise _invalid(function, "options", expected, f"'{name}'")
     parts = urlsplit(address)
     if parts.scheme.casefold() not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
-        told = "a text without such a form" if "@" in address else f"'{address}'"
-        raise _invalid(function, "schema_registry_address", "http://HOST:PORT or https://HOST:PORT", told)
+        got = "a text without such a form" if "@" in address else f"'{address}'"
+        raise _invalid(function, "schema_registry_address", "http://HOST:PORT or https://HOST:PORT", got)
     login = options.get(_LOGIN)
     if login is not None and not _PASSWORD.fullmatch(login):
         raise _invalid(function, _LOGIN, "'USER:${secret:NAME}' or '${secret:NAME}'", "a password in plain text")
@@ -53,7 +53,7 @@ def registry_of(function: str, address: str, options: Mapping[str, str], secret:
 
 
 def fails_fast(function: str, options: Mapping[str, str]) -> bool:
-    """Tells whether a message that cannot be decoded fails the flow.
+    """Returns whether a message that cannot be decoded fails the flow.
 
     Raises:
         DefinitionError: INVALID_PARAMETER.

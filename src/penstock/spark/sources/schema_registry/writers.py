@@ -39,12 +39,12 @@ class Writers(Generic[W]):
         """
         found = self._known.get(number)
         if found is None:
-            found = self._asked(number)
+            found = self._fetch(number)
         if isinstance(found, Undecodable):
             raise found
         return found
 
-    def _asked(self, number: int) -> W | Undecodable:
+    def _fetch(self, number: int) -> W | Undecodable:
         if time.monotonic() < self._missing.get(number, 0.0):
             return Undecodable(f"the registry has no schema {number}")
         schema = self.registry.by_id(number, form=self.form)

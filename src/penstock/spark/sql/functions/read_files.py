@@ -32,7 +32,7 @@ def read_files(call: TableFunctionCall) -> DataFrame:
     """Reads the files that are there now, or with STREAM also those that arrive later.
 
     The options are those of Auto Loader, without their prefix, and of Spark's reader of the format. Types are
-    inferred, and what does not fit goes to `_rescued_data`, in both. Without `format`, the names of the files tell it.
+    inferred, and what does not fit goes to `_rescued_data`, in both. Without `format`, the names of the files imply it.
 
     Raises:
         DefinitionError: the TABLE_FUNCTION_… and AUTO_LOADER_… conditions, PATH_NOT_FOUND.

@@ -43,7 +43,7 @@ class TableFunctionCall:
 
     @property
     def position(self) -> StatementPosition:
-        """Where the call stands."""
+        """Where the call is."""
         return StatementPosition.of(self.statement, self.offset)
 
 

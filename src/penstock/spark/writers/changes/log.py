@@ -32,7 +32,7 @@ class LoggedBatch:
     """What is known of a batch since it was logged.
 
     `before` is the version of the log that it met, None for the first batch. `earliest` is where it begins, for
-    `Order.reaches`. `late` is whether the log may have had an event as late as that; None when nobody looked.
+    `Order.reaches`. `late` is whether the log may have had an event as late as that; None when it was not checked.
     """
 
     before: int | None
@@ -59,20 +59,20 @@ class ChangeLog:
     def append(self, events: DataFrame, order: Order, *, few: bool, transaction: tuple[str, int]) -> LoggedBatch:
         """Adds a batch's events; a second call with the same transaction adds nothing.
 
-        `few` events pass through the driver, so that neither their commit nor the look at what was before takes a job.
+        `few` events pass through the driver, so that neither their commit nor the check of what was before takes a job.
         """
-        kept = events if self.keeps_rows else events.drop("row")
+        logged = events if self.keeps_rows else events.drop("row")
         log = open_delta_table(self.path) if is_delta_table(self.path) else None
         before = None if log is None else log.version()
         if (
             log is not None
-            and names_to_map(kept.schema.jsonValue())
+            and names_to_map(logged.schema.jsonValue())
             and COLUMN_MAPPING not in log.metadata().configuration
         ):
-            set_properties(kept.sparkSession, self.path, {COLUMN_MAPPING: "name"})
+            set_properties(logged.sparkSession, self.path, {COLUMN_MAPPING: "name"})
             log = open_delta_table(self.path)
-        if log is not None and few and order.stats_are_exact and can_append(log, _logged(kept.schema)):
-            rows = kept.toArrow()
+        if log is not None and few and order.stats_are_exact and can_append(log, _logged(logged.schema)):
+            rows = logged.toArrow()
             earliest, comparable = order.earliest_of(rows)
             late = rows.num_rows > 0 and order.may_reach(log, comparable)
             arrived = pa.repeat(pa.scalar(datetime.now(UTC), _MOMENT), rows.num_rows)
@@ -85,10 +85,10 @@ class ChangeLog:
             order.earliest(sf.col("sequence")).alias("earliest"),
         ).collect()[0]
         append_to_table(
-            kept.withColumn(_ARRIVED, sf.current_timestamp()),
+            logged.withColumn(_ARRIVED, sf.current_timestamp()),
             self.path,
             transaction,
-            properties={COLUMN_MAPPING: "name"} if log is None and names_to_map(kept.schema.jsonValue()) else {},
+            properties={COLUMN_MAPPING: "name"} if log is None and names_to_map(logged.schema.jsonValue()) else {},
         )
         return LoggedBatch(before, batch["truncates"], batch["earliest"])
 
@@ -117,11 +117,11 @@ class ChangeLog:
         events = table.toDF()
         now = self._now_of_the_oldest(events.sparkSession)
         old = now - sf.make_dt_interval(secs=sf.lit(self.tombstone_seconds))
-        kept = events.withColumn("place", sf.row_number().over(newest)).where(
+        remaining = events.withColumn("place", sf.row_number().over(newest)).where(
             (sf.col("place") == 1) & ((sf.col("kind") == UPSERT) | (sf.col("arrived") > old))
         )
         # In the order of their sequence, so that a file's first and last one say whether a batch needs it.
-        by_age = kept.drop("place").repartitionByRange("sequence").sortWithinPartitions("sequence")
+        by_age = remaining.drop("place").repartitionByRange("sequence").sortWithinPartitions("sequence")
         by_age.write.format("delta").mode("overwrite").save(self.path)
 
     def _now_of_the_oldest(self, spark: SparkSession) -> Column:

@@ -75,7 +75,7 @@ def merge_rows(
 def insert_rows(
     computed: DataFrame, row: StructType, *, path: str, history: bool, transaction: tuple[str, int]
 ) -> MergedRows:
-    """Does what `merge_rows` does when the Delta table at `path` has no rows yet, without a look at it."""
+    """Does what `merge_rows` does when the Delta table at `path` has no rows yet, without reading it."""
     columns = [sf.col("row").getField(field.name).alias(field.name) for field in row]
     if history:
         columns += [sf.col("start").alias(START_AT), sf.col("end").alias(END_AT)]

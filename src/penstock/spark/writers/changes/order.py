@@ -56,7 +56,7 @@ class Order:
 
     @property
     def stats_are_exact(self) -> bool:
-        """Whether the statistics of a Delta file tell of each type of writer what its greatest sequence can be.
+        """Whether the statistics of a Delta file say for each type of writer what its greatest sequence can be.
 
         Those of decimals may be rounded, and those of floats leave NaN out, which is the greatest.
         """

@@ -36,7 +36,7 @@ class ChangeWriter:
 
     The log makes a target's row a function of the key's events, so that neither their order nor their
     batches matter, and a batch that is replayed after a crash between the two commits completes the
-    second. One flow at a time may write. `truncates` tells that one of the flows into the target truncates.
+    second. One flow at a time may write. `truncates` says that one of the flows into the target truncates.
     """
 
     flow: ChangeFlow
