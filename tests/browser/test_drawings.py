@@ -45,7 +45,7 @@ def test_the_lineage_is_zoomed_by_keyboard_and_wheel(page: Page, storage: str) -
 def test_a_flow_page_shows_how_late_rows_come_what_is_kept_and_the_checkpoint(page: Page, storage: str) -> None:
     recorded_orders(storage)
     page.goto("/flows/shop.hourly_revenue")
-    card = page.get_by_role("region", name="How late rows come")
+    card = page.get_by_role("region", name="Lateness distribution")
     expect(card).to_contain_text("rows measured")
     histogram = card.get_by_role("img")
     told = str(histogram.get_attribute("aria-label"))

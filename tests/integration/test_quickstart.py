@@ -136,5 +136,5 @@ def test_silver_follows_bronze_when_there_are_cores_for_both(tmp_path: Path) -> 
     penstock("run", project.directory).expect(0)
     project.assert_tables()
     told = [event["message"] for event in _events(project)]
-    since = told[told.index("shop.silver_orders is running") :]
+    since = told[told.index("shop.silver_orders is RUNNING") :]
     assert any(message.startswith("shop.bronze_orders: batch ") for message in since), "silver waited for all of bronze"

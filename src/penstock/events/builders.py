@@ -65,17 +65,7 @@ def create_update(
 
 def update_progress(state: UpdateState, *, pipeline: str, reason: str | None = None) -> Built:
     """An update enters a state; `reason` says why it failed or was stopped, in one line."""
-    words = {
-        UpdateState.WAITING_FOR_RESOURCES: "waits for Spark",
-        UpdateState.INITIALIZING: "reads the pipeline's files",
-        UpdateState.SETTING_UP_TABLES: "sets up tables",
-        UpdateState.RUNNING: "is running",
-        UpdateState.STOPPING: "stops after the current batches",
-        UpdateState.COMPLETED: "is complete",
-        UpdateState.FAILED: "failed",
-        UpdateState.CANCELED: "was stopped",
-    }[state]
-    return _with_reason(f"{_name(pipeline)} {words}", reason), {"update_progress": {"state": state.value}}
+    return _with_reason(f"{_name(pipeline)} is {state.value}", reason), {"update_progress": {"state": state.value}}
 
 
 def dataset_definition(
@@ -231,21 +221,8 @@ def flow_status(
 
     `lateness_not_measured`: why it is not counted how late its rows come.
     """
-    words = {
-        FlowStatus.QUEUED: "is queued",
-        FlowStatus.PLANNING: "is planned",
-        FlowStatus.STARTING: "starts",
-        FlowStatus.RUNNING: "is running",
-        FlowStatus.RETRYING: "is tried again",
-        FlowStatus.COMPLETED: "is complete",
-        FlowStatus.FAILED: "failed",
-        FlowStatus.SKIPPED: "is skipped",
-        FlowStatus.EXCLUDED: "is not part of this update",
-        FlowStatus.IDLE: "waits for data",
-        FlowStatus.STOPPED: "was stopped",
-    }[status]
     extra = {} if lateness_not_measured is None else {"lateness_not_measured": lateness_not_measured}
-    return _with_reason(f"{_name(name)} {words}", reason), {"flow_progress": {"status": status.value, **extra}}
+    return _with_reason(f"{_name(name)} is {status.value}", reason), {"flow_progress": {"status": status.value, **extra}}
 
 
 def flow_retry(name: str, *, pause: float, at: datetime, reason: str) -> Built:

@@ -62,7 +62,7 @@ INPUT = Metric("penstock_flow_input_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Ro
 OUTPUT = Metric("penstock_flow_output_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Rows handed to the target.")
 DROPPED = Metric("penstock_flow_dropped_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Rows that expectations dropped.")
 QUARANTINED = Metric(
-    "penstock_flow_quarantined_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Rows that expectations put aside."
+    "penstock_flow_quarantined_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Rows that expectations quarantined."
 )
 LATE = Metric(
     "penstock_flow_late_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Rows behind the watermark, as Spark counts."

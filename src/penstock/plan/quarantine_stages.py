@@ -59,7 +59,7 @@ def quarantine_stages(
     if existing is None:
         yield CreateTable(
             dataset=identifier,
-            explanation=f"keeps the rows that {table.identifier} puts aside",
+            explanation=f"holds the rows that {table.identifier} quarantines",
             table=quarantine,
             schema=schema,
             path=path,

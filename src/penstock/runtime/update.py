@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from penstock.config import PipelineConfig
 from penstock.errors import PenstockError, UpdateRefused, conditions, exhaustion
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id, read_events
+from penstock.events.text import plural
 from penstock.graph.identifier import DefaultSchema
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import (
@@ -224,7 +225,7 @@ def _run(
             run(flows, services)
         due = plan.of_type(MaintainTable)
         if due and services.trigger.stops and not board.errors and not stopping.stop.is_set():
-            say(f"Looking after {len(due)} table{'s' if len(due) != 1 else ''}")
+            say(f"Maintaining {plural(len(due), 'table')} (OPTIMIZE, VACUUM)")
             Maintenance(workspace.spark, workspace.layout, reporter.maintenance, stop=stopping.stop).run(due)
     finally:
         listener.detach(workspace.spark)

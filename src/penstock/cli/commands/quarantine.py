@@ -26,7 +26,7 @@ def show(
     storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the rows that a table put aside, the newest first, with the rules that they break.
+    """Show the quarantined rows of a table, the newest first, with the rules that they break.
 
     `--json` prints them with all columns of the quarantine.
     """
@@ -63,7 +63,7 @@ def replay(
     set_: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send the rows that a streaming table put aside through its expectations again.
+    """Send the quarantined rows of a streaming table through its expectations again.
 
     Rows that pass now move into the table, each once, whatever happens meanwhile; the others stay, with
     the rules that they break now. Events of a change flow are applied by key, in the order of their sequence.

@@ -20,8 +20,8 @@ window.penstockCharts = (() => {
   };
   const inSeconds = (list) => list.map((value) => (missing(value) ? null : value / 1000));
   const phases = [
-    ["latestOffset_ms", "find new data"], ["getBatch_ms", "take it"], ["queryPlanning_ms", "plan"], ["walCommit_ms", "note the plan"],
-    ["addBatch_ms", "compute and write"], ["commitOffsets_ms", "note the commit"],
+    ["latestOffset_ms", "latest offset"], ["getBatch_ms", "get batch"], ["queryPlanning_ms", "query planning"], ["walCommit_ms", "WAL commit"],
+    ["addBatch_ms", "add batch"], ["commitOffsets_ms", "commit offsets"],
   ];
   // Each line is the sum of the parts up to it, so that the areas lie on each other; the uppermost is the whole.
   const stacked = (figures) => {

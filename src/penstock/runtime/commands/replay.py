@@ -83,7 +83,7 @@ def replay_quarantine(
                 *builders.user_action("REPLAY_QUARANTINE", arguments={"table": str(table.identifier), "where": where}),
                 dataset=str(table.identifier),
             )
-            progress(f"Checking the rows that {table.identifier} put aside")
+            progress(f"Checking the quarantined rows of {table.identifier}")
             replay = QuarantineReplay(
                 workspace.spark, path, destinations, lambda *moved: _report_batch(log, table.identifier, *moved)
             )
@@ -116,7 +116,7 @@ def _replayable(graph: ResolvedGraph, identifier: Identifier) -> StreamingTable:
         reason = "its rows are computed anew, with the quarantine"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
     if any(flow.keys is not None for flow in graph.flows_to(identifier)):
-        reason = "its rows are updated, and a row that was put aside may have got a newer value since"
+        reason = "its rows are updated, and a quarantined row may have got a newer value since"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
     if any(flow.type is FlowType.SNAPSHOT_CHANGE for flow in graph.flows_to(identifier)):
         reason = "its rows are of whole snapshots, and the next snapshot tells anew which rows there are"
