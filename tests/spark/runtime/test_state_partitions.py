@@ -18,4 +18,6 @@ def test_fewer_partitions_forget_nothing(project: PipelineProject) -> None:
         assert project.run().errors == ()
     assert project.rows("orders", "id") == list(range(80)), "each id once: the state knows all earlier ones"
     told = [event.message for event in project.events() if "partitions" in event.message]
-    assert told == ["shop.orders is STARTING: its state has 3 partitions and keeps them; spark.sql.shuffle.partitions is 1"]
+    assert told == [
+        "shop.orders is STARTING: its state has 3 partitions and keeps them; spark.sql.shuffle.partitions is 1"
+    ]

@@ -49,7 +49,7 @@ def status_of(project: PipelineProject) -> PipelineStatus:
 def planned(project: PipelineProject) -> str:
     plan = plan_update(project.config, RefreshSelection(), spark=project.spark).plan
     [warning] = [each for each in plan.warnings if each.condition == CONDITION]
-    return warning.message.partition("may always come. ")[2]
+    return warning.message.partition("may still arrive. ")[2]
 
 
 def test_rows_find_their_partners_however_late_and_the_size_is_told(project: PipelineProject) -> None:

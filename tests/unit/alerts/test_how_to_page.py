@@ -146,7 +146,6 @@ def test_what_cannot_be_reached_is_named_without_its_secret(project: Path) -> No
     done = penstock(project, shell("alerts test"), CHAT_URL=url)
     assert done.returncode == 1
     assert "[ALERT_ADDRESS_REFUSED] The destination 'on_call'" in done.stderr
-    assert (
-        "[ALERT_NOT_DELIVERED] The destination 'chat' could not be told of alerts: Connection refused." in done.stderr
-    )
+    message = "Alerts could not be delivered to the destination 'chat': Connection refused."
+    assert f"[ALERT_NOT_DELIVERED] {message}" in done.stderr
     assert SECRET not in done.stderr + done.stdout

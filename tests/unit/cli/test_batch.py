@@ -52,5 +52,7 @@ def test_it_stores_beside_the_streams_and_ends(project: Path, monkeypatch: pytes
 
 
 def test_a_choice_is_computed_anew() -> None:
-    assert RefreshSelection(refresh=("a",), full_refresh=("b",)).anew() == RefreshSelection(full_refresh=("a", "b"))
-    assert RefreshSelection().anew() == RefreshSelection(full_refresh_all=True)
+    assert RefreshSelection(refresh=("a",), full_refresh=("b",)).as_full_refresh() == RefreshSelection(
+        full_refresh=("a", "b")
+    )
+    assert RefreshSelection().as_full_refresh() == RefreshSelection(full_refresh_all=True)

@@ -220,7 +220,7 @@ def test_readers_are_named_unless_it_is_forced(layout: StorageLayout) -> None:
             flow = builders.flow_definition(name, output_dataset=f"shop.{name}", flow_type=kind, input_datasets=reads)
             log.append(EventType.FLOW_DEFINITION, *flow, dataset=f"shop.{name}", flow=name)
     error = refusal("rewind", "topic", "--to-batch", "1", "--yes")
-    assert (error["condition"], error["message"].endswith("stops at that: shop.raw.")) == (
+    assert (error["condition"], error["message"].endswith("as a stream: shop.raw.")) == (
         "CHECKPOINT_REWIND_BREAKS_READERS",
         True,
     )

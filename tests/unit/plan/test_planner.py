@@ -311,4 +311,4 @@ def test_a_private_table_is_marked_and_loses_the_mark(pipeline: Pipeline) -> Non
 def test_full_refresh_of_a_selection_keeps_what_was_chosen(
     chosen: RefreshSelection, as_full_refresh: RefreshSelection
 ) -> None:
-    assert chosen.anew() == as_full_refresh
+    assert chosen.as_full_refresh() == as_full_refresh
