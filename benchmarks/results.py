@@ -63,7 +63,7 @@ def _processor() -> str:
 
 
 def _versions() -> dict[str, str]:
-    from penstock.spark.setup.java import find_java
+    from penstock.spark.session.setup.java import find_java
 
     versions = {name: metadata.version(name) for name in _PACKAGES}
     return {"python": platform.python_version(), "java": find_java().version, **versions}

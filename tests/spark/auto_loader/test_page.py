@@ -10,7 +10,7 @@ import pytest
 from tests.repo.documents import ROOT, blocks
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.cli.commands.sql import CLOUD_FILES_STATE, FileState
+from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
 from penstock.runtime.commands.query import run_sql
 
 _PAGE = blocks(ROOT / "docs/how-to/auto-loader.md")

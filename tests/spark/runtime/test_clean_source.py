@@ -10,7 +10,7 @@ from tests.spark.growing_file import written_to
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.care.checkpoints.inventory import Inventory
-from penstock.cli.commands.sql import CLOUD_FILES_STATE, FileState
+from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
 from penstock.errors import ConfigError, DefinitionError
 from penstock.events import Level, UpdateState
 from penstock.events.reader import read_events

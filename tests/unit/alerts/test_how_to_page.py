@@ -85,7 +85,7 @@ def test_each_pipeline_file_loads(tmp_path: Path, text: str) -> None:
 
 
 def test_the_page_names_every_rule() -> None:
-    table = PAGE.read_text(encoding="utf-8").partition("## What is watched")[2].partition("## Who is told")[0]
+    table = PAGE.read_text(encoding="utf-8").partition("## What is watched")[2].partition("## Who is notified")[0]
     named = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
     assert sorted(named) == sorted(TableAlerts.__dataclass_fields__)
     assert len(named) == len(all_rules())

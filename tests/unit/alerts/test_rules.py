@@ -161,7 +161,7 @@ def test_too_few_of_the_newest_rows_meet_an_expectation() -> None:
     found = wrong(story, settings(expectations=0.99))
     assert condition(found) == ("EXPECTATION_RATE_LOW", "ok", began)
     assert found[0].error is not None
-    assert "Of the last 3,000 rows 98.9 % met" in found[0].error["message"]
+    assert "98.9 % of the last 3,000 rows met" in found[0].error["message"]
     for number in range(3, 13):
         story.batch(T, number, 10)
     assert wrong(story, settings(expectations=0.99)) == []
@@ -173,7 +173,7 @@ def test_a_batch_that_is_repeated_and_rows_of_before_a_full_refresh_do_not_count
     story.batch(T, 0, 100, failed=2)
     found = wrong(story, settings(expectations=0.99))
     assert found[0].error is not None
-    assert "Of the last 100 rows" in found[0].error["message"]
+    assert "of the last 100 rows" in found[0].error["message"]
     story.update("u2", full_refresh="all")
     define(story)
     story.batch(T, 0, 100)

@@ -215,7 +215,8 @@ def test_the_live_table_shows_datasets_rates_and_what_went_wrong(
     assert "Starting Spark" in text
     for word in ("bronze_orders", "silver_orders", "failed", "skipped", "/s"):
         assert word in text
-    assert any(event.level is Level.ERROR and event.message[:40] in text for event in first)
+    reasons = [event.message.partition(" is FAILED: ")[2][:40] for event in first if event.level is Level.ERROR]
+    assert any(reason and reason in text for reason in reasons)
 
 
 def test_the_live_table_says_how_long_it_still_takes(terminal: Iterator[io.StringIO]) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 START = """
 import importlib.metadata, resource, sys
 import penstock.config, penstock.storage
-from penstock.cli import run, failures, stopping
+from penstock.cli import stopping
+from penstock.cli.commands import run
+from penstock.cli.screen import failures
 from penstock.errors import ExternalError, InternalError, conditions, render
 from penstock.events import EventLog, EventType, Level, builders, UpdateState, read_events
 storage = sys.argv[1]

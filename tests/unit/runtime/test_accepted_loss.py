@@ -19,7 +19,7 @@ T, U = Identifier("s", "T"), Identifier("s", "u")
 
 def graph(*flows: tuple[Identifier, str]) -> ResolvedGraph:
     resolved: Any = SimpleNamespace(
-        flows=[SimpleNamespace(flow=SimpleNamespace(target=target, name=name)) for target, name in flows]
+        flows=[SimpleNamespace(declaration=SimpleNamespace(target=target, name=name)) for target, name in flows]
     )
     return cast("ResolvedGraph", resolved)
 

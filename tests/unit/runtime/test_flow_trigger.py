@@ -10,7 +10,7 @@ import pytest
 from penstock.config import Trigger
 from penstock.runtime.flows.services import FlowServices
 
-_FLOW: Any = SimpleNamespace(flow=SimpleNamespace(target="shop.orders"))
+_FLOW: Any = SimpleNamespace(declaration=SimpleNamespace(target="shop.orders"))
 _MODE, _INTERVAL = "pipelines.trigger", "pipelines.trigger.interval"
 
 

@@ -11,7 +11,7 @@ from penstock.runtime.flows.files.source_cleaning import other_readers
 
 def _flow(target: str, sources: Mapping[str, str] | None) -> Any:
     stream = None if sources is None else SimpleNamespace(sources=sources)
-    return SimpleNamespace(flow=SimpleNamespace(target=target), stream=stream)
+    return SimpleNamespace(declaration=SimpleNamespace(target=target), stream=stream)
 
 
 def test_other_readers_of_a_path() -> None:

@@ -214,11 +214,12 @@ def event_line(event: Event) -> str | None:
         case EventType.FLOW_PROGRESS if details.get("metrics") is not None:
             words = _batch(event, details)
         case EventType.FLOW_PROGRESS:
-            words = str(details.get("status") or event.message).lower()
+            status = str(details.get("status") or event.message)
+            words = status.lower()
             if words in _UNREMARKABLE:
                 return None
             if event.level in (Level.ERROR, Level.WARN):
-                words += f": {event.message.partition(f' {words}: ')[2] or event.message}"
+                words += f": {event.message.partition(f' is {status}: ')[2] or event.message}"
         case EventType.UPDATE_PROGRESS:
             words = f"update {str(details.get('state') or event.message).lower().replace('_', ' ')}"
         case EventType.MAINTENANCE_PROGRESS if event.level is Level.INFO:
