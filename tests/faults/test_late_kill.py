@@ -14,7 +14,7 @@ from tests.oracle.tables import read_table
 
 _PIPELINE = """
 import penstock as ps
-from penstock.spark import late_rows
+from penstock.spark.late import late_rows
 from pyspark.sql import functions as F
 
 late_rows.append_to_table = dying(late_rows.append_to_table)

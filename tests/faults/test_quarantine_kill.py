@@ -22,7 +22,7 @@ _OLD = range(1000, 1010)
 
 _PIPELINE = """
 import dlt
-from penstock.spark import checking_writer
+from penstock.spark.writers import checking_writer
 
 for name in ("append_to_table", "append_few", "replace_table"):
     setattr(checking_writer, name, dying(getattr(checking_writer, name)))

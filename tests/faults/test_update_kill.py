@@ -16,7 +16,7 @@ _FILES, _ROWS = 3, 20
 
 _PIPELINE = """
 import penstock as ps
-from penstock.spark import update_writer
+from penstock.spark.writers import update_writer
 from pyspark.sql import functions as F
 
 update_writer.execute_merge = dying(update_writer.execute_merge)

@@ -25,7 +25,7 @@ from penstock.spark.session.setup.class_path import SPARK_HOME
 PROGRAM = """
 import json, sys, time
 from penstock.errors import PenstockError
-from penstock.spark import session as s
+from penstock.spark.session import session as s
 from penstock.spark.session.launch import SessionConfig
 
 def start(**more):

@@ -1,4 +1,8 @@
-"""What is left out of logs: secrets, and stack traces of what Penstock reports by itself."""
+"""What is left out of logs: secrets, and stack traces of what Penstock reports itself.
+
+Spark logs an exception of a user's function with its message. The log's own configuration is a file that others could
+read, so the layout of the running JVM is replaced by one with a pattern of the secrets, in that JVM's memory only.
+"""
 
 from __future__ import annotations
 
