@@ -67,6 +67,11 @@ test-integration: setup ## Tests against real servers that they start on loopbac
 test-browser: $(STAMP) ## Tests of the dashboard in Chromium (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/browser $(SELECTED) $(ARGS)
 
+test-changed: setup ## Tests that import or name what differs from main (BASE=commit for another base)
+	@tests=$$($(BIN)/python tools/changed_tests.py $(BASE)); \
+	if [ -z "$$tests" ]; then echo "No test imports or names what has changed"; \
+	else $(BIN)/python -m pytest -q $$tests $(SELECTED) $(ARGS); fi
+
 test-plain: setup ## Tests on one Spark session with every accelerator off
 	@PENSTOCK_ACCELERATORS=off $(BIN)/python -m pytest -q tests/spark -m "not accelerated$(if $(FULL),, and not slow)" $(ARGS)
 
