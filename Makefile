@@ -85,7 +85,11 @@ bench: $(STAMP) ## Run the benchmarks and print their table
 benchmarks-smoke: setup ## Run every benchmark in a tiny size: shows that they work, says nothing about speed
 	@$(BIN)/python benchmarks/run.py --quick
 
-docs: $(STAMP) ## Check the documentation: links, commands and generated parts
+docs: $(STAMP) ## Build docs/ as a site with search into .docs/site; a link that leads nowhere ends it
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@$(BIN)/python tools/build_docs.py $(ARGS)
+
+docs-check: $(STAMP) ## Check the documentation: links, commands and generated parts
 	@$(BIN)/python -m pytest -q tests/repo $(ARGS)
 
 java: $(STAMP) ## Compile java/ into the jar that Penstock ships (javac 17)
@@ -107,4 +111,5 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
-.PHONY: help setup demo test check fmt lint types layers test-unit test-spark test-integration test-browser test-faults bench benchmarks-smoke docs java lock clean
+.PHONY: help setup demo test check fmt lint types layers test-unit test-spark test-integration test-browser test-faults \
+	test-changed test-plain bench benchmarks-smoke docs docs-check java lock clean

@@ -1,4 +1,4 @@
-"""Writes requirements.lock and requirements-dev.lock from pyproject.toml: hashed, for every platform, no index named.
+"""Writes the requirement locks from pyproject.toml: hashed, for every platform, no index named.
 
 Run it as `make lock` after a change of dependencies; options of `uv pip compile`, such as --upgrade, may follow.
 """
@@ -24,7 +24,7 @@ HOST = re.compile(r"://|--index-url|--extra-index-url|--find-links|--trusted-hos
 
 
 def compile_lock(output: str, *arguments: str) -> None:
-    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", *COMMON, *arguments, "-o", output]
+    command = [sys.executable, "-m", "uv", "pip", "compile", *COMMON, *arguments, "-o", output]
     subprocess.run(command, cwd=ROOT, check=True)
     named = [line for line in (ROOT / output).read_text(encoding="utf-8").splitlines() if HOST.search(line)]
     if named:
@@ -32,5 +32,9 @@ def compile_lock(output: str, *arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    compile_lock("requirements.lock", *sys.argv[1:])
-    compile_lock("requirements-dev.lock", "--group", "dev", "--constraints", "requirements.lock", *sys.argv[1:])
+    more = sys.argv[1:]
+    compile_lock("requirements.lock", "pyproject.toml", *more)
+    compile_lock(
+        "requirements-dev.lock", "pyproject.toml", "--group", "dev", "--constraints", "requirements.lock", *more
+    )
+    compile_lock("requirements-docs.lock", "--group", "docs", "--constraints", "requirements-dev.lock", *more)

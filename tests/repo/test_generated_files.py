@@ -20,7 +20,7 @@ def test_generated_pages(tool: str) -> None:
     assert done.returncode == 0, f"run: python {tool}"
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "requirements-docs.lock"])
 def test_requirements_are_pinned_and_hashed(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     entries = re.findall(r"^(\S+?)==\S+.*?\\\n((?:    --hash=sha256:[0-9a-f]{64}.*\n)+)", text, re.MULTILINE)
@@ -29,7 +29,13 @@ def test_requirements_are_pinned_and_hashed(lock: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "lock", ["requirements.lock", "requirements-dev.lock", "src/penstock/spark/session/setup/jars.lock.json"]
+    "lock",
+    [
+        "requirements.lock",
+        "requirements-dev.lock",
+        "requirements-docs.lock",
+        "src/penstock/spark/session/setup/jars.lock.json",
+    ],
 )
 def test_locks_name_no_host(lock: str) -> None:
     assert not re.search(r"https?://|--(extra-)?index-url|--find-links", (ROOT / lock).read_text(encoding="utf-8"))

@@ -80,8 +80,8 @@ class PipelineUnderTest:
 
         Raises:
             ConfigError: FED_DATASET_UNKNOWN, FED_DATASET_IS_NO_SOURCE, FED_SOURCE_AMBIGUOUS.
-            DataError: FED_ROW_INVALID, FED_COLUMN_UNKNOWN, FED_VALUE_INVALID.
-            Before the first step only the first of them is known; the others come from that step.
+            DataError: FED_ROW_INVALID, FED_COLUMN_UNKNOWN, FED_VALUE_INVALID. Before the first step only the first of
+                them is known; the others come from that step.
         """
         with readable_errors():
             self._sources.feed(name, [rows] if isinstance(rows, Mapping | str) else list(rows), source)
