@@ -37,4 +37,5 @@ if __name__ == "__main__":
     compile_lock(
         "requirements-dev.lock", "pyproject.toml", "--group", "dev", "--constraints", "requirements.lock", *more
     )
+    compile_lock("requirements-browser.lock", "--group", "browser", *more)
     compile_lock("requirements-docs.lock", "--group", "docs", "--constraints", "requirements-dev.lock", *more)

@@ -1,6 +1,6 @@
 """Takes pictures of a running dashboard with Chromium, for the README and for looking at.
 
-python tools/screenshot.py http://127.0.0.1:8420/ docs/images/dashboard.png [--dark] [--full] [--path /datasets/shop.x]
+python -m tools.screenshot http://127.0.0.1:8420/ docs/images/dashboard.png [--dark] [--full] [--path /datasets/shop.x]
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 from playwright.sync_api import sync_playwright
-
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
+from tools.chromium import launch
 
 
 def main() -> None:
@@ -23,11 +22,10 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="the whole page, not only the first screen")
     parser.add_argument("--width", type=int, default=1440)
     parser.add_argument("--height", type=int, default=1000)
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
     arguments = parser.parse_args()
     arguments.picture.parent.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=arguments.chromium, args=list(FLAGS))
+        browser = launch(playwright)
         context = browser.new_context(
             viewport={"width": arguments.width, "height": arguments.height},
             color_scheme="dark" if arguments.dark else "light",

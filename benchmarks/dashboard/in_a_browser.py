@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from playwright.sync_api import expect, sync_playwright
+from tools.chromium import launch
 
 from benchmarks.dashboard.long_log import LogWriter
 
-CHROMIUM: Final = Path("/usr/bin/chromium")
 _LOADS: Final = 3
 _UPDATE_CLOCK: Final = """() => {
   document.addEventListener("htmx:beforeRequest", () => { window.asked = performance.now(); });
@@ -29,7 +28,7 @@ _SEARCH: Final = """() => {
 def browser_timings(url: str, writer: LogWriter) -> Iterator[tuple[str, float, float]]:
     """What was timed, its seconds and the goal; `writer` has written one round to the log that `url` shows."""
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        chromium = launch(playwright)
         page = chromium.new_page()
         page.goto(url)
         last = page.locator("#datasets tbody tr", has_text=f"shop.table_{writer.tables - 1:04}")

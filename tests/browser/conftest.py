@@ -7,28 +7,17 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tools.chromium import launch
 
 from penstock.dashboard.background import Dashboard, start_in_background
 
-CHROMIUM = Path("/usr/bin/chromium")
 expect.set_options(timeout=20_000)  # a busy machine is not a fault of the page
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.fail("The browser tests need Chromium: apt-get install chromium")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        chromium = launch(playwright)
         yield chromium
         chromium.close()
 

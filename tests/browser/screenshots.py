@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final, Literal
 
 from playwright.sync_api import Browser, Page, sync_playwright
-from tests.browser.conftest import CHROMIUM, FLAGS
 from tests.browser.test_accessibility import read_stored_rows
 from tests.recorded.build import FIRST_UPDATE, SECOND_UPDATE, START, first_update, recorded_orders
 from tests.recorded.checkpoints import recorded_checkpoints
 from tests.recorded.tables import recorded_damage, recorded_storage
+from tools.chromium import launch
 
 from penstock.dashboard.access import Access
 from penstock.dashboard.background import start_in_background
@@ -111,7 +111,7 @@ def _shoot(page: Page, picture: Picture, storage: str, file: Path) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        browser = launch(playwright)
         whole, failed, alerted, checked = (f"{folder}/{name}" for name in ("whole", "failed", "alerted", "checked"))
         recorded_storage(whole)
         _take(browser, whole, _WHOLE)
