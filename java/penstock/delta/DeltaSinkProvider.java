@@ -13,8 +13,15 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Delta's own sink for a stream, which after each batch remembers the transactions of its table, unless it has the option
- * {@code penstock.forgetTransactions}, and has checkpoints of its log written beside.
+ * Delta's streaming sink, which after each batch also calls {@link KnownTransactions}, unless the option
+ * {@code penstock.forgetTransactions} is set, and {@link LogCheckpoints}.
+ *
+ * <p>Relies on: Spark's {@code StreamSinkProvider} (unstable API) and {@code execution.streaming.Sink}; Delta's
+ * {@code DeltaDataSource.createSink} and {@code DeltaLog.forTable}.
+ *
+ * <p>Without it: {@code has_format} is false in a session without this class, and {@code DeltaWriter} in
+ * spark/streams/writes.py uses Delta's own sink. A changed method is a NoSuchMethodError: of {@code createSink} when
+ * the query starts, of {@code DeltaLog.forTable} after the first commit.
  */
 public final class DeltaSinkProvider implements StreamSinkProvider {
   /** Called by Spark for {@code writeStream.format(...)}. */
@@ -31,7 +38,7 @@ public final class DeltaSinkProvider implements StreamSinkProvider {
     private final Sink delta;
     private final String path;
     private final boolean remembers;
-    private DeltaLog log; // once this query has committed a batch
+    private DeltaLog log; // null until this query has committed a batch
 
     RememberingSink(Sink delta, String path, boolean remembers) {
       this.delta = delta;
@@ -40,12 +47,12 @@ public final class DeltaSinkProvider implements StreamSinkProvider {
     }
 
     @Override
-    public void addBatch(long number, Dataset<Row> rows) {
+    public void addBatch(long batchId, Dataset<Row> rows) {
       if (log != null) {
         LogCheckpoints.beforeBatch(log);
       }
-      delta.addBatch(number, rows);
-      // In the query's own thread: the next batch may begin before a listener hears of this one.
+      delta.addBatch(batchId, rows);
+      // In the query's own thread: the next batch may start before a listener is notified of this one.
       log = logOf(rows.sparkSession());
       if (log != null) {
         LogCheckpoints.afterBatch(rows.sparkSession(), log);
@@ -58,12 +65,12 @@ public final class DeltaSinkProvider implements StreamSinkProvider {
     private DeltaLog logOf(SparkSession spark) {
       try {
         return DeltaLog.forTable(spark, path);
-      } catch (RuntimeException cannot) {
-        return null; // the batch is committed all the same
+      } catch (RuntimeException failure) {
+        return null; // the batch is committed nevertheless
       }
     }
 
-    /** As which the query's progress knows it. */
+    /** Returns the description of the sink in the query's progress. */
     @Override
     public String toString() {
       return delta.toString();

@@ -16,27 +16,35 @@ import scala.collection.immutable.Seq;
 import scala.collection.mutable.Builder;
 
 /**
- * Spares Delta the look through a table's whole log before each batch; see
- * penstock.spark.accelerators.known_transactions.
+ * Puts the transactions of a table's checksum file into Delta's cached snapshot, so that Delta does not read the whole
+ * log for them before each batch; see penstock.spark.accelerators.known_transactions.
+ *
+ * <p>Relies on: by reflection, the private fields {@code transactions} (a Scala lazy value) and {@code bitmap$0} (bit
+ * 19) of Delta's {@code Snapshot}, in Delta 4.4.0 only; {@code DeltaLog.forTable} and {@code unsafeVolatileSnapshot},
+ * {@code Snapshot.checksumOpt}, {@code VersionChecksum.setTransactions}, {@code SetTransaction}.
+ *
+ * <p>Without it: {@code remember} returns false, and Delta computes the transactions itself. With another delta-spark
+ * package the accelerator {@code known_transactions} is off, and the sink has {@code penstock.forgetTransactions}.
+ * Without this class, Python's {@code suppress(Py4JError, TypeError)} makes {@code remember_transactions} return False.
  */
 public final class KnownTransactions {
-  private static final String DELTA = "4.4.0";
+  private static final String SUPPORTED_DELTA = "4.4.0";
 
-  /** The bit of {@code Snapshot.bitmap$0} that says that the lazy value {@code transactions} is there; of that Delta. */
-  private static final int THERE = 1 << 19;
+  /** The bit of {@code Snapshot.bitmap$0} that is set when the lazy value {@code transactions} is computed. */
+  private static final int COMPUTED_BIT = 1 << 19;
 
   private KnownTransactions() {}
 
   /**
-   * Gives the newest snapshot that Delta has of the table the transactions that its checksum lists.
+   * Sets the transactions of the newest snapshot that Delta has cached of the table to those in its checksum.
    *
-   * @return whether it knows them now; never throws
+   * @return whether the snapshot has its transactions now; never throws
    */
   public static boolean remember(SparkSession spark, String path) {
     try {
       return remember(DeltaLog.forTable(spark, path));
-    } catch (RuntimeException | LinkageError cannot) {
-      return false; // no table, or another Delta
+    } catch (RuntimeException | LinkageError failure) {
+      return false; // no table, or another version of Delta
     }
   }
 
@@ -47,25 +55,25 @@ public final class KnownTransactions {
       if (checksum.isEmpty() || checksum.get().setTransactions().isEmpty()) {
         return false; // a commit of another engine
       }
-      return DELTA.equals(package$.MODULE$.VERSION())
+      return SUPPORTED_DELTA.equals(package$.MODULE$.VERSION())
           && remember(snapshot, checksum.get().setTransactions().get());
-    } catch (ReflectiveOperationException | RuntimeException | LinkageError cannot) {
-      return false; // then Delta finds them out by itself
+    } catch (ReflectiveOperationException | RuntimeException | LinkageError failure) {
+      return false; // Delta computes them itself
     }
   }
 
   private static boolean remember(Snapshot snapshot, Seq<SetTransaction> listed) throws ReflectiveOperationException {
-    Builder<Tuple2<String, Object>, Map<String, Object>> known = Map$.MODULE$.newBuilder();
+    Builder<Tuple2<String, Object>, Map<String, Object>> versions = Map$.MODULE$.newBuilder();
     for (Iterator<SetTransaction> each = listed.iterator(); each.hasNext(); ) {
       SetTransaction transaction = each.next();
-      known.addOne(new Tuple2<>(transaction.appId(), transaction.version()));
+      versions.addOne(new Tuple2<>(transaction.appId(), transaction.version()));
     }
-    Field value = field("transactions");
-    Field there = field("bitmap$0");
-    synchronized (snapshot) { // as Scala does when it finds a lazy value out
-      if ((there.getInt(snapshot) & THERE) == 0) {
-        value.set(snapshot, known.result());
-        there.setInt(snapshot, there.getInt(snapshot) | THERE);
+    Field transactions = field("transactions");
+    Field bitmap = field("bitmap$0");
+    synchronized (snapshot) { // the lock that Scala takes to compute a lazy value
+      if ((bitmap.getInt(snapshot) & COMPUTED_BIT) == 0) {
+        transactions.set(snapshot, versions.result());
+        bitmap.setInt(snapshot, bitmap.getInt(snapshot) | COMPUTED_BIT);
       }
     }
     return true;

@@ -13,51 +13,61 @@ import org.apache.spark.sql.delta.Snapshot;
 import scala.Option;
 
 /**
- * Writes the checkpoint of a table's log beside the stream that fills the table, where Delta would let the batch wait
- * for it; see penstock.spark.accelerators.log_checkpoints.
+ * Writes the checkpoint of a Delta log in a background thread, where Delta would write it within a batch of the stream;
+ * see penstock.spark.accelerators.log_checkpoints.
+ *
+ * <p>Relies on: {@code DeltaLog} ({@code forTable}, {@code unsafeVolatileSnapshot}, {@code checkpointInterval},
+ * {@code update}, {@code getSnapshotAt}, {@code checkpoint}, {@code dataPath}) and {@code Snapshot} ({@code version},
+ * {@code metadata}, {@code logSegment}, {@code checkpointProvider}, {@code uncache}) of Delta; Spark's
+ * {@code SparkContext.setLocalProperties}, which is private[spark].
+ *
+ * <p>Without it: the methods return false, and the log of a table with this class's interval gets no checkpoint. With
+ * another delta-spark package (accelerator {@code log_checkpoints} off), or where {@code has_format} is false for the
+ * sink, new tables do not get this interval, and Delta writes checkpoints within the batches. Without this class,
+ * Python's {@code suppress(Py4JError, TypeError)} makes {@code checkpoint_if_due} return False.
  */
 public final class LogCheckpoints {
-  /** The {@code delta.checkpointInterval} of the tables that this is for: Delta itself hardly ever writes one. */
-  private static final int OURS = 10_000;
+  /** The {@code delta.checkpointInterval} of the tables whose checkpoints are written here; Delta hardly reaches it. */
+  private static final int MANAGED_INTERVAL = 10_000;
 
-  private static final int COMMITS = 50;
+  private static final int COMMITS_PER_CHECKPOINT = 50;
 
-  /** How much longer than a checkpoint took the table has none: a growing one costs a tenth of a core, not more. */
-  private static final int REST = 9;
+  /** A table pauses this many times as long as its last checkpoint took: at most a tenth of a core is used for it. */
+  private static final int PAUSE_FACTOR = 9;
 
-  private static final Map<String, LogCheckpoints> OF_TABLES = new ConcurrentHashMap<>();
+  private static final Map<String, LogCheckpoints> BY_TABLE = new ConcurrentHashMap<>();
 
-  /** One at a time, whatever the table; the thread ends when there was nothing to do for a while. */
-  private static final ThreadPoolExecutor BESIDE = new ThreadPoolExecutor(
+  /** Writes one checkpoint at a time, of any table; the thread ends after 30 idle seconds. */
+  private static final ThreadPoolExecutor BACKGROUND = new ThreadPoolExecutor(
       1, 1, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), work -> {
         Thread thread = new Thread(work, "log-checkpoints");
-        thread.setDaemon(true); // a process that ends does not wait: an unfinished checkpoint is none
+        thread.setDaemon(true); // the process does not wait for it at its end: an unfinished checkpoint has no effect
         return thread;
       });
 
   static {
-    BESIDE.allowCoreThreadTimeOut(true);
+    BACKGROUND.allowCoreThreadTimeOut(true);
   }
 
-  private boolean known;
+  private boolean hadBatch; // whether this process has committed a batch to the table
   private boolean running;
-  private boolean unseen;
-  private long tried;
-  private long restsUntil;
+  private boolean updateNeeded; // whether Delta's snapshot may be older than the newest checkpoint
+  private long lastVersion; // of the last attempt
+  private long pausedUntil; // by System.nanoTime
 
   private LogCheckpoints() {}
 
   /**
-   * Call it in a query's own thread, after each batch that it has committed to the table at {@code path}: a checkpoint
-   * that is due is begun. The first batch of this process waits for it, so that short runs get theirs too.
+   * Starts a checkpoint if one is due. Called in a query's own thread, after each batch that it has committed to the
+   * table at {@code path}. The first batch of this process waits for the checkpoint, so that short runs get one too.
    *
-   * @return whether one was written or begun; never throws
+   * @return whether one was written or started; never throws
    */
   public static boolean afterBatch(SparkSession spark, String path) {
     try {
       return afterBatch(spark, DeltaLog.forTable(spark, path));
-    } catch (RuntimeException | LinkageError cannot) {
-      return false; // no table, or another Delta
+    } catch (RuntimeException | LinkageError failure) {
+      return false; // no table, or another version of Delta
     }
   }
 
@@ -66,73 +76,74 @@ public final class LogCheckpoints {
       Snapshot snapshot = log.unsafeVolatileSnapshot();
       int interval = log.checkpointInterval(snapshot.metadata());
       if (snapshot.version() % interval == 0) {
-        look(log); // else Delta finds the checkpoint that it has written itself in the next batch
+        update(log); // otherwise Delta finds the checkpoint that it has written itself in the next batch
       }
-      return interval == OURS && of(log).begin(spark, log, snapshot);
-    } catch (Exception | LinkageError cannot) {
-      return nothing(cannot);
+      return interval == MANAGED_INTERVAL && of(log).start(spark, log, snapshot);
+    } catch (Exception | LinkageError failure) {
+      return ignore(failure);
     }
   }
 
   /**
-   * Call it before a batch, if the query has committed one: Delta begins a batch with a look at the log, takes to a new
-   * checkpoint, and with it forgets what it was told of the transactions. So it looks now, and is told again.
+   * Updates Delta's snapshot of the log if there may be a new checkpoint. Called before a batch, once the query has
+   * committed one: Delta updates the snapshot when a batch starts, switches to a new checkpoint, and then has no known
+   * transactions. So the snapshot is updated here, and gets its transactions again.
    *
    * @return whether there may be a new checkpoint; never throws
    */
   static boolean beforeBatch(DeltaLog log) {
     try {
-      if (!of(log).isUnseen()) {
+      if (!of(log).takeUpdateNeeded()) {
         return false;
       }
-      look(log);
+      update(log);
       KnownTransactions.remember(log);
       return true;
-    } catch (Exception | LinkageError cannot) {
-      return nothing(cannot);
+    } catch (Exception | LinkageError failure) {
+      return ignore(failure);
     }
   }
 
   private static LogCheckpoints of(DeltaLog log) {
-    return OF_TABLES.computeIfAbsent(log.dataPath().toString(), path -> new LogCheckpoints());
+    return BY_TABLE.computeIfAbsent(log.dataPath().toString(), path -> new LogCheckpoints());
   }
 
-  private static void look(DeltaLog log) {
+  private static void update(DeltaLog log) {
     log.update(false, Option.empty(), Option.empty());
   }
 
-  private static boolean nothing(Throwable cannot) {
-    if (cannot instanceof InterruptedException) {
+  private static boolean ignore(Throwable failure) {
+    if (failure instanceof InterruptedException) {
       Thread.currentThread().interrupt(); // the query is stopped
     }
-    return false; // the log stays as long as it is, until a later batch tries again
+    return false; // no checkpoint now; a later batch tries again
   }
 
-  private synchronized boolean isUnseen() {
-    boolean was = unseen;
-    unseen = running;
-    return was;
+  private synchronized boolean takeUpdateNeeded() {
+    boolean needed = updateNeeded;
+    updateNeeded = running;
+    return needed;
   }
 
-  private boolean begin(SparkSession spark, DeltaLog log, Snapshot newest) {
+  private boolean start(SparkSession spark, DeltaLog log, Snapshot newest) {
     boolean first;
     synchronized (this) {
-      first = !known;
-      known = true;
+      first = !hadBatch;
+      hadBatch = true;
       if (running || !isDue(newest, first)) {
         return false;
       }
-      tried = newest.version();
+      lastVersion = newest.version();
       running = true;
-      unseen = true;
+      updateNeeded = true;
     }
     if (first) {
       write(log, newest);
       return true;
     }
-    BESIDE.execute(() -> {
+    BACKGROUND.execute(() -> {
       SparkContext context = spark.sparkContext();
-      context.setLocalProperties(new Properties()); // not those of the query, with which its jobs are cancelled
+      context.setLocalProperties(new Properties()); // not those of the query, by which its jobs are cancelled
       context.setLocalProperty("spark.scheduler.pool", "checkpoints");
       context.setJobDescription("checkpoint of the log of " + log.dataPath());
       SparkSession.setActiveSession(spark);
@@ -143,30 +154,30 @@ public final class LogCheckpoints {
 
   private boolean isDue(Snapshot newest, boolean first) {
     long last = newest.logSegment().checkpointProvider().version(); // -1: none
-    boolean again = !first && tried <= newest.version(); // else somebody has made the table anew
-    if (again) {
-      last = Math.max(last, tried);
+    boolean sameTable = !first && lastVersion <= newest.version(); // otherwise the table was created again
+    if (sameTable) {
+      last = Math.max(last, lastVersion);
     }
-    return newest.version() - last >= COMMITS && !(again && System.nanoTime() - restsUntil < 0);
+    return newest.version() - last >= COMMITS_PER_CHECKPOINT && !(sameTable && System.nanoTime() - pausedUntil < 0);
   }
 
   private void write(DeltaLog log, Snapshot newest) {
-    long began = System.nanoTime();
+    long started = System.nanoTime();
     Snapshot own = null;
     try {
-      // Of the newest one Delta throws away what it has found out as soon as the stream commits; nobody else has this.
+      // Delta uncaches the state of the newest snapshot when the stream commits; this snapshot is not shared.
       own = log.getSnapshotAt(
           newest.version() - 1, Option.empty(), Option.apply(newest.checkpointProvider()), Option.empty(), false);
-      log.checkpoint(own, Option.empty()); // and deletes what has expired of the log
-    } catch (Exception | LinkageError cannot) {
-      nothing(cannot); // the session has ended, or the table is gone; of the rest Delta tells its log
+      log.checkpoint(own, Option.empty()); // also deletes the expired part of the log
+    } catch (Exception | LinkageError failure) {
+      ignore(failure); // the session has ended, or the table is deleted; Delta logs other failures
     } finally {
       if (own != null) {
         own.uncache();
       }
       long ended = System.nanoTime();
       synchronized (this) {
-        restsUntil = ended + REST * (ended - began);
+        pausedUntil = ended + PAUSE_FACTOR * (ended - started);
         running = false;
       }
     }

@@ -36,46 +36,58 @@ import org.apache.spark.sql.execution.streaming.runtime.FileStreamSourceLog;
 import org.apache.spark.sql.execution.streaming.runtime.FileStreamSourceOffset;
 import scala.Option;
 import scala.Product;
+import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's stream of files, which also tells how much it has not read yet, and can read a changed file again.
+ * Spark's file source, which also reports its backlog, can read a changed file again, waits until files are complete,
+ * and lists only what has changed.
  *
- * <p>Only what the next batch reads is decided here. The log of the files that were read, and so the checkpoint, is
- * Spark's own.
+ * <p>Relies on: Spark's internal {@code FileStreamSource} as its superclass, with {@code seenFiles},
+ * {@code sourceHasMetadata} and {@code currentLogOffset}; by reflection, its private fields {@code metadataLog},
+ * {@code metadataLogCurrentOffset}, {@code sparkSession} and {@code optionsForInnerDataSource}, its private method
+ * {@code fetchAllFiles}, and the private field {@code SeenFilesMap.map}; {@code FileStreamOptions},
+ * {@code FileStreamSourceLog}, {@code FileStreamSourceOffset}, {@code FileSourceOptions}, {@code DataSource},
+ * {@code SparkPath}, {@code SparkHadoopUtil.isGlobPath} and {@code SparkSession.sessionState}.
+ *
+ * <p>Without it: the query fails when it starts: with an IllegalStateException of {@link SparkReflection} for a private
+ * member, with a LinkageError for any other. For a session without these classes see {@link ArrivingFilesProvider}.
+ *
+ * <p>Only the files of the next batch are chosen here. The log of the files that were read, and so the checkpoint, has
+ * Spark's own format.
  */
 final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetrics {
-  /** The option with which a file that was modified since it was read is read again. */
+  /** The option to read a file again that was modified since it was read. */
   static final String ALLOW_OVERWRITES = "penstock.allowOverwrites";
 
-  /** The option with the seconds after which everything is listed; without it, everything is listed each time. */
+  /** The option with the seconds after which everything is listed; without it, everything is listed for each batch. */
   static final String BACKFILL = "penstock.backfillSeconds";
 
-  /** The option with the listings after which everything is listed, where the order of the files is found out. */
+  /** The option with the listings after which everything is listed, where the order of the keys is detected. */
   static final String LISTINGS = "penstock.listingsBetweenBackfills";
 
-  /** The option with the seconds for which a file must have been left alone; without it, none waits. */
+  /** The option with the seconds for which a file must not have changed; without it, no file waits. */
   static final String SETTLE = "penstock.settleSeconds";
 
-  private static final long NEVER_TOO_OLD = TimeUnit.DAYS.toMillis(36_500);
-  private static final String S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"; // its classes are there when it is
+  private static final long NO_MAX_AGE = TimeUnit.DAYS.toMillis(36_500);
+  private static final String S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"; // a name: its jar may be missing
 
   private final FileStreamOptions options;
   private final boolean allowOverwrites;
-  private final boolean mayBeGone;
+  private final boolean ignoreMissingFiles;
   private final String folder;
   private final ReadFilesLog log;
-  private final Map<?, ?> known; // by the path of each file that was read, when that had been modified
+  private final Map<?, ?> known; // the modification time of each file that was read, by its URI
   private final Discovery discovery;
   private final Settling settling;
-  private final Deque<FoundFile> waiting = new ArrayDeque<>(); // in the order of reading
-  private boolean availableNow; // what arrives later is left to the next run
-  private boolean awaited; // and so is what is still written after a pause
+  private final Deque<FoundFile> waiting = new ArrayDeque<>(); // for their batch, in the order of reading
+  private boolean availableNow; // files that arrive later are left to the next run
+  private boolean waitedForHeld; // and so are files that are still written after a pause
   private long step;
   private long bytesOutstanding;
 
-  /** Streams what {@code files} names; {@code folder} is the place of the source in the checkpoint. */
+  /** Streams the files of {@code files}; {@code folder} is that of the source in the checkpoint. */
   ArrivingFiles(DataSource files, DataSource.SourceInfo info, String folder) {
     super(
         (SparkSession) files.sparkSession(),
@@ -83,54 +95,56 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
         files.className(),
         info.schema(),
         info.partitionColumns(),
-        emptyFolder(), // Spark would read its log of files there, one by one through a mapper of JSON
+        emptyFolder(), // there Spark would read its log of files, each entry through a JSON mapper
         files.options());
     options = new FileStreamOptions(files.options());
-    Option<String> asked = files.options().get(ALLOW_OVERWRITES);
-    allowOverwrites = asked.isDefined() && Boolean.parseBoolean(asked.get());
-    mayBeGone = new FileSourceOptions(files.options()).ignoreMissingFiles();
+    Option<String> overwrites = files.options().get(ALLOW_OVERWRITES);
+    allowOverwrites = overwrites.isDefined() && Boolean.parseBoolean(overwrites.get());
+    ignoreMissingFiles = new FileSourceOptions(files.options()).ignoreMissingFiles();
     this.folder = local(folder);
     log = log(folder);
-    known = (Map<?, ?>) InsideSpark.field(SeenFilesMap.class, "map", seenFiles());
+    known = (Map<?, ?>) SparkReflection.get(SeenFilesMap.class, "map", seenFiles());
     step = currentLogOffset();
     discovery = discovery(files);
     settling = settling(files, folder);
     if (info.partitionColumns().isEmpty()) {
-      readPlainly();
+      disablePartitionInference();
     }
   }
 
-  /** Has folders of a batch name no columns, which the source would not expect. */
+  /** Makes Spark take no columns from the folders of a batch: the source has none. */
   @SuppressWarnings("unchecked")
-  private void readPlainly() {
+  private void disablePartitionInference() {
     String field = "optionsForInnerDataSource";
     scala.collection.immutable.Map<String, String> options =
-        (scala.collection.immutable.Map<String, String>) InsideSpark.field(FileStreamSource.class, field, this);
-    InsideSpark.set(FileStreamSource.class, field, this, options.updated("recursiveFileLookup", "true"));
+        (scala.collection.immutable.Map<String, String>) SparkReflection.get(FileStreamSource.class, field, this);
+    SparkReflection.set(FileStreamSource.class, field, this, options.updated("recursiveFileLookup", "true"));
   }
 
   private ReadFilesLog log(String folder) {
-    deleteEmptyFolder((FileStreamSourceLog) InsideSpark.field(FileStreamSource.class, "metadataLog", this));
-    ReadFilesLog read = new ReadFilesLog((SparkSession) InsideSpark.field(FileStreamSource.class, "sparkSession", this), folder);
-    InsideSpark.set(FileStreamSource.class, "metadataLog", this, read);
+    deleteEmptyFolder((FileStreamSourceLog) SparkReflection.get(FileStreamSource.class, "metadataLog", this));
+    SparkSession session = (SparkSession) SparkReflection.get(FileStreamSource.class, "sparkSession", this);
+    ReadFilesLog read = new ReadFilesLog(session, folder);
+    SparkReflection.set(FileStreamSource.class, "metadataLog", this, read);
     Option<Object> latest = read.getLatestBatchId();
-    InsideSpark.set(FileStreamSource.class, "metadataLogCurrentOffset", this, latest.isDefined() ? latest.get() : -1L);
-    seenFiles().purge(); // of nothing yet: it sets what is too old
+    Object offset = latest.isDefined() ? latest.get() : -1L;
+    SparkReflection.set(FileStreamSource.class, "metadataLogCurrentOffset", this, offset);
+    seenFiles().purge(); // still empty: this sets the time before which files are too old
     for (FileEntry entry : read.restore()) {
       seenFiles().add(entry.sparkPath(), entry.timestamp());
     }
-    forgetOld();
+    purgeOld();
     return read;
   }
 
-  /** Forgets files by maxFileAge, which looks at each that was ever read. */
-  private void forgetOld() {
-    if (options.maxFileAgeMs() < NEVER_TOO_OLD) {
+  /** Removes files older than maxFileAge from those that were read; Spark's purge goes through all of them. */
+  private void purgeOld() {
+    if (options.maxFileAgeMs() < NO_MAX_AGE) {
       seenFiles().purge();
     }
   }
 
-  /** A folder of a disk as its path, anything else as the URI that it is. */
+  /** Returns the path of a local folder, and any other folder as the URI that it is. */
   private static String local(String folder) {
     return folder.startsWith("file:") ? new Path(folder).toUri().getPath() : folder;
   }
@@ -138,16 +152,16 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
   private static String emptyFolder() {
     try {
       return Files.createTempDirectory("penstock-").toUri().toString();
-    } catch (IOException cannot) {
-      throw new UncheckedIOException(cannot);
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
     }
   }
 
   private static void deleteEmptyFolder(FileStreamSourceLog log) {
     try {
       Files.delete(java.nio.file.Path.of(log.metadataPath().toUri().getPath()));
-    } catch (IOException cannot) {
-      throw new UncheckedIOException(cannot);
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
     }
   }
 
@@ -159,15 +173,15 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
 
   @Override
   public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
-    if (!availableNow && (options.latestFirst() || isLittle(limit))) {
-      findNew(); // else new files wait behind those that were found before, which come first anyway
+    if (!availableNow && (options.latestFirst() || isBelowDiscardRatio(limit))) {
+      findNew(); // otherwise enough files wait, which come first anyway
     }
-    if (availableNow && waiting.isEmpty() && !awaited) {
+    if (availableNow && waiting.isEmpty() && !waitedForHeld) {
       awaitHeld();
     }
-    plan(limit);
+    logNextBatch(limit);
     if (waiting.isEmpty() && settling.files().isEmpty()) {
-      discovery.planned(step);
+      discovery.onAllLogged(step);
     }
     return step < 0 ? null : new FileStreamSourceOffset(step);
   }
@@ -179,12 +193,13 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     long first = start.isDefined() ? FileStreamSourceOffset.apply(start.get()).logOffset() + 1 : 0;
     long last = FileStreamSourceOffset.apply(end).logOffset();
     if (first <= last) {
-      BatchFiles.compare(folder, toString(), last, log.get(Option.apply(first), Option.apply(last)), rows, mayBeGone);
+      Tuple2<Object, FileEntry[]>[] logged = log.get(Option.apply(first), Option.apply(last));
+      BatchFiles.compare(folder, toString(), last, logged, rows, ignoreMissingFiles);
     }
     return rows;
   }
 
-  /** Called by Spark at the end of a batch; the names are those of Auto Loader. */
+  /** Returns the backlog, under Auto Loader's names. Called by Spark at the end of a batch. */
   @Override
   public synchronized Map<String, String> metrics(Optional<Offset> latestConsumed) {
     Collection<FoundFile> held = settling.files();
@@ -200,34 +215,34 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
   }
 
   private void findNew() {
-    forgetOld();
+    purgeOld();
     Discovery.Found found = discovery.files();
     Map<SparkPath, FoundFile> files = new LinkedHashMap<>();
     if (!found.all()) {
-      waiting.stream().filter(discovery::isThere).forEach(file -> files.put(file.path(), file));
+      waiting.stream().filter(discovery::exists).forEach(file -> files.put(file.path(), file));
     }
     List<FoundFile> arrived = found.files().stream().filter(this::isNew).toList();
-    settling.whole(arrived, found.all()).forEach(file -> files.put(file.path(), file));
-    await(files.values());
+    settling.settled(arrived, found.all()).forEach(file -> files.put(file.path(), file));
+    enqueue(files.values());
   }
 
-  /** Reads, of the files that may have been written at the start, those that are left alone since then. */
+  /** Waits for the files that may have been written when this run started, and adds those that have not changed. */
   private void awaitHeld() {
-    awaited = true;
+    waitedForHeld = true;
     if (settling.files().isEmpty()) {
       return;
     }
     try {
       settling.await();
     } catch (InterruptedException stopped) {
-      throw InsideSpark.thrown(stopped); // by which Spark knows that it has ended the query
+      throw SparkReflection.unchecked(stopped); // Spark expects it from a query that it has stopped
     }
     Discovery.Found found = discovery.files();
-    await(settling.whole(found.files().stream().filter(settling::holds).toList(), found.all()));
+    enqueue(settling.settled(found.files().stream().filter(settling::holds).toList(), found.all()));
   }
 
-  /** Has files wait for their batch, in their order. */
-  private void await(Collection<FoundFile> files) {
+  /** Lets files wait for their batch, sorted by their time. */
+  private void enqueue(Collection<FoundFile> files) {
     Comparator<FoundFile> order = Comparator.comparingLong(FoundFile::modified);
     waiting.clear();
     files.stream().sorted(options.latestFirst() ? order.reversed() : order).forEach(waiting::add);
@@ -243,10 +258,10 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     Path path = new Path(files.options().apply("path"));
     FileSystem system = system(path, files);
     long pause = seconds.isDefined() ? TimeUnit.SECONDS.toMillis(Long.parseLong(seconds.get())) : 0;
-    return new Settling(folder, system.makeQualified(path), pause, file -> again(file, system));
+    return new Settling(folder, system.makeQualified(path), pause, file -> currentStatus(file, system));
   }
 
-  private static FoundFile again(FoundFile file, FileSystem system) {
+  private static FoundFile currentStatus(FoundFile file, FileSystem system) {
     try {
       FileStatus now = system.getFileStatus(file.path().toPath());
       return new FoundFile(file.path(), now.getLen(), now.getModificationTime());
@@ -260,41 +275,42 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
   private Discovery discovery(DataSource files) {
     Discovery everything = () -> new Discovery.Found(listEverything(), true);
     Path path = new Path(files.options().apply("path"));
-    boolean chosen = files.options().contains("pathGlobFilter") || SparkHadoopUtil.get().isGlobPath(path);
-    if (allowOverwrites || chosen || !files.options().contains(BACKFILL)) {
-      return everything; // the time of a folder does not tell what is written to its files
+    boolean filtered = files.options().contains("pathGlobFilter") || SparkHadoopUtil.get().isGlobPath(path);
+    if (allowOverwrites || filtered || !files.options().contains(BACKFILL)) {
+      return everything; // the time of a folder does not change when its files are written to
     }
     FileSystem system = system(path, files);
     Path root = system.makeQualified(path);
     Duration backfill = Duration.ofSeconds(Long.parseLong(files.options().apply(BACKFILL)));
     if (ChangedFolders.serves(root)) {
-      return new ChangedFolders(everything, root, known::containsKey, this::isPlain, backfill.toNanos());
+      return new ChangedFolders(everything, root, known::containsKey, this::hasNoSinkLog, backfill.toNanos());
     }
     if (!system.getClass().getName().equals(S3A)) {
       return everything;
     }
     Option<String> listings = files.options().get(LISTINGS);
     int between = listings.isDefined() ? Integer.parseInt(listings.get()) : Integer.MAX_VALUE;
-    LaterKeys.Backfill when = new LaterKeys.Backfill(backfill, between, listings.isDefined());
+    IncrementalS3Listing.Backfill when =
+        new IncrementalS3Listing.Backfill(backfill, between, listings.isDefined());
     boolean recursive = files.options().get("recursiveFileLookup").contains("true");
     S3Keys keys = new S3Keys(system, root);
-    return new LaterKeys(everything, keys, log, known.keySet(), this::isPlain, when, recursive);
+    return new IncrementalS3Listing(everything, keys, log, known.keySet(), this::hasNoSinkLog, when, recursive);
   }
 
   static FileSystem system(Path path, DataSource files) {
     try {
       return path.getFileSystem(((SparkSession) files.sparkSession()).sessionState().newHadoopConf());
-    } catch (IOException cannot) {
-      throw new UncheckedIOException(cannot);
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
     }
   }
 
-  /** By Spark's own rules: names that are hidden, folders that name partitions, what another stream has committed. */
+  /** Lists by Spark's own rules for hidden names, folders of partitions, and the log of a sink. */
   private List<FoundFile> listEverything() {
     List<FoundFile> files = new ArrayList<>();
-    Seq<?> listed = (Seq<?>) InsideSpark.call(FileStreamSource.class, "fetchAllFiles", this);
+    Seq<?> listed = (Seq<?>) SparkReflection.call(FileStreamSource.class, "fetchAllFiles", this);
     for (Iterator<?> each = listed.iterator(); each.hasNext(); ) {
-      Product entry = (Product) each.next(); // a class that only Scala knows
+      Product entry = (Product) each.next(); // NewFileEntry, a private class
       files.add(
           new FoundFile(
               (SparkPath) entry.productElement(0), (Long) entry.productElement(1), (Long) entry.productElement(2)));
@@ -302,22 +318,22 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     return files;
   }
 
-  /** Whether the listing has shown that no sink of Spark wrote the folder: of one that did, its log names the files. */
-  private boolean isPlain() {
-    return sourceHasMetadata().contains(false); // not known before there is a file
+  /** Whether a listing has shown that no sink of Spark wrote the folder; the log of a sink would name the files. */
+  private boolean hasNoSinkLog() {
+    return sourceHasMetadata().contains(false); // empty before there is a file
   }
 
   private boolean isNew(FoundFile file) {
     if (seenFiles().isNewFile(file.path(), file.modified())) {
       return true;
     }
-    // Another time, not a later one: a file that is moved here keeps its own.
+    // Another time, not only a later one: a file that is moved here keeps its time.
     Object before = allowOverwrites ? known.get(file.path().urlEncoded()) : null;
     return before != null && (Long) before != file.modified();
   }
 
-  /** Notes in the log what the next batch reads, if anything waits. */
-  private void plan(ReadLimit limit) {
+  /** Writes the files of the next batch to the log, if any wait. */
+  private void logNextBatch(ReadLimit limit) {
     List<FoundFile> batch = take(limit);
     if (batch.isEmpty()) {
       return;
@@ -334,15 +350,15 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     }
   }
 
-  /** Takes a batch from what waits: at least one file, as Spark does. */
+  /** Takes the files of a batch from those that wait: at least one, as Spark does. */
   private List<FoundFile> take(ReadLimit limit) {
-    long mostFiles = limit instanceof ReadMaxFiles ? ((ReadMaxFiles) limit).maxFiles() : Long.MAX_VALUE;
-    long mostBytes = limit instanceof ReadMaxBytes ? ((ReadMaxBytes) limit).maxBytes() : Long.MAX_VALUE;
+    long maxFiles = limit instanceof ReadMaxFiles ? ((ReadMaxFiles) limit).maxFiles() : Long.MAX_VALUE;
+    long maxBytes = limit instanceof ReadMaxBytes ? ((ReadMaxBytes) limit).maxBytes() : Long.MAX_VALUE;
     List<FoundFile> batch = new ArrayList<>();
     long bytes = 0;
-    while (!waiting.isEmpty() && batch.size() < mostFiles) {
+    while (!waiting.isEmpty() && batch.size() < maxFiles) {
       bytes += waiting.peek().size();
-      if (bytes > mostBytes && !batch.isEmpty()) {
+      if (bytes > maxBytes && !batch.isEmpty()) {
         break;
       }
       batch.add(waiting.poll());
@@ -351,8 +367,8 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     return batch;
   }
 
-  /** Whether what waits is so little of a batch that listing again may add to it. */
-  private boolean isLittle(ReadLimit limit) {
+  /** Whether so little of a batch waits that Spark would list the files again. */
+  private boolean isBelowDiscardRatio(ReadLimit limit) {
     float share = options.discardCachedInputRatio();
     if (waiting.isEmpty()) {
       return true;

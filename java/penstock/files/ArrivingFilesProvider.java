@@ -19,12 +19,22 @@ import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Spark's stream of files, with {@link ArrivingFiles} as its source; everything else is Spark's own. */
+/**
+ * The format of Spark's file streams with {@link ArrivingFiles} as the source; everything else is Spark's own.
+ *
+ * <p>Relies on: Spark's {@code StreamSourceProvider} (unstable API), {@code SupportsStreamSourceMetadataColumns},
+ * {@code Source}, {@code DataSource} with its inner class {@code SourceInfo}, {@code FileFormat.createFileMetadataCol}
+ * and {@code AttributeReference}, which are internal.
+ *
+ * <p>Without it: {@code has_format} is false without this class or its interface. Then Penstock uses Spark's own file
+ * source, which reports no backlog, and Auto Loader raises AUTO_LOADER_UNSUPPORTED_OPTION for {@code allowOverwrites}
+ * and for a settle time. Any other change is a LinkageError when the query starts.
+ */
 public final class ArrivingFilesProvider implements SupportsStreamSourceMetadataColumns {
   /** The option that names the format of the files, as {@code readStream.format(...)} would. */
   static final String FORMAT = "penstock.format";
 
-  /** The option with the columns that folders name, one a line: Spark lists everything to find them. */
+  /** The option with the partition columns, one per line: Spark would list everything to find them. */
   static final String PARTITIONS = "penstock.partitions";
 
   /** Called by Spark for {@code readStream.format(...)}. */
@@ -33,37 +43,37 @@ public final class ArrivingFilesProvider implements SupportsStreamSourceMetadata
   @Override
   public Tuple2<String, StructType> sourceSchema(
       SQLContext context, Option<StructType> schema, String name, Map<String, String> options) {
-    DataSource.SourceInfo info = info(native_(context.sparkSession(), schema, options), schema);
+    DataSource.SourceInfo info = info(sparkSource(context.sparkSession(), schema, options), schema);
     return new Tuple2<>(info.name(), info.schema());
   }
 
   @Override
   public Source createSource(
       SQLContext context, String folder, Option<StructType> schema, String name, Map<String, String> options) {
-    DataSource files = native_(context.sparkSession(), schema, options);
+    DataSource files = sparkSource(context.sparkSession(), schema, options);
     return new ArrivingFiles(files, info(files, schema), folder);
   }
 
-  /** The {@code _metadata} of the format. */
+  /** Returns the {@code _metadata} column of the format. */
   @Override
   public Seq<AttributeReference> getMetadataOutput(
       SparkSession session, Map<String, String> options, Option<StructType> schema) {
-    FileFormat format = (FileFormat) native_(session, schema, options).providingInstance();
-    List<AttributeReference> none = none();
-    return none.$colon$colon(format.createFileMetadataCol());
+    FileFormat format = (FileFormat) sparkSource(session, schema, options).providingInstance();
+    List<AttributeReference> empty = empty();
+    return empty.$colon$colon(format.createFileMetadataCol());
   }
 
   private static DataSource.SourceInfo info(DataSource files, Option<StructType> schema) {
     Option<String> known = files.options().get(PARTITIONS);
-    if (schema.isEmpty() || known.isEmpty() || !isThere(files)) {
-      return files.sourceInfo(); // which says what is wrong
+    if (schema.isEmpty() || known.isEmpty() || !exists(files)) {
+      return files.sourceInfo(); // which also reports what is wrong
     }
     List<String> partitions = CollectionConverters.asScala(known.get().lines().toList()).toList();
-    String name = "FileSource[" + files.options().apply("path") + "]"; // as Spark has it
+    String name = "FileSource[" + files.options().apply("path") + "]"; // as in Spark
     return files.new SourceInfo(name, schema.get().asNullable(), partitions);
   }
 
-  private static boolean isThere(DataSource files) {
+  private static boolean exists(DataSource files) {
     Path path = new Path(files.options().apply("path"));
     try {
       return ArrivingFiles.system(path, files).exists(path);
@@ -72,16 +82,16 @@ public final class ArrivingFilesProvider implements SupportsStreamSourceMetadata
     }
   }
 
-  /** What Spark would stream the files with. */
-  private static DataSource native_(SparkSession session, Option<StructType> schema, Map<String, String> options) {
+  /** Returns the data source with which Spark would stream the files. */
+  private static DataSource sparkSource(SparkSession session, Option<StructType> schema, Map<String, String> options) {
     String format = options.apply(FORMAT);
-    List<String> none = none();
+    List<String> empty = empty();
     return new DataSource(
-        session, format, none, schema, none, Option.empty(), options, Option.empty(), Option.empty());
+        session, format, empty, schema, empty, Option.empty(), options, Option.empty(), Option.empty());
   }
 
   @SuppressWarnings("unchecked")
-  private static <T> List<T> none() {
+  private static <T> List<T> empty() {
     return (List<T>) (List<?>) Nil$.MODULE$;
   }
 }

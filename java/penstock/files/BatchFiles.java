@@ -14,19 +14,26 @@ import org.apache.spark.sql.execution.streaming.runtime.FileStreamSource.FileEnt
 import scala.Tuple2;
 
 /**
- * Which files of a batch, as the log of its source has them, Spark does not find when it lists them again.
+ * Records which files of a batch, according to the log of its source, were missing when Spark listed them to read them.
  *
- * <p>Spark takes one that is gone by then for an empty folder, whatever the options say.
+ * <p>Relies on: Spark's {@code Dataset.queryExecution}, {@code LogicalRelation}, {@code HadoopFsRelation.location} and
+ * {@code FileStreamSource.FileEntry}; that the plan of a batch is a {@code LogicalRelation} of the listed files.
+ *
+ * <p>Without it: with another plan, no missing file is reported; a changed class or method is a LinkageError, which
+ * ends the query. Without this class, Python's {@code suppress(Py4JError, TypeError)} makes {@code missing_files}
+ * return none.
+ *
+ * <p>Spark reads a missing file as an empty folder, whatever the options say.
  */
 public final class BatchFiles {
-  private static final int MOST = 1000; // of batches that nobody asks about: before a restart they had ended
-  private static final Map<String, List<String>> GONE =
+  private static final int MAX_BATCHES = 1000; // entries of batches that ended before a restart are never requested
+  private static final Map<String, List<String>> MISSING =
       new LinkedHashMap<>() {
         private static final long serialVersionUID = 1L;
 
         @Override
         protected boolean removeEldestEntry(Map.Entry<String, List<String>> eldest) {
-          return size() > MOST;
+          return size() > MAX_BATCHES;
         }
       };
 
@@ -39,35 +46,36 @@ public final class BatchFiles {
       long end,
       Tuple2<Object, FileEntry[]>[] logged,
       Dataset<Row> rows,
-      boolean mayBeGone) {
+      boolean ignoreMissingFiles) {
     if (!(rows.queryExecution().logical() instanceof LogicalRelation relation)
         || !(relation.relation() instanceof HadoopFsRelation files)) {
-      return; // of no files
+      return; // the batch reads no files
     }
     Set<String> expected = new LinkedHashSet<>();
     for (Tuple2<Object, FileEntry[]> step : logged) {
       Arrays.stream(step._2()).map(FileEntry::path).forEach(expected::add);
     }
     Arrays.stream(files.location().inputFiles()).forEach(expected::remove);
-    String kind = mayBeGone ? "left " : "gone ";
-    synchronized (GONE) {
+    String kind = ignoreMissingFiles ? "left " : "gone ";
+    synchronized (MISSING) {
       if (expected.isEmpty()) {
-        GONE.remove(key(folder, source, end));
+        MISSING.remove(key(folder, source, end));
       } else {
-        GONE.put(key(folder, source, end), expected.stream().map(file -> kind + file).toList());
+        MISSING.put(key(folder, source, end), expected.stream().map(file -> kind + file).toList());
       }
     }
   }
 
   /**
-   * Returns the files of the batch that ends with {@code end}, of a source of the checkpoint {@code checkpoint}.
+   * Returns the missing files of the batch that ends with {@code end}, of a source of the checkpoint
+   * {@code checkpoint}.
    *
-   * <p>Each is {@code gone}, or {@code left} out by {@code ignoreMissingFiles}, and the URI of the file, with a blank
-   * between.
+   * <p>Each is the word {@code gone}, or {@code left} if {@code ignoreMissingFiles} left it out, a space, and the URI
+   * of the file.
    */
   public static List<String> gone(String checkpoint, String source, long end) {
-    synchronized (GONE) {
-      return GONE.entrySet().stream()
+    synchronized (MISSING) {
+      return MISSING.entrySet().stream()
           .filter(each -> each.getKey().startsWith(checkpoint + "/sources/"))
           .filter(each -> each.getKey().endsWith(key("", source, end)))
           .flatMap(each -> each.getValue().stream())

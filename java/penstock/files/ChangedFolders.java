@@ -23,83 +23,95 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lists again only those folders of a local disk whose time says that something has come, gone or been renamed in them.
+ * Lists only those folders of a local disk whose change time (ctime) says that a file was added, deleted or renamed.
  *
- * <p>That is the time of change of the folder, which nobody can set: a file that is moved in with an old time is found,
- * and so is one in a folder that was given an old time. Whatever is not plain is left to a listing of everything.
+ * <p>Relies on: the JDK's file attribute {@code unix:ctime}, which is not documented; {@code SparkPath} and
+ * {@code HadoopFSUtils.shouldFilterOutPathName} of Spark, which are internal.
  *
- * <p>Of a root that has only files, Linux tells the new names; its time is looked at now and then only.
+ * <p>Without it: without the attribute {@code serves} returns false, and {@link ArrivingFiles} lists everything for
+ * each batch; a changed class or method of Spark is a LinkageError, which ends the query.
+ *
+ * <p>A process cannot set a ctime: a file that is moved in with an old modification time is found, also in a folder
+ * with an old one. In all other cases, such as a new folder, everything is listed.
+ *
+ * <p>In a root that has files only, {@link FolderWatcher} reports the new names, and the ctime is checked only now and
+ * then.
  */
 final class ChangedFolders implements Discovery {
-  /** File systems that give a folder a fine time, by this machine's clock. */
+  /** File systems with a precise ctime from the clock of this machine. */
   private static final Set<String> LOCAL = Set.of("apfs", "btrfs", "ext4", "overlay", "tmpfs", "xfs", "zfs");
 
   private static final URI ROOT = URI.create("file:///");
-  private static final String CHANGED = "unix:ctime";
+  private static final String CHANGE_TIME = "unix:ctime";
   private static final String SINK_LOG = "_spark_metadata";
-  private static final long TICKS = 250; // milliseconds; two changes in a tick of the system's clock have one time
-  private static final long TRUSTED = TimeUnit.MINUTES.toNanos(1); // so long, names are as they are told, and longer
-  private static final long SHARE = 1000; // where to list them takes more than this part of the time
+  private static final long TICK = 250; // milliseconds; two changes in a tick of the system's clock have one ctime
+
+  /** The ctime of a watched root is checked after this time, or this many times the duration of a listing if longer. */
+  private static final long WATCHED = TimeUnit.MINUTES.toNanos(1);
+
+  private static final long LISTINGS = 1000;
+
   private static final Logger LOG = LoggerFactory.getLogger(ChangedFolders.class);
 
   private final Discovery everything;
   private final Path root;
   private final Predicate<String> read;
-  private final BooleanSupplier plain;
+  private final BooleanSupplier noSinkLog;
   private final long backfill;
-  private Map<java.nio.file.Path, Folder> folders; // null where everything is to be listed
+  private Map<java.nio.file.Path, Folder> folders; // null if everything is to be listed
   private boolean flat; // whether the root has no folders, so that it was listed here and not by Spark
-  private boolean nested; // whether files in folders of the root count, as they do where these name partitions
-  private long listed;
-  private NewNames told; // of a flat root, where somebody tells them
-  private boolean untold; // nobody does
-  private long namesListed;
-  private long listingNames; // how long that took
+  private boolean nested; // whether files in folders of the root count: they do where folders name partitions
+  private long listed; // when everything was, by System.nanoTime
+  private FolderWatcher watcher; // of a flat root, where the system has one
+  private boolean watchFailed;
+  private long namesListed; // when the names of a folder were listed last, by System.nanoTime
+  private long listingDuration; // of the names, in nanoseconds
 
   /**
    * Finds the files below {@code root}.
    *
-   * @param everything lists all that is there
-   * @param read tells of the URI of a file whether it was read
-   * @param plain tells after a listing whether each file of a folder counts: not where a sink of Spark keeps a log
+   * @param everything lists all files
+   * @param read returns whether the file with a URI was read
+   * @param noSinkLog returns after a listing whether each file of a folder counts: not where a sink of Spark keeps a
+   *     log
    * @param backfill after so many nanoseconds everything is listed again
    */
-  ChangedFolders(Discovery everything, Path root, Predicate<String> read, BooleanSupplier plain, long backfill) {
+  ChangedFolders(Discovery everything, Path root, Predicate<String> read, BooleanSupplier noSinkLog, long backfill) {
     this.everything = everything;
-    this.root = spelled(root.toUri().getPath());
+    this.root = qualified(root.toUri().getPath());
     this.read = read;
-    this.plain = plain;
+    this.noSinkLog = noSinkLog;
     this.backfill = backfill;
   }
 
-  /** Tells whether the times of folders can be trusted there. */
+  /** Returns whether the ctime of folders is reliable there. */
   static boolean serves(Path root) {
     try {
       java.nio.file.Path folder = local(root);
       return "file".equals(root.toUri().getScheme())
           && Files.isDirectory(folder)
           && isLocal(root)
-          && Files.getAttribute(folder, CHANGED) instanceof FileTime;
+          && Files.getAttribute(folder, CHANGE_TIME) instanceof FileTime;
     } catch (IOException | RuntimeException unknown) {
       return false;
     }
   }
 
-  /** Tells whether the times of files there, or below where they will be, are by this machine's clock. */
+  /** Returns whether times of files there, or below the nearest folder that exists, are from this machine's clock. */
   static boolean isLocal(Path root) {
     try {
-      java.nio.file.Path there = local(root);
-      while (!Files.exists(there)) { // a glob, for one
-        there = there.getParent();
+      java.nio.file.Path existing = local(root);
+      while (!Files.exists(existing)) { // a glob, for example
+        existing = existing.getParent();
       }
-      return "file".equals(root.toUri().getScheme()) && LOCAL.contains(Files.getFileStore(there).type());
+      return "file".equals(root.toUri().getScheme()) && LOCAL.contains(Files.getFileStore(existing).type());
     } catch (IOException | RuntimeException unknown) {
       return false;
     }
   }
 
   @Override
-  public boolean isThere(FoundFile file) {
+  public boolean exists(FoundFile file) {
     return Files.exists(local(file.path().toPath()));
   }
 
@@ -110,40 +122,40 @@ final class ChangedFolders implements Discovery {
     }
     try {
       List<FoundFile> found = new ArrayList<>();
-      return (told == null ? addNew(found) : addTold(found)) ? new Found(found, false) : all();
+      return (watcher == null ? addNew(found) : addWatched(found)) ? new Found(found, false) : all();
     } catch (IOException | DirectoryIteratorException gone) {
-      return all(); // it says what is wrong
+      return all(); // reports what is wrong
     }
   }
 
   @Override
   public void close() {
-    if (told != null) {
-      told.close();
+    if (watcher != null) {
+      watcher.close();
     }
-    told = null;
+    watcher = null;
   }
 
-  /** Adds the new files of a root whose names are told; returns whether that is plain. */
-  private boolean addTold(List<FoundFile> found) throws IOException {
-    Set<java.nio.file.Path> names = told.take();
-    if (names == null || System.nanoTime() - namesListed > Math.max(TRUSTED, SHARE * listingNames)) {
+  /** Adds the new files of a watched root; returns false if everything must be listed. */
+  private boolean addWatched(List<FoundFile> found) throws IOException {
+    Set<java.nio.file.Path> names = watcher.take();
+    if (names == null || System.nanoTime() - namesListed > Math.max(WATCHED, LISTINGS * listingDuration)) {
       return addNew(found);
     }
     List<java.nio.file.Path> children = names.stream().map(local(root)::resolve).toList();
     List<FoundFile> named = new ArrayList<>();
-    boolean plain = addNamed(children, root, named);
-    Set<java.nio.file.Path> written = told.written(); // asked after each was looked at
+    boolean complete = addNamed(children, root, named);
+    Set<java.nio.file.Path> written = watcher.written(); // after the attributes of each file were read
     named.forEach(file -> found.add(isMoved(file, written) ? file.asMoved() : file));
-    return plain;
+    return complete;
   }
 
-  /** Whether a file whose name was told had its content then: an empty one may be about to get some. */
+  /** Whether a file had its content when its name appeared; an empty one may be about to be written. */
   private static boolean isMoved(FoundFile file, Set<java.nio.file.Path> written) {
     return file.size() > 0 && !written.contains(java.nio.file.Path.of(file.path().toPath().getName()));
   }
 
-  /** Adds the new files of the folders that have changed; returns whether that is plain. */
+  /** Adds the new files of the folders that have changed; returns false if everything must be listed. */
   private boolean addNew(List<FoundFile> found) throws IOException {
     for (Map.Entry<java.nio.file.Path, Folder> each : folders.entrySet()) {
       Folder now = Folder.of(each.getKey(), each.getValue().path());
@@ -157,13 +169,13 @@ final class ChangedFolders implements Discovery {
     return true;
   }
 
-  /** Adds the new files of a folder; returns whether that is plain: a new folder is not. */
+  /** Adds the new files of a folder; returns false if everything must be listed, as for a new folder. */
   private boolean addFiles(java.nio.file.Path folder, Path path, List<FoundFile> found) throws IOException {
     namesListed = System.nanoTime();
     try (DirectoryStream<java.nio.file.Path> children = Files.newDirectoryStream(folder)) {
       return addNamed(children, path, found);
     } finally {
-      listingNames = System.nanoTime() - namesListed;
+      listingDuration = System.nanoTime() - namesListed;
     }
   }
 
@@ -178,7 +190,8 @@ final class ChangedFolders implements Discovery {
       if (HadoopFSUtils.shouldFilterOutPathName(name) || folders.containsKey(child)) {
         continue;
       }
-      SparkPath named = isPlain(name) ? SparkPath.fromUrlString(uri + name) : SparkPath.fromPath(inside(path, name));
+      SparkPath named =
+          needsNoEscape(name) ? SparkPath.fromUrlString(uri + name) : SparkPath.fromPath(inside(path, name));
       if (read.test(named.urlEncoded())) {
         continue;
       }
@@ -199,39 +212,39 @@ final class ChangedFolders implements Discovery {
   private Found all() {
     listed = System.nanoTime();
     Found found = flatRoot();
-    return found == null ? allOfSpark() : found;
+    return found == null ? allBySpark() : found;
   }
 
-  /** All files of a root without folders, but for those that were read; null where it has some, or a sink's log. */
+  /** Returns all unread files of a root without folders; null if it has folders, or the log of a sink. */
   private Found flatRoot() {
     List<FoundFile> found = new ArrayList<>();
     folders = new HashMap<>();
     flat = true;
-    hear(); // first: what comes meanwhile is told later
+    watch(); // before the listing: files that arrive during it are reported later
     try {
-      folders.put(local(root), Folder.of(local(root), root)); // first: what comes meanwhile is found by the time
+      folders.put(local(root), Folder.of(local(root), root)); // before the listing, for the same reason
       if (addFiles(local(root), root, found)) {
         return new Found(found, true);
       }
     } catch (IOException | DirectoryIteratorException failed) {
-      // Spark says what is wrong
+      // Spark's listing reports what is wrong
     }
     flat = false;
     close();
     return null;
   }
 
-  /** Has the names that come into the root told, where somebody does. */
-  private void hear() {
-    if (told != null || untold || !NewNames.isPossible()) {
+  /** Starts to watch the root, where the system supports it. */
+  private void watch() {
+    if (watcher != null || watchFailed || !FolderWatcher.isSupported()) {
       return;
     }
     try {
-      told = NewNames.of(local(root));
+      watcher = FolderWatcher.of(local(root));
     } catch (NoSuchFileException gone) {
-      // the listing says so
+      // the listing reports it
     } catch (IOException tooMany) {
-      untold = true;
+      watchFailed = true;
       LOG.warn(
           "New files in {} are found by listing it, which takes long in a large folder: {}"
               + " (fs.inotify.max_user_instances, fs.inotify.max_user_watches)",
@@ -240,17 +253,17 @@ final class ChangedFolders implements Discovery {
     }
   }
 
-  private Found allOfSpark() {
+  private Found allBySpark() {
     Map<java.nio.file.Path, Folder> before = new HashMap<>();
     try {
-      addFolders(local(root), root, before); // first: what comes while everything is listed is found by the times
+      addFolders(local(root), root, before); // before the listing: files that arrive during it change a ctime
     } catch (IOException | DirectoryIteratorException changing) {
-      before = null; // next time again
+      before = null; // everything is listed again next time
     }
     folders = null;
     Found found = everything.files();
     nested = nested || found.files().stream().anyMatch(file -> !root.equals(file.path().toPath().getParent()));
-    folders = plain.getAsBoolean() ? before : null;
+    folders = noSinkLog.getAsBoolean() ? before : null;
     return found;
   }
 
@@ -267,8 +280,8 @@ final class ChangedFolders implements Discovery {
     }
   }
 
-  /** Whether a name is the same in a URI; a pattern takes seconds for a million of them. */
-  private static boolean isPlain(String name) {
+  /** Whether a name is the same in a URI; a regular expression takes seconds for a million names. */
+  private static boolean needsNoEscape(String name) {
     for (int index = 0; index < name.length(); index++) {
       char each = name.charAt(index);
       boolean letter = each >= 'a' && each <= 'z' || each >= 'A' && each <= 'Z';
@@ -280,11 +293,11 @@ final class ChangedFolders implements Discovery {
   }
 
   private static Path inside(Path folder, String name) {
-    return spelled(folder.toUri().getPath() + "/" + name);
+    return qualified(folder.toUri().getPath() + "/" + name);
   }
 
-  /** As Hadoop's local file system spells what it lists, file:///folder/name: in another spelling it is another file. */
-  private static Path spelled(String path) {
+  /** Returns a path in the spelling of Hadoop's local file system, file:///folder/name: another one is another file. */
+  private static Path qualified(String path) {
     return new Path(null, null, path).makeQualified(ROOT, new Path("/"));
   }
 
@@ -292,12 +305,12 @@ final class ChangedFolders implements Discovery {
     return java.nio.file.Path.of(path.toUri().getPath());
   }
 
-  /** A folder as it was when it was looked at; {@code settled} says that a later change has another time. */
+  /** A folder and its ctime; {@code settled} says that a later change has another ctime. */
   private record Folder(Path path, FileTime changed, boolean settled) {
     static Folder of(java.nio.file.Path folder, Path path) throws IOException {
       long now = System.currentTimeMillis();
-      FileTime changed = (FileTime) Files.getAttribute(folder, CHANGED);
-      return new Folder(path, changed, now - changed.toMillis() > TICKS);
+      FileTime changed = (FileTime) Files.getAttribute(folder, CHANGE_TIME);
+      return new Folder(path, changed, now - changed.toMillis() > TICK);
     }
 
     boolean mayDiffer(Folder now) {

@@ -2,27 +2,31 @@ package penstock.files;
 
 import java.util.List;
 
-/** A way to find the files of a source. */
+/**
+ * A way to find the new files of a source.
+ *
+ * <p>Relies on: public API only.
+ */
 interface Discovery {
-  /** Returns what is there now; of one source called by one thread at a time, and not again after it has failed. */
+  /** Returns the files that are there now. Called by one thread at a time, and not again after it has failed. */
   Found files();
 
-  /** Tells whether a file that an earlier call has found is still there, where that costs little; else it is. */
-  default boolean isThere(FoundFile file) {
+  /** Returns whether a file of an earlier call still exists, where that is cheap to check; otherwise true. */
+  default boolean exists(FoundFile file) {
     return true;
   }
 
-  /** Is told that each file that was found is in the log of the source, whose newest step that is. */
-  default void planned(long step) {}
+  /** Called when all files found so far are in the log of the source; {@code step} is the newest one of the log. */
+  default void onAllLogged(long step) {}
 
-  /** Ends what goes on between the calls. */
+  /** Releases what is held between the calls. */
   default void close() {}
 
   /**
-   * What was found.
+   * The result of a call.
    *
-   * @param all whether these are all files that are there and were not read; else those are left out that an earlier
-   *     call has returned
+   * @param all whether {@code files} are all files that exist and were not read; otherwise files that an earlier call
+   *     has returned are left out
    */
   record Found(List<FoundFile> files, boolean all) {}
 }

@@ -25,25 +25,33 @@ import scala.runtime.BoxedUnit;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 /**
- * Spark's log of the files that a source has read, byte by byte the same, in a fraction of the time.
+ * Spark's log of the files that a source has read, with the same bytes, read and compacted in a fraction of the time.
  *
- * <p>Spark takes each entry through a mapper of JSON, all of them at a start and, to compact, in each tenth batch.
+ * <p>Relies on: Spark's internal {@code FileStreamSourceLog}, {@code CompactibleFileStreamLog}, {@code HDFSMetadataLog}
+ * and {@code CheckpointFileManager}; by reflection, the private field {@code FileStreamSourceLog.fileEntryCache}; the
+ * format of the log, version 1.
+ *
+ * <p>Without it: a log of another version, and a line of another format, are read by Spark's own code. A missing field
+ * is an IllegalStateException of {@link SparkReflection} in a batch that compacts the log; a changed class or method is
+ * a LinkageError, which ends the query.
+ *
+ * <p>Spark parses each entry with a JSON mapper: all of them at a start and, to compact, in each tenth batch.
  */
 final class ReadFilesLog extends FileStreamSourceLog {
   private static final String VERSION = "v" + FileStreamSourceLog.VERSION();
   private static final String PATH = "{\"path\":\"";
   private static final String TIMESTAMP = "\",\"timestamp\":";
   private static final String BATCH = ",\"batchId\":";
-  private static final String LISTINGS = "_listings"; // no number: Spark does not look at it
+  private static final String LISTINGS = "_listings"; // not a number: Spark ignores the file
 
   /**
-   * How the files were listed, noted when none of them waited.
+   * How the files were listed, saved when none of them waited.
    *
-   * @param step the newest one of the log: with another, there was more
-   * @param everything when all of them were listed, in milliseconds since 1970
-   * @param later how often the later ones were since then
+   * @param step the newest one of the log then: if it has another now, the state is outdated
+   * @param everything when all files were listed, in milliseconds since 1970
+   * @param incremental the number of incremental listings since then
    */
-  record Listings(long step, long everything, int later) {}
+  record ListingState(long step, long everything, int incremental) {}
 
   ReadFilesLog(SparkSession session, String folder) {
     super(FileStreamSourceLog.VERSION(), session, folder);
@@ -52,7 +60,7 @@ final class ReadFilesLog extends FileStreamSourceLog {
   @Override
   public void foreachInBatch(long batch, Function1<FileEntry, BoxedUnit> use) {
     if (!read(batch, use::apply)) {
-      super.foreachInBatch(batch, use); // it says what is wrong
+      super.foreachInBatch(batch, use); // it reports what is wrong
     }
   }
 
@@ -77,42 +85,43 @@ final class ReadFilesLog extends FileStreamSourceLog {
     }
     boolean added = addNewBatchByStream(batch, out -> compact(batch, entries, out));
     if (added) {
-      kept().put(batch, entries); // else the batch is looked for among all files
+      entryCache().put(batch, entries); // otherwise Spark searches all files for those of the batch
     }
     return added;
   }
 
-  /** Returns what was noted last; null if nothing was, or if it is not of the newest step. */
-  Listings listings() {
-    Path note = new Path(metadataPath(), LISTINGS);
-    if (!fileManager().exists(note)) {
+  /** Returns the saved state; null if there is none, or if it is not of the newest step. */
+  ListingState listingState() {
+    Path file = new Path(metadataPath(), LISTINGS);
+    if (!fileManager().exists(file)) {
       return null;
     }
-    try (InputStream in = fileManager().open(note)) {
+    try (InputStream in = fileManager().open(file)) {
       String[] lines = new String(in.readAllBytes(), UTF_8).split("\n");
-      Listings noted = new Listings(Long.parseLong(lines[0]), Long.parseLong(lines[1]), Integer.parseInt(lines[2]));
-      return getLatestBatchId().contains(noted.step()) ? noted : null;
+      ListingState saved =
+          new ListingState(Long.parseLong(lines[0]), Long.parseLong(lines[1]), Integer.parseInt(lines[2]));
+      return getLatestBatchId().contains(saved.step()) ? saved : null;
     } catch (IOException | RuntimeException damaged) {
-      return null; // everything is listed, then
+      return null; // everything is listed then
     }
   }
 
-  /** Notes how the files were listed; null forgets it. */
-  void note(Listings listings) {
-    Path note = new Path(metadataPath(), LISTINGS);
-    if (listings == null) {
-      fileManager().delete(note);
+  /** Saves how the files were listed; null deletes it. */
+  void save(ListingState state) {
+    Path file = new Path(metadataPath(), LISTINGS);
+    if (state == null) {
+      fileManager().delete(file);
       return;
     }
-    try (CancellableFSDataOutputStream out = fileManager().createAtomic(note, true)) {
-      String text = listings.step() + "\n" + listings.everything() + "\n" + listings.later() + "\n";
+    try (CancellableFSDataOutputStream out = fileManager().createAtomic(file, true)) {
+      String text = state.step() + "\n" + state.everything() + "\n" + state.incremental() + "\n";
       out.write(text.getBytes(UTF_8));
     } catch (IOException failed) {
       throw new UncheckedIOException(failed);
     }
   }
 
-  /** Writes the lines of the batches since the last compacted one, that one's too, and then those of {@code entries}. */
+  /** Writes the lines of the last compacted batch and of those since then, and then those of {@code entries}. */
   private BoxedUnit compact(long batch, FileEntry[] entries, OutputStream out) {
     try {
       out.write(VERSION.getBytes(UTF_8));
@@ -123,7 +132,7 @@ final class ReadFilesLog extends FileStreamSourceLog {
           in.transferTo(out);
         }
       }
-      // The version is there already.
+      // Without its version, which is written already.
       ByteArrayOutputStream lines = new ByteArrayOutputStream();
       serialize(entries, lines);
       out.write(lines.toByteArray(), VERSION.length(), lines.size() - VERSION.length());
@@ -133,7 +142,7 @@ final class ReadFilesLog extends FileStreamSourceLog {
     }
   }
 
-  /** Hands over the entries of a batch; returns whether its file is there and of this version. */
+  /** Passes the entries of a batch to {@code use}; returns whether its file exists and has this version. */
   private boolean read(long batch, Consumer<FileEntry> use) {
     if (!fileManager().exists(batchIdToPath(batch))) {
       return false;
@@ -162,14 +171,14 @@ final class ReadFilesLog extends FileStreamSourceLog {
             Long.parseLong(line, time + TIMESTAMP.length(), batch, 10),
             Long.parseLong(line, batch + BATCH.length(), line.length() - 1, 10));
       } catch (NumberFormatException other) {
-        // as below
+        // Spark parses it, below
       }
     }
     return deserialize(new ByteArrayInputStream((VERSION + "\n" + line).getBytes(UTF_8)))[0];
   }
 
   @SuppressWarnings("unchecked")
-  private Map<Object, FileEntry[]> kept() {
-    return (Map<Object, FileEntry[]>) InsideSpark.field(FileStreamSourceLog.class, "fileEntryCache", this);
+  private Map<Object, FileEntry[]> entryCache() {
+    return (Map<Object, FileEntry[]>) SparkReflection.get(FileStreamSourceLog.class, "fileEntryCache", this);
   }
 }

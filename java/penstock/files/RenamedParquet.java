@@ -12,7 +12,14 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
-/** Spark's Parquet, with {@link OtherNames} for the columns of some files. */
+/**
+ * Spark's Parquet format, where some files have other names for their columns; see {@link RenamedColumnsReader}.
+ *
+ * <p>Relies on: Spark's internal {@code ParquetFileFormat.buildReaderWithPartitionValues}.
+ *
+ * <p>Without it: {@code has_format} is false without this class or its superclass, and Auto Loader raises
+ * AUTO_LOADER_TYPE_MISMATCH instead of rescuing the column. If Spark calls another method, the renaming has no effect.
+ */
 public final class RenamedParquet extends ParquetFileFormat {
   private static final long serialVersionUID = 1;
 
@@ -28,7 +35,7 @@ public final class RenamedParquet extends ParquetFileFormat {
       Seq<Filter> filters,
       Map<String, String> options,
       Configuration settings) {
-    return new OtherNames(
+    return new RenamedColumnsReader(
         options,
         data,
         required,

@@ -12,9 +12,19 @@ import software.amazon.awssdk.core.exception.SdkException;
 import software.amazon.awssdk.services.s3.model.ListObjectsV2Request;
 import software.amazon.awssdk.services.s3.model.S3Object;
 
-/** The files below a folder of S3 in the order of their keys: through the client of S3A, which cannot begin in the midst. */
+/**
+ * Lists the files below an S3 folder in the order of their keys, after a given key: S3A cannot start at a key.
+ *
+ * <p>Relies on: Hadoop's private {@code S3AFileSystem} ({@code createStoreContext}, {@code getS3AInternals}),
+ * {@code StoreContext.getRequestFactory}, {@code RequestFactory.newListObjectsV2RequestBuilder},
+ * {@code S3AInternals.getAmazonS3Client} and {@code S3AUtils.translateException}; the AWS SDK's client that S3A uses;
+ * Spark's internal {@code SparkPath}.
+ *
+ * <p>Without it: on a file system of another class {@link ArrivingFiles} lists everything for each batch; a changed
+ * class or method is a LinkageError, which ends the query.
+ */
 final class S3Keys {
-  private static final int PAGE = 1000; // S3 gives no more at a time
+  private static final int PAGE = 1000; // S3 returns at most so many keys
 
   private final S3AFileSystem system;
   private final Path root;
@@ -28,7 +38,7 @@ final class S3Keys {
     prefix = folder.isEmpty() ? folder : folder + "/";
   }
 
-  /** Returns the files, hidden ones too, whose key is greater than that of {@code path} below the root; null for all. */
+  /** Returns the files, hidden ones too, with a greater key than {@code path} below the root; all of them for null. */
   List<FoundFile> after(String path) throws IOException {
     ListObjectsV2Request.Builder request =
         system.createStoreContext().getRequestFactory().newListObjectsV2RequestBuilder(prefix, null, PAGE);
@@ -39,8 +49,8 @@ final class S3Keys {
     try {
       for (S3Object each :
           system.getS3AInternals().getAmazonS3Client("list").listObjectsV2Paginator(request.build()).contents()) {
-        if (!each.key().endsWith("/")) { // that stands for a folder
-          Path file = system.makeQualified(new Path("/" + each.key())); // as S3A spells it
+        if (!each.key().endsWith("/")) { // the marker of a folder
+          Path file = system.makeQualified(new Path("/" + each.key())); // in the spelling of S3A
           found.add(new FoundFile(SparkPath.fromPath(file), each.size(), each.lastModified().toEpochMilli()));
         }
       }

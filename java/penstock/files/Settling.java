@@ -14,51 +14,56 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.paths.SparkPath;
 
 /**
- * Holds files back that may still be written, until their size and their time have stayed the same for a while.
+ * Holds back files that may still be written, until their size and modification time have not changed for a while.
  *
- * <p>Where a file's time is by this machine's clock, that while may have begun before the file was seen.
+ * <p>Relies on: Spark's internal {@code SparkPath}.
+ *
+ * <p>Without it: a LinkageError when {@link ArrivingFiles} starts. In a session without these classes Auto Loader
+ * raises AUTO_LOADER_UNSUPPORTED_OPTION for a settle time, and {@code unsettled_files} returns none.
+ *
+ * <p>Where a modification time is from this machine's clock, the while may have started before the file was listed.
  */
 public final class Settling {
-  /** Stores in which a file appears when all of it is there. */
-  private static final Set<String> WHOLE = Set.of("s3", "s3a", "gs");
+  /** Schemes of stores in which a file appears when it is complete. */
+  private static final Set<String> ATOMIC = Set.of("s3", "s3a", "gs");
 
-  private static final Map<String, Settling> OF_SOURCES = new ConcurrentHashMap<>(); // by their place in a checkpoint
+  private static final Map<String, Settling> BY_SOURCE = new ConcurrentHashMap<>(); // by its folder in a checkpoint
 
   private final long pause; // milliseconds
-  private final boolean clock;
-  private final Function<FoundFile, FoundFile> again;
+  private final boolean sameClock;
+  private final Function<FoundFile, FoundFile> currentStatus;
   private final Map<SparkPath, Held> held = new HashMap<>();
 
-  /** A file as it was seen, and when it is looked at again, in nanoseconds. */
+  /** A file as it was listed, and when it is checked again, by System.nanoTime. */
   private record Held(FoundFile file, long until) {
     boolean isDue() {
       return System.nanoTime() - until >= 0;
     }
 
-    boolean isSame(FoundFile now) {
+    boolean isUnchanged(FoundFile now) {
       return file.size() == now.size() && file.modified() == now.modified();
     }
   }
 
   /**
-   * Holds the files of a source back.
+   * Holds back files of a source.
    *
-   * @param source its place in the checkpoint
+   * @param source its folder in the checkpoint
    * @param root the folder of the files
-   * @param pause so many milliseconds
-   * @param again looks at a file that was found: null if it is gone
+   * @param pause for so many milliseconds
+   * @param currentStatus returns the present size and time of a listed file: null if it is deleted
    */
-  Settling(String source, Path root, long pause, Function<FoundFile, FoundFile> again) {
-    this.pause = WHOLE.contains(root.toUri().getScheme()) ? 0 : pause;
-    this.clock = ChangedFolders.isLocal(root);
-    this.again = again;
-    OF_SOURCES.put(source, this);
+  Settling(String source, Path root, long pause, Function<FoundFile, FoundFile> currentStatus) {
+    this.pause = ATOMIC.contains(root.toUri().getScheme()) ? 0 : pause;
+    this.sameClock = ChangedFolders.isLocal(root);
+    this.currentStatus = currentStatus;
+    BY_SOURCE.put(source, this);
   }
 
   /** Returns the URIs of the files that the sources of a checkpoint hold back, or held back when they ended. */
   public static List<String> held(String checkpoint) {
     String sources = new Path(checkpoint).toUri().getPath() + "/sources/";
-    return OF_SOURCES.entrySet().stream()
+    return BY_SOURCE.entrySet().stream()
         .filter(each -> new Path(each.getKey()).toUri().getPath().startsWith(sources))
         .flatMap(each -> each.getValue().paths().stream())
         .sorted()
@@ -66,38 +71,38 @@ public final class Settling {
   }
 
   /**
-   * Returns the files that are whole: of those that were found, and of those that are held back.
+   * Returns the settled files: of those that were found, and of those that are held back.
    *
-   * @param all whether these are all files that are there
+   * @param all whether {@code found} are all files that exist
    */
-  synchronized List<FoundFile> whole(Collection<FoundFile> found, boolean all) {
+  synchronized List<FoundFile> settled(Collection<FoundFile> found, boolean all) {
     if (pause == 0) {
       return List.copyOf(found);
     }
-    List<FoundFile> whole = new ArrayList<>();
-    Map<SparkPath, FoundFile> known = new HashMap<>();
+    List<FoundFile> settled = new ArrayList<>();
+    Map<SparkPath, FoundFile> listed = new HashMap<>();
     for (FoundFile file : found) {
       long rest = file.moved() ? 0 : pauseOf(file);
       if (holds(file) && !file.moved()) {
-        known.put(file.path(), file);
+        listed.put(file.path(), file);
       } else if (rest == 0) {
         held.remove(file.path());
-        whole.add(file);
+        settled.add(file);
       } else {
         hold(file, rest);
       }
     }
     for (Held each : held.values().stream().filter(Held::isDue).toList()) {
-      FoundFile now = known.get(each.file().path());
-      now = now == null && !all ? again.apply(each.file()) : now;
+      FoundFile now = listed.get(each.file().path());
+      now = now == null && !all ? currentStatus.apply(each.file()) : now;
       held.remove(each.file().path());
-      if (now != null && each.isSame(now)) {
-        whole.add(now);
+      if (now != null && each.isUnchanged(now)) {
+        settled.add(now);
       } else if (now != null) {
         hold(now, pause);
       }
     }
-    return whole;
+    return settled;
   }
 
   synchronized boolean holds(FoundFile file) {
@@ -108,7 +113,7 @@ public final class Settling {
     return held.values().stream().map(Held::file).toList();
   }
 
-  /** Waits until each file that is held back has been left alone for long enough, or was written to. */
+  /** Waits until each file that is held back is due to be checked. */
   void await() throws InterruptedException {
     TimeUnit.NANOSECONDS.sleep(longestPause());
   }
@@ -126,7 +131,7 @@ public final class Settling {
   }
 
   private long pauseOf(FoundFile file) {
-    long age = clock ? System.currentTimeMillis() - file.modified() : 0;
-    return age < 0 ? pause : Math.max(0, pause - age); // a time to come tells nothing
+    long age = sameClock ? System.currentTimeMillis() - file.modified() : 0;
+    return age < 0 ? pause : Math.max(0, pause - age); // a time in the future is no age
   }
 }

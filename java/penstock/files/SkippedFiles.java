@@ -13,43 +13,48 @@ import org.apache.logging.log4j.core.config.Property;
 import org.apache.spark.sql.execution.datasources.FileScanRDD;
 
 /**
- * Which files readers with {@code ignoreCorruptFiles} and {@code ignoreMissingFiles} have left out in this process.
+ * Records the files that readers with {@code ignoreCorruptFiles} or {@code ignoreMissingFiles} skip in this process,
+ * from Spark's log messages: Spark reports them nowhere else.
  *
- * <p>Spark says so in its log only.
+ * <p>Relies on: the text that Spark's internal {@code FileScanRDD} logs, at a level that is on; log4j-core as the
+ * logging backend ({@code core.Logger.addAppender}).
+ *
+ * <p>Without it: with another text or level, no skipped file is reported. Without log4j-core or this class, Python's
+ * {@code suppress(Py4JError, TypeError)} in spark/sources/skipped_files.py does the same.
  */
 public final class SkippedFiles extends AbstractAppender {
-  private static final Pattern SAID =
+  private static final Pattern MESSAGE =
       Pattern.compile(
           "Skipped (missing file|the rest of the content in the corrupted file): path: (.*), range: .*", Pattern.DOTALL);
-  private static final Map<String, Boolean> GONE = new LinkedHashMap<>(); // by URI; else they are corrupt
-  private static SkippedFiles listening;
+  private static final Map<String, Boolean> SKIPPED = new LinkedHashMap<>(); // by URI: whether it was missing
+  private static SkippedFiles appender;
 
   private SkippedFiles() {
     super("penstock-skipped-files", null, null, true, Property.EMPTY_ARRAY);
   }
 
-  /** Begins to listen; once is enough. */
+  /** Starts to record; calling it again changes nothing. */
   public static synchronized void listen() {
-    if (listening == null) {
-      listening = new SkippedFiles();
-      listening.start();
-      ((Logger) LogManager.getLogger(FileScanRDD.class)).addAppender(listening);
+    if (appender == null) {
+      appender = new SkippedFiles();
+      appender.start();
+      ((Logger) LogManager.getLogger(FileScanRDD.class)).addAppender(appender);
     }
   }
 
-  /** Returns the URIs of the files that were gone, or else corrupt: each once, in the order in which they were read. */
-  public static List<String> all(boolean gone) {
-    synchronized (GONE) {
-      return GONE.keySet().stream().filter(uri -> GONE.get(uri) == gone).toList();
+  /** Returns the URIs of the missing or of the corrupt files: each once, in the order in which they were read. */
+  public static List<String> all(boolean missing) {
+    synchronized (SKIPPED) {
+      return SKIPPED.keySet().stream().filter(uri -> SKIPPED.get(uri) == missing).toList();
     }
   }
 
   @Override
   public void append(LogEvent event) {
-    Matcher said = SAID.matcher(event.getMessage().getFormattedMessage());
-    if (said.matches()) {
-      synchronized (GONE) {
-        GONE.put(said.group(2), said.group(1).startsWith("missing"));
+    Matcher message = MESSAGE.matcher(event.getMessage().getFormattedMessage());
+    if (message.matches()) {
+      synchronized (SKIPPED) {
+        SKIPPED.put(message.group(2), message.group(1).startsWith("missing"));
       }
     }
   }

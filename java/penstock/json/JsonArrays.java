@@ -12,7 +12,14 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.collection.immutable.Map;
 
-/** Takes apart lines that are arrays of records. A task has its own copy. */
+/**
+ * Splits lines that are JSON arrays into the texts of their elements. Each task has its own copy.
+ *
+ * <p>Relies on: Spark's internal {@code UTF8String} and {@code GenericArrayData}.
+ *
+ * <p>Without it: in a session without this class (TypeError in {@code array_elements} of json_lines.py)
+ * {@code from_json} with the type ARRAY&lt;STRING&gt; splits them. A changed class is a LinkageError in the tasks.
+ */
 public final class JsonArrays implements Serializable {
   private static final long serialVersionUID = 1;
 
@@ -26,15 +33,15 @@ public final class JsonArrays implements Serializable {
     this.timeZone = timeZone;
   }
 
-  /** Returns the JSON texts of the elements, null for a null; a line that is not one whole array is the only element. */
+  /** Returns the texts of the elements, null for a null; a line that is not exactly one array is the only element. */
   public ArrayData elements(UTF8String line) {
-    List<UTF8String> found = LineBytes.beginsAsArray(line) ? found(line) : null;
-    return new GenericArrayData(found == null ? new Object[] {line} : found.toArray());
+    List<UTF8String> elements = LineBytes.beginsAsArray(line) ? parsed(line) : null;
+    return new GenericArrayData(elements == null ? new Object[] {line} : elements.toArray());
   }
 
-  private List<UTF8String> found(UTF8String line) {
+  private List<UTF8String> parsed(UTF8String line) {
     if (factory == null) {
-      factory = new NumbersAsWritten(options, timeZone, "").buildJsonFactory();
+      factory = new VerbatimNumberOptions(options, timeZone, "").buildJsonFactory();
     }
     try (JsonParser parser = LineBytes.anyParser(factory, line)) {
       List<UTF8String> elements = new ArrayList<>();
@@ -48,7 +55,7 @@ public final class JsonArrays implements Serializable {
     }
   }
 
-  /** Stands in plans, which are compared. */
+  /** Always the same text: it appears in plans, which are compared. */
   @Override
   public String toString() {
     return "JsonArrays";

@@ -21,11 +21,19 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 
 /**
- * Parses lines as {@code from_json} does, but keeps the characters of numbers, and tells of each line whether there may
- * be more in it than in the row.
+ * Parses JSON lines as {@code from_json} does, but keeps the digits of numbers as they are written, and returns for
+ * each line whether it may contain more than the row.
  *
- * <p>Nothing more is in a line whose parser left out no field, rounded no number and came to its end. A task has its own
- * copy.
+ * <p>Relies on: Spark's internal {@code JSONOptions}, {@code JacksonParser} (see {@link RecordParser}),
+ * {@code BadRecordException.partialResults}, {@code GenericInternalRow.values} and {@code UTF8String}; that Spark's
+ * parser skips a field that is not in the schema with {@code JsonParser.skipChildren}.
+ *
+ * <p>Without it: in a session without this class (TypeError in {@code parsed_lines} of json_lines.py) {@code from_json}
+ * parses the lines, and each line counts as containing more. A changed class or method is a LinkageError in the tasks.
+ * If Spark skips fields in another way, fields that are not in the schema are not rescued.
+ *
+ * <p>A line contains no more than the row if the parser skipped no field, rounded no number and read it to its end.
+ * Each task has its own copy.
  */
 public final class JsonRecords implements Serializable {
   private static final long serialVersionUID = 1;
@@ -38,12 +46,13 @@ public final class JsonRecords implements Serializable {
 
   private transient JsonFactory factory;
   private transient RecordParser parser;
-  private transient Watched watched;
+  private transient SkipDetector detector;
 
   /**
-   * The rows have four columns besides those of {@code schema}, which is in JSON: {@code corrupt}, the line if it does
-   * not fit; {@code more}; and where that is true {@code rounded}, the columns that have less digits than the line, and
-   * {@code fields}, those of the line as {@link JsonText#fields} gives them.
+   * The rows have four columns after those of {@code schema}, which is in JSON: {@code corrupt}, the line if it does
+   * not fit the schema; {@code more}, whether the line may contain more; and where that is true {@code rounded}, the
+   * columns with less digits than the line, and {@code fields}, those of the line as {@link JsonText#fields} returns
+   * them.
    */
   public JsonRecords(
       String schema, Map<String, String> options, String timeZone,
@@ -68,7 +77,7 @@ public final class JsonRecords implements Serializable {
   /** Returns the row of a line; null for a blank line. */
   public InternalRow parse(UTF8String line) {
     if (parser == null) {
-      JSONOptions parsed = new NumbersAsWritten(options, timeZone, corrupt);
+      JSONOptions parsed = new VerbatimNumberOptions(options, timeZone, corrupt);
       factory = parsed.buildJsonFactory();
       parser = new RecordParser(columns, parsed);
     }
@@ -76,55 +85,55 @@ public final class JsonRecords implements Serializable {
     try {
       Iterator<InternalRow> rows = rows(line);
       return rows.hasNext() ? row(rows.next(), line, null) : null;
-    } catch (BadRecordException notAsAsked) {
-      InternalRow[] partial = notAsAsked.partialResults().apply();
+    } catch (BadRecordException badRecord) {
+      InternalRow[] partial = badRecord.partialResults().apply();
       return row(partial.length == 0 ? null : partial[0], line, line);
     }
   }
 
   private Iterator<InternalRow> rows(UTF8String line) throws BadRecordException { // Scala does not declare it
-    return parser.parse(line, this::watch, same -> same).iterator();
+    return parser.parse(line, this::parserOf, same -> same).iterator();
   }
 
-  /** Stands in plans, which are compared. */
+  /** Always the same text for the same columns: it appears in plans, which are compared. */
   @Override
   public String toString() {
     return "JsonRecords(" + columns.simpleString() + ")";
   }
 
-  private InternalRow row(InternalRow found, UTF8String line, UTF8String notFitting) {
+  private InternalRow row(InternalRow parsed, UTF8String line, UTF8String corruptLine) {
     int width = columns.length();
-    Object[] all = found == null ? new Object[width] : ((GenericInternalRow) found).values();
-    all = Arrays.copyOf(all, rowType.length());
-    boolean more = notFitting != null || watched.more || !parser.rounded().isEmpty();
-    all[width] = notFitting;
-    all[width + 1] = more;
+    Object[] values = parsed == null ? new Object[width] : ((GenericInternalRow) parsed).values();
+    values = Arrays.copyOf(values, rowType.length());
+    boolean more = corruptLine != null || detector.more || !parser.rounded().isEmpty();
+    values[width] = corruptLine;
+    values[width + 1] = more;
     if (more) {
       Object[] names = parser.rounded().stream().map(UTF8String::fromString).toArray();
-      all[width + 2] = new GenericArrayData(names);
-      all[width + 3] = JsonText.fields(factory, line);
+      values[width + 2] = new GenericArrayData(names);
+      values[width + 3] = JsonText.fields(factory, line);
     }
-    return new GenericInternalRow(all);
+    return new GenericInternalRow(values);
   }
 
-  private JsonParser watch(JsonFactory its, UTF8String line) {
+  private JsonParser parserOf(JsonFactory ofSpark, UTF8String line) {
     try {
-      watched =
+      detector =
           LineBytes.areText(line)
-              ? new Watched(LineBytes.parser(its, line), line, false)
-              : new Watched(LineBytes.anyParser(its, line), line, true);
-      return watched;
+              ? new SkipDetector(LineBytes.parser(ofSpark, line), line, false)
+              : new SkipDetector(LineBytes.anyParser(ofSpark, line), line, true);
+      return detector;
     } catch (IOException failed) {
       throw new UncheckedIOException(failed);
     }
   }
 
-  /** Notices what is not taken from a line. */
-  private static final class Watched extends JsonParserDelegate {
+  /** Detects whether Spark's parser leaves out a part of a line. */
+  private static final class SkipDetector extends JsonParserDelegate {
     private final UTF8String line;
     private boolean more;
 
-    private Watched(JsonParser parser, UTF8String line, boolean more) {
+    private SkipDetector(JsonParser parser, UTF8String line, boolean more) {
       super(parser);
       this.line = line;
       this.more = more;
@@ -132,11 +141,11 @@ public final class JsonRecords implements Serializable {
 
     @Override
     public JsonParser skipChildren() throws IOException {
-      more = true; // a field that the schema does not know
+      more = true; // a field that is not in the schema
       return super.skipChildren();
     }
 
-    /** Without a place Spark copies a nested value for a column of texts by the factory's generator. */
+    /** Without a location Spark copies a nested value for a STRING column with the factory's generator. */
     @Override
     public JsonLocation currentTokenLocation() {
       return JsonLocation.NA;

@@ -13,11 +13,17 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Parts of a JSON text as JSON texts. The factories are of {@link NumbersAsWritten}. */
+/**
+ * Copies parts of a JSON text as JSON texts; the factories are those of {@link VerbatimNumberOptions}.
+ *
+ * <p>Relies on: Spark's internal {@code UTF8String}, {@code ArrayBasedMapData} and {@code GenericArrayData}.
+ *
+ * <p>Without it: a LinkageError in the tasks, which ends the query.
+ */
 final class JsonText {
   private JsonText() {}
 
-  /** Returns the value at which a parser is. */
+  /** Returns the current value of a parser. */
   static UTF8String of(JsonFactory factory, JsonParser parser) throws IOException {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     try (JsonGenerator generator = factory.createGenerator(out, JsonEncoding.UTF8)) {
@@ -29,7 +35,7 @@ final class JsonText {
   /**
    * Returns the fields of an object that have a value, each as {@code "name":value} under its name.
    *
-   * <p>Null for a line that is no object or repeats a name, also inside.
+   * <p>Null for a line that is not an object, or repeats a name at any depth.
    */
   static MapData fields(JsonFactory factory, UTF8String line) {
     TreeMap<UTF8String, UTF8String> fields = new TreeMap<>();

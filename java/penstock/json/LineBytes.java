@@ -9,44 +9,52 @@ import java.nio.charset.StandardCharsets;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A line of text as the bytes that Jackson parses where they are; from characters it needs a buffer for each line. */
+/**
+ * Creates Jackson parsers that read the bytes of a line in place; from characters Jackson needs a buffer for each line.
+ *
+ * <p>Relies on: Spark's internal {@code UTF8String} ({@code getBaseObject}, {@code getBaseOffset}, {@code isValid}) and
+ * {@code Platform}; that Jackson detects the encoding of bytes from the first four.
+ *
+ * <p>Without it: a LinkageError in the tasks, which ends the query. A line whose bytes are not an array is parsed from
+ * characters.
+ */
 final class LineBytes {
   private static final long NOT_ASCII = 0x8080808080808080L;
-  private static final int LOOKED_AT = 4; // Jackson tells UTF-16, UTF-32 and a mark from so many bytes
+  private static final int DETECTED = 4; // Jackson detects UTF-16, UTF-32 and a byte-order mark from so many bytes
 
   private LineBytes() {}
 
-  /** Tells whether Jackson reads the same from the bytes of a line as from its characters. */
+  /** Returns whether Jackson reads the same from the bytes of a line as from its characters. */
   static boolean areText(UTF8String line) {
     Object base = line.getBaseObject();
     int length = line.numBytes();
-    if (!(base instanceof byte[]) || length < LOOKED_AT) {
+    if (!(base instanceof byte[]) || length < DETECTED) {
       return false;
     }
-    for (int at = 0; at < LOOKED_AT; at++) {
+    for (int at = 0; at < DETECTED; at++) {
       if (line.getByte(at) <= 0) {
         return false;
       }
     }
     long offset = line.getBaseOffset();
     int at = 0;
-    long seen = 0;
+    long bits = 0;
     for (; at <= length - Long.BYTES; at += Long.BYTES) {
-      seen |= Platform.getLong(base, offset + at);
+      bits |= Platform.getLong(base, offset + at);
     }
     for (; at < length; at++) {
-      seen |= line.getByte(at);
+      bits |= line.getByte(at);
     }
-    return (seen & NOT_ASCII) == 0 || line.isValid();
+    return (bits & NOT_ASCII) == 0 || line.isValid();
   }
 
-  /** Returns a parser of a line of which {@link #areText} holds. */
+  /** Returns a parser of the bytes of a line for which {@link #areText} is true. */
   static JsonParser parser(JsonFactory factory, UTF8String line) throws IOException {
     int start = (int) (line.getBaseOffset() - Platform.BYTE_ARRAY_OFFSET);
     return factory.createParser((byte[]) line.getBaseObject(), start, line.numBytes());
   }
 
-  /** Returns a parser of any line; bytes that are no UTF-8 become the character for such. */
+  /** Returns a parser of any line; bytes that are not UTF-8 become U+FFFD. */
   static JsonParser anyParser(JsonFactory factory, UTF8String line) throws IOException {
     return areText(line)
         ? parser(factory, line)
@@ -54,7 +62,7 @@ final class LineBytes {
             new InputStreamReader(new ByteArrayInputStream(line.getBytes()), StandardCharsets.UTF_8));
   }
 
-  /** Tells whether the first character of a line, but for white space, is that of an array. */
+  /** Returns whether the first character of a line after white space is that of an array. */
   static boolean beginsAsArray(UTF8String line) {
     int at = 0;
     while (at < line.numBytes() && isSpace(line.getByte(at))) {
@@ -63,7 +71,7 @@ final class LineBytes {
     return at < line.numBytes() && line.getByte(at) == '[';
   }
 
-  /** Tells whether JSON takes a byte for white space. */
+  /** Returns whether a byte is white space in JSON. */
   static boolean isSpace(byte character) {
     return character == ' ' || character == '\t' || character == '\r' || character == '\n';
   }

@@ -22,13 +22,19 @@ import scala.Function1;
 import scala.collection.immutable.Nil$;
 
 /**
- * Spark's parser of JSON, which keeps the characters of a number in a column of texts, and notes the columns whose
- * DECIMAL or DOUBLE has not all digits of the number.
+ * Spark's JSON parser, which keeps a number as it is written in a STRING column, and records the columns whose DECIMAL
+ * or DOUBLE does not have all digits of the number.
+ *
+ * <p>Relies on: Spark's internal {@code JacksonParser} as its superclass, whose constructor calls
+ * {@code makeConverter}; {@code ExprUtils.getDecimalParser}, {@code JSONOptions.locale} and {@code UTF8String}.
+ *
+ * <p>Without it: a changed class or method is a LinkageError in the tasks. If Spark no longer calls
+ * {@code makeConverter}, numbers are converted, and rounded, as by {@code from_json}, and no column is recorded.
  */
 final class RecordParser extends JacksonParser {
-  private static final int MOST_DIGITS = 38;
-  private static final int DIGITS_OF_DOUBLE = 17; // nobody writes a DOUBLE with more
-  private static final double WHOLE_NUMBERS = 1L << 53; // a DOUBLE holds all of them up to here
+  private static final int MAX_DIGITS = 38;
+  private static final int DIGITS_OF_DOUBLE = 17; // a DOUBLE is never written with more
+  private static final double EXACT_INTEGERS = 1L << 53; // a DOUBLE can hold all integers up to here
 
   private final Function1<String, BigDecimal> decimals;
   private final TreeSet<String> rounded = new TreeSet<>();
@@ -40,41 +46,43 @@ final class RecordParser extends JacksonParser {
     this.decimals = ExprUtils.getDecimalParser(options.locale());
   }
 
-  /** The columns whose numbers were rounded since this was emptied. */
+  /** Returns the columns whose numbers were rounded since the set was cleared. */
   TreeSet<String> rounded() {
     return rounded;
   }
 
-  /** Spark's constructor calls this too, before the fields above are there. */
+  /** Returns Spark's converter, or an exact one. Spark's constructor calls this too, when the fields are still null. */
   @Override
   public Function1<JsonParser, Object> makeConverter(DataType type) {
-    Function1<JsonParser, Object> sparks = super.makeConverter(type);
+    Function1<JsonParser, Object> sparkConverter = super.makeConverter(type);
     if (type instanceof StringType) {
-      return parser -> isNumber(value(parser)) ? UTF8String.fromString(text(parser)) : sparks.apply(parser);
+      return parser -> isNumber(value(parser)) ? UTF8String.fromString(text(parser)) : sparkConverter.apply(parser);
     }
     if (type instanceof DecimalType) {
       return parser -> {
         BigDecimal number = number(parser);
-        return number == null ? sparks.apply(parser) : decimal(number, (DecimalType) type, parser);
+        return number == null ? sparkConverter.apply(parser) : decimal(number, (DecimalType) type, parser);
       };
     }
     if (type instanceof DoubleType) {
-      return parser -> isNumber(value(parser)) ? (Object) doubleOf(parser) : sparks.apply(parser);
+      return parser -> isNumber(value(parser)) ? (Object) doubleOf(parser) : sparkConverter.apply(parser);
     }
-    return sparks;
+    return sparkConverter;
   }
 
-  /** The digits of a whole number may be a key; those of a fraction are as near as a DOUBLE comes. */
+  /** Returns the DOUBLE, and records the column of an integer that it does not equal: it may be a key. */
   private double doubleOf(JsonParser parser) {
     try {
       double number = parser.getDoubleValue();
-      if (Math.abs(number) >= WHOLE_NUMBERS && !parser.isNaN()) {
+      if (Math.abs(number) >= EXACT_INTEGERS && !parser.isNaN()) {
         if (Double.isInfinite(number)) {
-          throw new ArithmeticException("no room");
+          throw new ArithmeticException("number out of range");
         }
         BigDecimal exact = parser.getDecimalValue();
         boolean mayLose = parser.hasToken(JsonToken.VALUE_NUMBER_INT) || exact.precision() > DIGITS_OF_DOUBLE;
-        if (mayLose && exact.compareTo(new BigDecimal(number)) != 0 && exact.compareTo(BigDecimal.valueOf(number)) != 0) {
+        if (mayLose
+            && exact.compareTo(new BigDecimal(number)) != 0
+            && exact.compareTo(BigDecimal.valueOf(number)) != 0) {
           rounded.add(column(parser));
         }
       }
@@ -87,17 +95,17 @@ final class RecordParser extends JacksonParser {
   private Decimal decimal(BigDecimal number, DecimalType type, JsonParser parser) {
     int beforePoint = number.precision() - number.scale();
     if (number.signum() != 0 && beforePoint > type.precision() - type.scale()) {
-      throw new ArithmeticException("no room"); // before a number such as 1e999999999 is written out
+      throw new ArithmeticException("number out of range"); // before a number such as 1e999999999 is written out
     }
-    BigDecimal fitting =
-        beforePoint < -MOST_DIGITS ? BigDecimal.ZERO : number.setScale(type.scale(), RoundingMode.HALF_UP);
-    if (fitting.precision() > type.precision()) {
-      throw new ArithmeticException("no room for the rounded number");
+    BigDecimal scaled =
+        beforePoint < -MAX_DIGITS ? BigDecimal.ZERO : number.setScale(type.scale(), RoundingMode.HALF_UP);
+    if (scaled.precision() > type.precision()) {
+      throw new ArithmeticException("rounded number out of range");
     }
-    if (fitting.compareTo(number) != 0) {
+    if (scaled.compareTo(number) != 0) {
       rounded.add(column(parser));
     }
-    return Decimal.apply(fitting, type.precision(), type.scale());
+    return Decimal.apply(scaled, type.precision(), type.scale());
   }
 
   private BigDecimal number(JsonParser parser) {
@@ -112,7 +120,7 @@ final class RecordParser extends JacksonParser {
     }
   }
 
-  /** Goes on to the value where a parser is at the name of a field, as Spark's converters do. */
+  /** Returns the token of the value, after moving on from the name of a field, as Spark's converters do. */
   private static JsonToken value(JsonParser parser) {
     try {
       return parser.hasToken(JsonToken.FIELD_NAME) ? parser.nextToken() : parser.currentToken();

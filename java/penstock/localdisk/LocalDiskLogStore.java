@@ -25,8 +25,15 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Delta's log on a local disk: a commit gets its name in one step that fails if the name is taken, whoever else writes;
- * and a listing looks at those files only that were asked for, however long the log is.
+ * Delta's log on a local disk: a commit gets its name in one atomic step that fails if another writer has taken it, and
+ * a listing reads the status only of the requested files.
+ *
+ * <p>Relies on: Delta's {@code HadoopFileSystemLogStore} as its superclass, with the protected {@code createTempPath};
+ * it is outside the documented {@code LogStore} API.
+ *
+ * <p>Without it: {@code own_jars()} is empty without the jar, session/defaults.py sets no
+ * {@code spark.delta.logStore.file.impl}, and Delta uses its own store. If the superclass or a method is changed, the
+ * first read or write of a Delta table fails, and the query with it.
  */
 public final class LocalDiskLogStore extends HadoopFileSystemLogStore {
   private static final int BUFFER = 64 * 1024;
@@ -41,7 +48,7 @@ public final class LocalDiskLogStore extends HadoopFileSystemLogStore {
     Path folder = path.getParent();
     String[] names = file(folder).list();
     if (names == null) {
-      return super.listFrom(path, hadoopConf); // no folder, or one that may not be read: Hadoop says which
+      return super.listFrom(path, hadoopConf); // no folder, or one that may not be read: Hadoop reports which
     }
     String first = path.getName();
     int count = 0;
@@ -59,21 +66,21 @@ public final class LocalDiskLogStore extends HadoopFileSystemLogStore {
       throws IOException {
     FileSystem files = path.getFileSystem(hadoopConf);
     if (files instanceof FilterFileSystem) {
-      files = ((FilterFileSystem) files).getRawFileSystem(); // no checksum files: other engines leave them outdated
+      files = ((FilterFileSystem) files).getRawFileSystem(); // no checksum files: other engines would not update them
     }
     if (!overwrite && files.exists(path)) {
       throw new FileAlreadyExistsException(path.toString());
     }
     Path temporary = createTempPath(path);
     try {
-      try (OutputStream output = created(files, temporary)) {
+      try (OutputStream output = create(files, temporary)) {
         while (actions.hasNext()) {
           output.write((actions.next() + "\n").getBytes(StandardCharsets.UTF_8));
         }
       }
       publish(temporary, path, overwrite);
     } finally {
-      file(temporary).delete(); // what stays is hidden, and no reason to fail a commit that was made
+      file(temporary).delete(); // a file that remains is hidden, and the commit is made: its failure is ignored
     }
   }
 
@@ -82,8 +89,8 @@ public final class LocalDiskLogStore extends HadoopFileSystemLogStore {
     return true;
   }
 
-  /** Creates a file in a folder that is there: the log of a table that somebody has deleted must not come back. */
-  private static OutputStream created(FileSystem files, Path path) throws IOException {
+  /** Creates a file in an existing folder only: the log of a deleted table must not be created again. */
+  private static OutputStream create(FileSystem files, Path path) throws IOException {
     return files.createNonRecursive(
         path,
         FsPermission.getFileDefault(),
@@ -94,7 +101,7 @@ public final class LocalDiskLogStore extends HadoopFileSystemLogStore {
         null);
   }
 
-  /** Gives a whole file its name; unless {@code overwrite}, only if no file has it. */
+  /** Gives a complete file its name; fails if a file has it, unless {@code overwrite}. */
   private static void publish(Path temporary, Path path, boolean overwrite) throws IOException {
     java.nio.file.Path written = file(temporary).toPath();
     java.nio.file.Path named = file(path).toPath();
@@ -107,7 +114,7 @@ public final class LocalDiskLogStore extends HadoopFileSystemLogStore {
     } catch (FileAlreadyExistsException taken) {
       throw new FileAlreadyExistsException(path.toString());
     } catch (UnsupportedOperationException | FileSystemException noHardLinks) {
-      // Delta's own way on a local disk: safe among the threads of this process.
+      // As Delta's own store for local disks: safe among the threads of this process.
       synchronized (LocalDiskLogStore.class) {
         if (Files.exists(named)) {
           throw new FileAlreadyExistsException(path.toString());
@@ -121,12 +128,12 @@ public final class LocalDiskLogStore extends HadoopFileSystemLogStore {
     return new File(path.toUri().getPath());
   }
 
-  /** Looks at each file when it is its turn; one that has gone meanwhile is left out. */
+  /** Reads the status of a file when the iterator reaches it; files deleted meanwhile are left out. */
   private static final class Listing implements Iterator<FileStatus> {
     private final FileSystem files;
     private final Path folder;
     private final String[] names;
-    private int following;
+    private int position;
     private FileStatus next;
 
     Listing(FileSystem files, Path folder, String[] names) {
@@ -137,8 +144,8 @@ public final class LocalDiskLogStore extends HadoopFileSystemLogStore {
 
     @Override
     public boolean hasNext() {
-      while (next == null && following < names.length) {
-        Path path = new Path(folder, new Path(null, null, names[following++])); // a name may hold a colon
+      while (next == null && position < names.length) {
+        Path path = new Path(folder, new Path(null, null, names[position++])); // a name may contain a colon
         if (!ChecksumFileSystem.isChecksumFile(path)) {
           try {
             next = files.getFileStatus(path);

@@ -16,8 +16,15 @@ import org.apache.hadoop.fs.Options.CreateFileOptionKeys;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Delta's log in an object store of S3's kind: the store itself refuses a commit whose name is taken (a PUT with
- * {@code If-None-Match}), whoever else writes. Delta's own store knows only of the writers in its process.
+ * Delta's log in S3 or a compatible store, which itself rejects a commit whose name another writer has taken: a PUT
+ * with {@code If-None-Match}. Delta's own store only excludes writers of the same process.
+ *
+ * <p>Relies on: Delta's {@code S3SingleDriverLogStore} as its superclass, which Delta documents as a setting, not for
+ * extension; that S3A supports the option {@code fs.option.create.conditional.overwrite} (public API of Hadoop).
+ *
+ * <p>Without it: {@code own_jars()} is empty without the jar, session/defaults.py sets no
+ * {@code spark.delta.logStore.s3a.impl}, and Delta uses its own store. If the superclass is changed, the first read or
+ * write of a Delta table fails; a file system without the option rejects it, and each commit fails.
  */
 public final class ConditionalLogStore extends S3SingleDriverLogStore {
   /** Called by Delta for {@code spark.delta.logStore.s3a.impl}. */
@@ -41,7 +48,7 @@ public final class ConditionalLogStore extends S3SingleDriverLogStore {
     try {
       put(files, path, content);
     } catch (IOException failure) {
-      // Refused, or the answer was lost on its way: only what is stored now tells whose commit it is.
+      // Rejected, or the response was lost: only the stored file shows whose commit it is.
       if (!isStored(files, path, content, failure)) {
         throw new FileAlreadyExistsException(path.toString());
       }
@@ -56,12 +63,12 @@ public final class ConditionalLogStore extends S3SingleDriverLogStore {
     }
   }
 
-  /** Whether a file holds this; what nobody has written is why writing failed. */
+  /** Whether a file has this content; throws {@code failure} if there is no file, so that writing it has failed. */
   private static boolean isStored(FileSystem files, Path path, byte[] content, IOException failure)
       throws IOException {
     try (InputStream input = files.open(path)) {
       return Arrays.equals(input.readAllBytes(), content);
-    } catch (FileNotFoundException nobody) {
+    } catch (FileNotFoundException notWritten) {
       throw failure;
     }
   }

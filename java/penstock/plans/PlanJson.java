@@ -8,11 +8,18 @@ import java.util.zip.DeflaterOutputStream;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.Iterator;
 
-/** Hands a plan to Python in one small piece; see penstock.spark._jvm. */
+/**
+ * Returns the JSON of a logical plan to Python compressed, in one small answer.
+ *
+ * <p>Relies on: Spark's internal {@code LogicalPlan} ({@code toJSON}, {@code expressions}, {@code children}).
+ *
+ * <p>Without it: in a session without this class (TypeError in {@code plan_json} of spark/plans/plan_text.py) Python
+ * calls {@code plan.toJSON()} itself, for plans of any size. A changed class or method is a Py4JJavaError there.
+ */
 public final class PlanJson {
   private PlanJson() {}
 
-  /** Returns {@code plan.toJSON()} in UTF-8 and zlib's format; nothing of a plan with more expressions than asked for. */
+  /** Returns {@code plan.toJSON()} in UTF-8, compressed by zlib; empty if it has more than {@code most} expressions. */
   public static byte[] compressed(LogicalPlan plan, int most) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     if (expressions(plan) > most) {
@@ -25,10 +32,10 @@ public final class PlanJson {
   }
 
   private static long expressions(LogicalPlan plan) {
-    long found = plan.expressions().size();
+    long count = plan.expressions().size();
     for (Iterator<LogicalPlan> each = plan.children().iterator(); each.hasNext(); ) {
-      found += expressions(each.next());
+      count += expressions(each.next());
     }
-    return found;
+    return count;
   }
 }

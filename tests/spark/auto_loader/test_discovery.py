@@ -89,7 +89,7 @@ def test_a_folder_of_files_is_not_listed_to_find_new_ones(landing: Build) -> Non
         assert _values(it) == ["fifth", "first", "fourth", "second", "third"]
         it.put("day=1/6.txt", "sixth\n")
         query.processAllAvailable()
-        assert _private(_discovery(query), "told") is None, "Spark says what a folder in it means"
+        assert _private(_discovery(query), "watcher") is None, "Spark says what a folder in it means"
 
 
 def test_where_linux_cannot_tell_names_the_folder_is_listed(landing: Build) -> None:
@@ -99,7 +99,7 @@ def test_where_linux_cannot_tell_names_the_folder_is_listed(landing: Build) -> N
     taken = list(iter(lambda: libc.inotify_init1(os.O_CLOEXEC), -1))  # all that the system allows
     try:
         with _running(it) as query:
-            assert _private(_discovery(query), "told") is None
+            assert _private(_discovery(query), "watcher") is None
             it.put("2.txt", "second\n")
             query.processAllAvailable()
             assert _values(it) == ["first", "second"]

@@ -1,7 +1,54 @@
-"""Penstock's own Java classes: where Hadoop, Spark and Delta take a class by a setting, and theirs is slow.
+"""Penstock's own Java classes, which replace or extend classes of Spark, Delta and Hadoop.
 
-Their source is in `java/`; `make java` compiles it into the jar beside this module. It is the end of the class path: a
-class archive, made without it, holds all the same.
+Their source is in `java/penstock/`; `make java` compiles it into the jar next to this module. The jar is at the end of
+the class path, so a class archive that was made without it stays valid. The comment of each class names the non-public
+API that it relies on, and says what happens without it.
+
+`delta`: the streaming sink and the log of a Delta table.
+
+- `DeltaSinkProvider`: Delta's streaming sink, which calls the next two after each batch.
+- `KnownTransactions`: gives Delta's cached snapshot the transactions of the checksum file.
+- `LogCheckpoints`: writes the checkpoints of a Delta log outside the stream's batches.
+
+`files`: Auto Loader and other streams of files.
+
+- `ArrivingFilesProvider`: the format of Spark's file streams with `ArrivingFiles` as the source.
+- `ArrivingFiles`: Spark's file source with a backlog, changed files and incremental listings.
+- `Discovery`, `FoundFile`: the interface of the ways to find new files; a file as it was listed.
+- `ChangedFolders`: lists only the folders of a local disk that have changed.
+- `FolderWatcher`: collects the names that appear in a folder, from Linux's inotify.
+- `IncrementalS3Listing`: lists only the keys of an S3 folder after the last known ones.
+- `S3Keys`: lists an S3 folder from a key on, through the client of S3A.
+- `Settling`: holds back files that may still be written.
+- `ReadFilesLog`: Spark's log of the files that a source has read, read and compacted faster.
+- `BatchFiles`: records which files of a batch were missing when Spark read it.
+- `SkippedFiles`: records the corrupt or missing files that Spark skips, from its log messages.
+- `RenamedAvro`, `RenamedOrc`, `RenamedParquet`: Spark's formats, where some files have other column names.
+- `RenamedColumnsReader`: reads these files, with Spark's reader of the format.
+- `SparkReflection`: access to the private members of Spark's file source.
+
+`json`: JSON lines of Auto Loader, parsed in the JVM.
+
+- `JsonRecords`: parses lines as `from_json` does, and keeps the digits of numbers.
+- `RecordParser`: Spark's JSON parser with exact numbers, on which `JsonRecords` is built.
+- `JsonArrays`: splits lines that are JSON arrays into their elements.
+- `SchemaInferenceFilter`: selects the lines that can add to the inferred schema.
+- `MarkedText`: decodes files that begin with the byte-order mark of UTF-16.
+- `LineBytes`, `JsonText`: parse the bytes of a line in place; copy parts of a JSON text.
+- `VerbatimNumberOptions`: options of Spark's JSON reader that keep numbers as they are written.
+
+`localdisk`: what Spark and Delta write to a local disk.
+
+- `LocalDiskFileSystem`: Hadoop's local file system without child processes for permissions.
+- `LocalDiskLogStore`: Delta's log on a local disk, with atomic commits and listings by name.
+
+`objectstore`: what Delta writes to an object store.
+
+- `ConditionalLogStore`: Delta's log in S3, where the store itself rejects a commit whose name is taken.
+
+`plans`: the plans of queries.
+
+- `PlanJson`: returns the JSON of a logical plan to Python compressed, in one answer.
 """
 
 from __future__ import annotations
@@ -17,5 +64,8 @@ ARRIVING_FILES = "penstock.files.ArrivingFilesProvider"
 
 
 def own_jars() -> list[Path]:
-    """Returns the jar in a list; an empty one if it is missing: everything works without it, only slower."""
+    """Returns the jar in a list, an empty list if it is missing.
+
+    Spark, Delta and Hadoop then use their own classes, which are slower; options that need one of these raise.
+    """
     return [JAR] if JAR.is_file() else []

@@ -159,12 +159,12 @@ def inferred(lines: DataFrame, line: str, options: Mapping[str, str]) -> tuple[S
     if "samplingratio" not in folded:
         try:
             counter = java_session(spark).sparkContext().longAccumulator()
-            relevant = java.penstock.json.TellingLines(settings, _time_zone(lines), counter)
+            relevant = java.penstock.json.SchemaInferenceFilter(settings, _time_zone(lines), counter)
         except TypeError:
             pass
         else:
             kind = java.org.apache.spark.sql.types.DataTypes.BooleanType
-            text, arrays = text.where(called_for_rows(spark, relevant, "tells", kind, F.col(line))), counter
+            text, arrays = text.where(called_for_rows(spark, relevant, "addsToSchema", kind, F.col(line))), counter
             kind = java.org.apache.spark.sql.types.DataTypes.StringType
             if folded.get("prefersdecimal") == "true":
                 text = text.select(called_for_rows(spark, relevant, "withoutExponents", kind, F.col(line)).alias(line))

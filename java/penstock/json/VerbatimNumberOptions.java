@@ -12,20 +12,27 @@ import org.apache.spark.sql.catalyst.json.JSONOptions;
 import scala.collection.immutable.Map;
 
 /**
- * Options of Spark's JSON reader under which the text of a nested value has its numbers as the file spells them.
+ * Options of Spark's JSON reader with which the JSON text of a nested value keeps its numbers as they are written.
  *
- * <p>Spark copies such a value with a generator of Jackson, which writes each number again from a double.
+ * <p>Relies on: Spark's internal {@code JSONOptions.buildJsonFactory}; Jackson's protected members
+ * {@code JsonFactory(JsonFactory, ObjectCodec)}, {@code JsonGenerator._copyCurrentIntValue} and
+ * {@code _copyCurrentFloatValue}.
+ *
+ * <p>Without it: a changed class or constructor is a LinkageError, which ends the query. If Jackson no longer calls the
+ * {@code _copyCurrent} methods, numbers are rewritten from a double.
+ *
+ * <p>Spark copies such a value with Jackson's generator, which writes each number again from a double.
  */
-final class NumbersAsWritten extends JSONOptions {
+final class VerbatimNumberOptions extends JSONOptions {
   private static final long serialVersionUID = 1;
-  private static final int MOST_DIGITS = 37;
-  private static final String TOO_LONG = "1" + "0".repeat(2 * MOST_DIGITS); // for a decimal
+  private static final int MAX_DIGITS = 37;
+  private static final String TOO_LONG = "1" + "0".repeat(2 * MAX_DIGITS); // no decimal has so many digits
 
-  NumbersAsWritten(Map<String, String> options, String timeZone, String corrupt) {
+  VerbatimNumberOptions(Map<String, String> options, String timeZone, String corrupt) {
     super(options, timeZone, corrupt);
   }
 
-  /** Returns a factory that writes a number with an exponent as one with a fraction. */
+  /** Returns a factory whose generators write a number with an exponent as one with a fraction. */
   static JsonFactory withoutExponents(Map<String, String> options, String timeZone) {
     return new Factory(new JSONOptions(options, timeZone, "").buildJsonFactory(), true);
   }
@@ -55,7 +62,7 @@ final class NumbersAsWritten extends JSONOptions {
     private final boolean plain;
 
     private Generator(JsonGenerator generator, boolean plain) {
-      super(generator, false); // so that a structure is copied by the methods below
+      super(generator, false); // false: a structure is copied by the methods below, not by the delegate's
       this.plain = plain;
     }
 
@@ -70,7 +77,7 @@ final class NumbersAsWritten extends JSONOptions {
         super._copyCurrentFloatValue(parser); // in quotes: JSON has no such number
       } else if (plain && parser.getDecimalValue().scale() < 0) {
         BigDecimal number = parser.getDecimalValue();
-        boolean isLong = number.precision() - (long) number.scale() > MOST_DIGITS;
+        boolean isLong = number.precision() - (long) number.scale() > MAX_DIGITS;
         writeNumber(isLong ? TOO_LONG : number.toPlainString() + ".0");
       } else {
         _copyCurrentIntValue(parser);

@@ -21,42 +21,48 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Reads some files with other names for their columns than the rest.
+ * Reads the files of a scan with Spark's reader of their format, some of them under other column names.
  *
- * <p>A column whose type in a file is not that of the schema is a second column, which has its name there, and the
- * column of that name is one that the file has not.
+ * <p>Relies on: Spark's internal {@code PartitionedFile.urlEncodedPath} and {@code InternalRow}, and how
+ * {@code FileFormat} builds a reader: a {@code Function1} from a file to its rows.
+ *
+ * <p>Without it: a LinkageError or ClassCastException in the tasks, which ends the query.
+ *
+ * <p>If a column has another type in a file than in the schema, the schema has a second column of that type. In this
+ * file the second column has the name of the first, and the first a name that the file does not contain.
  */
-final class OtherNames extends AbstractFunction1<PartitionedFile, Iterator<InternalRow>> implements Serializable {
+final class RenamedColumnsReader extends AbstractFunction1<PartitionedFile, Iterator<InternalRow>>
+    implements Serializable {
   /** The option with the names: {@code {"names": [{column: name in the file}], "files": {uri: position in names}}}. */
   private static final String OPTION = "penstock.otherNames";
 
   private static final long serialVersionUID = 1;
 
-  private final Function1<PartitionedFile, Iterator<InternalRow>> usual;
-  private final ArrayList<Function1<PartitionedFile, Iterator<InternalRow>>> others = new ArrayList<>();
+  private final Function1<PartitionedFile, Iterator<InternalRow>> unrenamed;
+  private final ArrayList<Function1<PartitionedFile, Iterator<InternalRow>>> renamed = new ArrayList<>();
   private final HashMap<String, Integer> files = new HashMap<>();
 
-  /** How Spark's own format reads files. */
+  /** Builds the reader of Spark's own format. */
   interface Reader {
     Function1<PartitionedFile, Iterator<InternalRow>> of(
         StructType data, StructType required, Seq<Filter> filters, Configuration settings);
   }
 
-  /** What {@code reader} makes of files, after what the options of a read say of their names. */
-  OtherNames(
+  /** Reads with what {@code reader} builds, under the names that the options of a read give. */
+  RenamedColumnsReader(
       scala.collection.immutable.Map<String, String> options,
       StructType data,
       StructType required,
       Seq<Filter> filters,
       Configuration settings,
       Reader reader) {
-    usual = reader.of(data, required, filters, new Configuration(settings)); // the format notes the columns there
-    JsonNode told = parsed(options.apply(OPTION));
-    for (JsonNode names : told.get("names")) {
-      // A filter names columns as the schema has them; what it would leave out here, Spark leaves out later.
-      others.add(reader.of(named(data, names), named(required, names), none(), new Configuration(settings)));
+    unrenamed = reader.of(data, required, filters, new Configuration(settings)); // the format sets its columns there
+    JsonNode option = parse(options.apply(OPTION));
+    for (JsonNode names : option.get("names")) {
+      // Without filters, which name columns as the schema does: Spark applies them again to the rows.
+      renamed.add(reader.of(rename(data, names), rename(required, names), none(), new Configuration(settings)));
     }
-    for (Map.Entry<String, JsonNode> file : told.get("files").properties()) {
+    for (Map.Entry<String, JsonNode> file : option.get("files").properties()) {
       files.put(file.getKey(), file.getValue().asInt());
     }
   }
@@ -64,12 +70,12 @@ final class OtherNames extends AbstractFunction1<PartitionedFile, Iterator<Inter
   @Override
   public Iterator<InternalRow> apply(PartitionedFile file) {
     String uri = file.urlEncodedPath();
-    // Hadoop writes an empty authority or none
+    // Hadoop spells a URI with an empty authority or with none
     Integer position = files.get(uri.startsWith("file:///") ? "file:" + uri.substring("file://".length()) : uri);
-    return (position == null ? usual : others.get(position)).apply(file);
+    return (position == null ? unrenamed : renamed.get(position)).apply(file);
   }
 
-  private static StructType named(StructType schema, JsonNode names) {
+  private static StructType rename(StructType schema, JsonNode names) {
     List<StructField> fields = new ArrayList<>();
     for (StructField field : schema.fields()) {
       JsonNode other = names.get(field.name());
@@ -79,11 +85,11 @@ final class OtherNames extends AbstractFunction1<PartitionedFile, Iterator<Inter
     return new StructType(fields.toArray(new StructField[0]));
   }
 
-  private static JsonNode parsed(String text) {
+  private static JsonNode parse(String text) {
     try {
       return new ObjectMapper().readTree(text);
-    } catch (JsonProcessingException wrong) {
-      throw new IllegalArgumentException(wrong);
+    } catch (JsonProcessingException invalid) {
+      throw new IllegalArgumentException(invalid);
     }
   }
 
