@@ -15,7 +15,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from pyspark.sql import functions as f
-from penstock.spark import session as s
+from penstock.spark.session import session as s
 from penstock.spark.session.launch import SessionConfig
 
 master, root, table = sys.argv[1:]
