@@ -119,7 +119,7 @@ def test_a_failure_shows_what_is_wrong_and_what_to_type(page: Page, storage: str
 def test_events_are_filtered_in_place(page: Page, storage: str) -> None:
     recorded_orders(storage)
     page.goto("/events")
-    expect(page.locator("#live tbody tr").first).to_contain_text("orders is complete")
+    expect(page.locator("#live tbody tr").first).to_contain_text("orders is COMPLETED")
     page.get_by_label("Show").select_option("errors")
     expect(page.locator("#live tbody tr")).to_have_count(2)
     page.get_by_label("Dataset").and_(page.locator("[name=dataset]")).select_option("shop.hourly_revenue")

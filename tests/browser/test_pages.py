@@ -92,7 +92,7 @@ def test_a_flow_page_draws_phases_state_and_the_watermark(page: Page, storage: s
     expect(page.get_by_role("heading", name="Waiting at the source")).to_be_hidden()  # nobody knows
     label = str(page.locator("#chart-phases").get_attribute("aria-label"))
     assert "latest offset 40 ms" in label
-    assert "plan 60 ms" in label
+    assert "query planning 60 ms" in label
     expect(page.get_by_text("Fell behind").first).to_be_visible()
 
 

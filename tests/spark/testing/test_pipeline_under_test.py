@@ -200,7 +200,7 @@ def test_two_sources_are_one_batch_and_rows_are_checked(written: Written) -> Non
         )
         for row, condition in (
             ({"idd": 1}, r"FED_COLUMN_UNKNOWN.*Row 2.*Did you mean 'id'"),
-            ({"id": "one"}, r"FED_VALUE_INVALID.*'one' in column 'id' is no bigint"),
+            ({"id": "one"}, r"FED_VALUE_INVALID.*'one' in column 'id' is not of type bigint"),
             ({"paid": "1.234"}, "FED_VALUE_INVALID.*decimal"),
         ):
             with pytest.raises(DataError, match=condition):
