@@ -31,7 +31,7 @@ def main() -> int:
         for system in given.systems:  # in turn, so that a slow minute of the machine does not fall on one system
             runs.append(_run(system, repetition, data / "orders", truth, given.work))
             print(_line(runs[-1]), flush=True)
-    arguments = {name: str(value) if isinstance(value, Path) else value for name, value in vars(given).items()}
+    arguments = {name: value for name, value in vars(given).items() if not isinstance(value, Path)}
     publish("orders", arguments, runs, given.results)
     return 0 if all(run["correct"] for run in runs) else 1
 
