@@ -17,8 +17,8 @@ from tests.spark.pipeline_project import PipelineProject
 from penstock.config.trigger import Trigger, TriggerKind
 from penstock.spark import _jvm
 from penstock.spark.accelerators import log_checkpoints
+from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL
 from penstock.spark.accelerators.log_checkpoints import BESIDE, INTERVAL, checkpoint_if_due, with_checkpoints_beside
-from penstock.spark.accelerators.settings import CHECKPOINT_INTERVAL
 from penstock.spark.streams.writes import DeltaWriter, start_stream
 
 pytestmark = pytest.mark.accelerated

@@ -11,13 +11,16 @@ import functools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from typing import Final
 
 from penstock.errors import ConfigError, did_you_mean
 
 PREFIX: Final = "penstock.accelerators."
 EVERY: Final = "PENSTOCK_ACCELERATORS"
+
+CHECKPOINT_INTERVAL: Final = "spark.databricks.delta.properties.defaults.checkpointInterval"
+DEFAULT_CHECKPOINT_INTERVAL: Final = "50"
+"""What a session sets, and what tells `log_checkpoints` that the user has not set another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ def choose(spark_conf: Mapping[str, str], environ: Mapping[str, str] = os.enviro
 
 @functools.cache
 def _installed(distribution: str) -> str:
+    from importlib import metadata  # not before the JVM is launched, for which no version is asked
+
     return metadata.version(distribution)
 
 

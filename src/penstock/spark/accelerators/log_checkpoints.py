@@ -17,9 +17,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from penstock.spark._jvm import has_format, java_session, jvm
-from penstock.spark.accelerators.accelerator import LOG_CHECKPOINTS
+from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL, LOG_CHECKPOINTS
 from penstock.spark.accelerators.own_classes import DELTA_SINK
-from penstock.spark.accelerators.settings import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL
 
 INTERVAL: Final = "delta.checkpointInterval"
 BESIDE: Final = "10000"

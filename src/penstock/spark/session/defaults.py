@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL
 from penstock.spark.accelerators.own_classes import FILE_SYSTEM, LOG_STORE, OBJECT_LOG_STORE, own_jars
-from penstock.spark.accelerators.settings import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
