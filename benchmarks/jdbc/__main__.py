@@ -21,9 +21,12 @@ from tests.postgres_server import PostgresServer
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
+from penstock.connectors.jdbc.connection import with_defaults
+from penstock.connectors.jdbc.failures import SinkPlace
+from penstock.connectors.jdbc.prepare import prepare
+from penstock.connectors.jdbc.writer import JdbcBatches
 from penstock.errors import SourceLocation
 from penstock.graph.jdbc_target import JdbcTarget, TableName
-from penstock.spark.jdbc import JdbcBatches, SinkPlace, prepare, with_defaults
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.session import start_session, stop_session
 from penstock.spark.sinks.sink import SinkBatch

@@ -85,8 +85,8 @@ def _alone(server: KinesisServer) -> tuple[float, int]:
 def _without_spark(options: dict[str, str]) -> tuple[float, int]:
     from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-    from penstock.spark.sources.kinesis.options import parse_options
-    from penstock.spark.sources.kinesis.stream_reader import KinesisStreamReader
+    from penstock.connectors.kinesis.options import parse_options
+    from penstock.connectors.kinesis.stream_reader import KinesisStreamReader
 
     reader = KinesisStreamReader(parse_options(options))
     reader.prepareForTriggerAvailableNow()

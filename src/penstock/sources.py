@@ -147,8 +147,10 @@ def avro_values(
         ExternalError: SCHEMA_REGISTRY_UNREACHABLE, SCHEMA_REGISTRY_LOGIN_REFUSED, SCHEMA_REGISTRY_TLS_FAILED,
             SCHEMA_REGISTRY_UNUSABLE.
     """
+    from penstock.connectors.schema_registry.avro_messages import avro_decoder
+    from penstock.connectors.schema_registry.decoding import decoded_columns
+    from penstock.connectors.schema_registry.settings import fails_fast, registry_of
     from penstock.spark.reading.hooks import secret_here
-    from penstock.spark.sources.schema_registry import avro_decoder, decoded_columns, fails_fast, registry_of
 
     given = options or {}
     _one_of_two("avro_values", subject, schema=schema)
@@ -203,8 +205,10 @@ def protobuf_values(
         ExternalError: SCHEMA_REGISTRY_UNREACHABLE, SCHEMA_REGISTRY_LOGIN_REFUSED, SCHEMA_REGISTRY_TLS_FAILED,
             SCHEMA_REGISTRY_UNUSABLE.
     """
+    from penstock.connectors.schema_registry.decoding import decoded_columns
+    from penstock.connectors.schema_registry.protobuf_messages import protobuf_decoder
+    from penstock.connectors.schema_registry.settings import fails_fast, registry_of
     from penstock.spark.reading.hooks import secret_here
-    from penstock.spark.sources.schema_registry import decoded_columns, fails_fast, protobuf_decoder, registry_of
 
     given = options or {}
     _one_of_two("protobuf_values", subject, desc_file_path=desc_file_path)

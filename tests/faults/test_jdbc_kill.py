@@ -14,7 +14,7 @@ from tests.postgres_server import PostgresServer
 _FILES, _ROWS = 5, 20
 _PIPELINE = """
 import penstock as ps
-from penstock.spark.jdbc import writer
+from penstock.connectors.jdbc import writer
 
 if os.environ.get("DIES_IN") == "transaction":
     writer.bring_in = dying(writer.bring_in)

@@ -13,9 +13,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from tests.integration.kinesis_server import KinesisServer
 from tests.integration.moto_server import REGION
 
+from penstock.connectors.kinesis.options import parse_options
+from penstock.connectors.kinesis.stream_reader import KinesisStreamReader
 from penstock.spark.failures.python_sources import SourceFailure
-from penstock.spark.sources.kinesis.options import parse_options
-from penstock.spark.sources.kinesis.stream_reader import KinesisStreamReader
 
 Entry = dict[str, Any]
 

@@ -20,10 +20,10 @@ from tests.integration.s3_server import S3Server
 from tests.integration.tls_front import TlsFront
 from tests.oracle.tables import read_table, stored
 
+from penstock.connectors.kinesis.client import KinesisClient
+from penstock.connectors.kinesis.options import parse_options
 from penstock.spark.failures.python_sources import SourceFailure
 from penstock.spark.session.setup.trust_store import PASSWORD, java_key_store
-from penstock.spark.sources.kinesis.client import KinesisClient
-from penstock.spark.sources.kinesis.options import parse_options
 
 _EACH_CLIENT = """
 import json, sys

@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 
 from penstock.analysis.rules.kafka_sink_columns import COLUMN_TYPES
+from penstock.connectors.event_hubs import options as event_hubs
+from penstock.connectors.kafka import options as kafka
+from penstock.connectors.kinesis import option_names as kinesis
 from penstock.declare import SPELLINGS
 from penstock.errors import conditions
 from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS
@@ -23,9 +26,6 @@ from penstock.graph.rules.jdbc_options import REFUSED
 from penstock.graph.sink_group import GROUP, SELECT
 from penstock.spark.sources import delta
 from penstock.spark.sources.auto_loader import option_names as auto_loader
-from penstock.spark.sources.event_hubs import options as event_hubs
-from penstock.spark.sources.kafka import options as kafka
-from penstock.spark.sources.kinesis import option_names as kinesis
 
 ROOT = Path(__file__).resolve().parents[2]
 _SINKS = "Databases, files and screens as sinks"

@@ -10,9 +10,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import penstock as ps
+from penstock.connectors.event_hubs.connector import event_columns
+from penstock.connectors.event_hubs.options import kafka_read
 from penstock.errors import DefinitionError
 from penstock.spark.reading.hooks import install_read_hooks
-from penstock.spark.sources.event_hubs import event_columns, kafka_read
 from penstock.spark.sources.stream_read import StreamRead
 
 _SCHEMA = "id INT, amount DOUBLE, inner STRUCT<a: INT>, topic STRING"

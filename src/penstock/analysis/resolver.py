@@ -45,10 +45,10 @@ from penstock.graph.quarantine import has_quarantine, quarantine_schema
 from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema
-from penstock.spark.connectors import check_sink, promise_of
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.spark.failures.translate import reason_of, translate_analysis
 from penstock.spark.session.query_settings import query_settings, spark_settings
+from penstock.spark.sinks.formats import check_sink, promise_of
 from penstock.spark.sql.column_definitions import parse_columns
 from penstock.storage import StorageLayout
 

@@ -19,7 +19,6 @@ from penstock.graph.identifier import Identifier, split_name
 from penstock.graph.resolved import Input
 from penstock.graph.sql_query import SqlQuery
 from penstock.spark import _jvm
-from penstock.spark.connectors import batch_source_of, source_of
 from penstock.spark.expectations.observed import ObservedExpectations, observe_expectations
 from penstock.spark.reading.outside import Outside, SourcePlace
 from penstock.spark.reading.recorded_options import named_source
@@ -27,6 +26,7 @@ from penstock.spark.reading.source_names import with_unique_source_names
 from penstock.spark.session.read_handler import bypass_hooks, handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.sources.delta import delta_options, stream_options
+from penstock.spark.sources.formats import batch_source_of, source_of
 from penstock.spark.sources.option import places
 from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
 from penstock.spark.sources.source import ChecksAccess, Source, SourceRead, checked, read_batch

@@ -9,7 +9,7 @@ import pytest
 from pyspark import cloudpickle
 from tests.spark.connectors.installed_example import install_example
 
-from penstock.spark.connectors.installed import installed
+from penstock.spark.sources.installed import installed
 
 
 @pytest.fixture(scope="session")

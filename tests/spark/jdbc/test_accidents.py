@@ -9,7 +9,7 @@ import pytest
 from tests.postgres_server import PostgresServer
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.spark.jdbc import writer
+from penstock.connectors.jdbc import writer
 
 _APPENDS = """
     from sinks import orders, sink

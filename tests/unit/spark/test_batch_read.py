@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from penstock.errors import DefinitionError
-from penstock.spark.connectors import source_of
 from penstock.spark.sources.delta import delta_options
+from penstock.spark.sources.formats import source_of
 from penstock.spark.sources.source import SourceRead, read_batch
 
 

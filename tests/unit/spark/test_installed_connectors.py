@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import subprocess
 import sys
+from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
@@ -16,10 +18,10 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow
 from penstock.graph.schema import Schema
 from penstock.runtime.flows.failures import sink_failure
-from penstock.spark.connectors import sink_of, source_of
-from penstock.spark.connectors.formats import code_of, known_formats
-from penstock.spark.connectors.installed import installed
 from penstock.spark.failures.python_sources import ConnectorError, parse_failure
+from penstock.spark.sinks.formats import code_of, sink_of
+from penstock.spark.sources.formats import known_formats, source_of
+from penstock.spark.sources.installed import installed
 from penstock.spark.sources.sparks import SparkSource
 from penstock.spark.streams.writes import BatchFailure
 
@@ -107,6 +109,21 @@ def test_two_packages_with_one_format(site: Path) -> None:
         sink_of("toy")
     assert "penstock-toy 1.2" in twice.value.message
     assert "penstock-rival 1.2" in twice.value.message
+
+
+def test_without_its_own_metadata_a_format_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.spark.sources.installed.entry_points", lambda group: EntryPoints())
+    for look in (source_of, sink_of):
+        with pytest.raises(ConfigError) as copied:
+            look("kafka")
+        assert copied.value.condition == "CONNECTOR_UNUSABLE"
+        assert "metadata is missing" in copied.value.message
+    assert source_of("json").replayable
+
+
+def test_a_worker_that_reads_kinesis_loads_nothing_of_the_driver() -> None:
+    code = "import sys, penstock.connectors.kinesis.stream_reader\nprint('penstock.spark.sinks.sink' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"False\n"
 
 
 def test_penstocks_own_formats_cannot_be_taken(site: Path) -> None:

@@ -17,10 +17,10 @@ from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.flows.change_target import applying_changes
 from penstock.runtime.flows.services import FlowQueries, FlowQuery
 from penstock.runtime.storage_state.catalog import stored_table
-from penstock.spark.connectors import connector_writer, member_of_several
 from penstock.spark.evaluation import Evaluation, map_path
 from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.sinks.format_writer import SinkWriter
+from penstock.spark.sinks.formats import connector_writer, member_of_several
 from penstock.spark.sinks.function_batches import FUNCTION, FunctionBatches, function_writer
 from penstock.spark.sinks.several import Member, SeveralSinks, WrittenSinks, columns_of
 from penstock.spark.sinks.sink import SinkTarget

@@ -11,10 +11,10 @@ from penstock.graph.elements import FormatSink, OutputMode, StreamingTable
 from penstock.runtime.script.reads import ScriptReads
 from penstock.runtime.script.stream_write import CHECKPOINT, StreamWrite
 from penstock.runtime.script.writer_hooks import bypass_writer_hooks
-from penstock.spark.connectors import code_of, connector_writer
 from penstock.spark.expectations.observed import ObservedExpectations, count_output
 from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.sinks.format_writer import sink_options
+from penstock.spark.sinks.formats import code_of, connector_writer
 from penstock.spark.sinks.function_batches import function_writer
 from penstock.spark.sinks.sink import SinkTarget
 from penstock.spark.streams.writes import StreamWriter
@@ -75,7 +75,7 @@ def prepared(write: StreamWrite, reads: ScriptReads) -> Prepared:
         DefinitionError: SECRET_NOT_DECLARED.
         ConfigError: SECRET_NOT_FOUND.
     """
-    write = replace(write, options=sink_options(write.format, write.options, reads.secret))
+    write = replace(write, options=sink_options(write.options, reads.secret))
     if write.keys is not None and write.path is not None:
         checking = _merging(write)
         return Prepared(write, write.frame, (checking.observed,), checking)

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.spark.delta.conform import TableColumns
-from penstock.spark.sources.kafka import plain_options
+from penstock.spark.sources.option import plain_options
 from penstock.spark.sources.secret_options import Secret, secret_options
 
 
@@ -42,12 +42,11 @@ class SinkWriter:
         return writer.start() if self.table is None else writer.toTable(self.table)
 
 
-def sink_options(sink_format: str, options: Mapping[str, str], secret: Secret) -> dict[str, str]:
+def sink_options(options: Mapping[str, str], secret: Secret) -> dict[str, str]:
     """Returns a sink's options as Spark is to get them, secrets filled in: never show or log the result.
 
     Raises:
         DefinitionError: SECRET_NOT_DECLARED.
         ConfigError: SECRET_NOT_FOUND.
     """
-    filled = {**options, **secret_options(options, secret)}
-    return plain_options(filled) if sink_format.strip().casefold() == "kafka" else filled
+    return plain_options({**options, **secret_options(options, secret)})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.errors import PenstockError
 from penstock.graph.elements import FormatSink
 from penstock.spark.sources.option import Option
 from penstock.spark.streams.writes import StreamWriter
@@ -78,6 +79,22 @@ class BatchSink(Protocol):
         Raises:
             Exception: the batch is tried again, unless it is a mistake of the program.
         """
+
+
+@runtime_checkable
+class JudgesOptions(Protocol):
+    """A `Sink` whose options only its client can judge."""
+
+    def problems(self, spark: SparkSession, sink: FormatSink) -> Iterator[PenstockError]:
+        """Yields what is wrong with the options of a sink, when a pipeline is validated."""
+
+
+@runtime_checkable
+class PromisesByOptions(Protocol):
+    """A `Sink` whose promise is said more exactly with its options known."""
+
+    def promise_of(self, sink: FormatSink) -> str:
+        """Returns what becomes of a row in a crash, as a plan says it."""
 
 
 class Sink(Protocol):

@@ -133,3 +133,11 @@ def _refusal(kind: str, problem: OptionProblem) -> DefinitionError:
             return DefinitionError("SOURCE_OPTION_REFUSED", format=kind, option=option, reason=reason, instead=instead)
         case "value":
             return DefinitionError("SOURCE_OPTION_INVALID", format=kind, option=option, reason=reason, way_out=instead)
+
+
+def plain_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Returns the options with classes of Kafka under their own names: on Databricks they begin with `kafkashaded.`."""
+    return {
+        key: value.replace("kafkashaded.", "") if key.casefold().startswith("kafka.") else value
+        for key, value in options.items()
+    }

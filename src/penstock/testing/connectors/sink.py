@@ -15,7 +15,7 @@ from penstock.config import Trigger, TriggerKind
 from penstock.errors import SourceLocation
 from penstock.graph.elements import FormatSink
 from penstock.graph.identifier import Identifier
-from penstock.spark.connectors import check_sink, connector_writer, sink_of
+from penstock.spark.sinks.formats import check_sink, connector_writer, sink_of
 from penstock.spark.sinks.sink import Promise, SinkTarget
 from penstock.spark.streams.writes import start_stream
 from penstock.testing.crash import newest_commit

@@ -7,14 +7,14 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from penstock.errors import DefinitionError
-from penstock.spark.sources.kafka.options import OPTIONS, TOPICS
+from penstock.spark.sources.formats import source_of
 from penstock.spark.sql.functions.table_function import TableFunctionCall
 
 _SERVERS: Final = "kafka.bootstrap.servers"
 _EXAMPLE: Final = "read_kafka(bootstrapServers => 'host:9092', subscribe => 'topic')"
 
-# Spark's, with Databricks' name for the servers; `kafka.…` goes to the client as it is.
-_OPTIONS: Final = ("bootstrapServers", *OPTIONS, "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
+# Databricks' name for the servers, and the options that only a batch has.
+_BESIDE: Final = ("bootstrapServers", "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
 
 
 def read_kafka(call: TableFunctionCall) -> DataFrame:
@@ -23,12 +23,14 @@ def read_kafka(call: TableFunctionCall) -> DataFrame:
     Raises:
         DefinitionError: the TABLE_FUNCTION_… conditions.
     """
-    options = call.bind().options(_OPTIONS, prefix="kafka.")
+    declared = source_of("kafka").options or ()
+    known = [each for each in declared if not each.refused and not each.name.startswith("kafka.")]
+    options = call.bind().options((*_BESIDE, *(each.name for each in known)), prefix="kafka.")
     servers = options.pop("bootstrapServers", None)
     if servers is not None:
         options.setdefault(_SERVERS, servers)
     missing = "bootstrapServers" if _SERVERS not in options else None
-    if missing is None and not any(name in options for name in TOPICS):
+    if missing is None and not any(each.place and each.name in options for each in known):
         missing = "subscribe"
     if missing is not None:
         raise DefinitionError(

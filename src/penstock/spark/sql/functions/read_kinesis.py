@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from pyspark.sql import DataFrame
 
 from penstock.errors import DefinitionError
-from penstock.spark.sources.kinesis import option_names as names
+from penstock.spark.sources.formats import source_of
 from penstock.spark.sql.functions.table_function import TableFunctionCall
-
-_OPTIONS: Final = (*names.SUPPORTED, *names.WITHOUT_EFFECT, *names.REFUSED)
 
 
 def read_kinesis(call: TableFunctionCall) -> DataFrame:
@@ -27,5 +23,5 @@ def read_kinesis(call: TableFunctionCall) -> DataFrame:
             reason="a stream of Kinesis has no end that a batch could read up to",
             alternative="Write STREAM read_kinesis(…)",
         ).at(call.position)
-    options = call.bind().options(_OPTIONS)
+    options = call.bind().options(tuple(each.name for each in source_of("kinesis").options or ()))
     return call.stream_reader().format("kinesis").options(**options).load()

@@ -1,0 +1,1 @@
+"""Apache Kafka: `format("kafka")`, Spark's own source and sink, checked for access before a flow starts."""
