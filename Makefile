@@ -92,7 +92,7 @@ docs: $(STAMP) ## Build docs/ as a site with search into .docs/site; a link that
 docs-check: $(STAMP) ## Check the documentation: links, commands and generated parts
 	@$(BIN)/python -m pytest -q tests/repo $(ARGS)
 
-java: $(STAMP) ## Compile java/ into the jar that Penstock ships (javac 17)
+java: $(STAMP) ## Compile java/ into the jar that Penstock ships
 	@$(BIN)/python tools/compile_java.py $(ARGS)
 
 lock: $(STAMP) ## Write the hashed requirement locks anew from pyproject.toml

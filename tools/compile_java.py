@@ -1,13 +1,12 @@
 """Compiles java/ into the jar that Penstock ships: python tools/compile_java.py [--check].
 
-The same sources make the same bytes with any javac 17. The jar holds its sources too: with another javac, or none,
-`--check` compares those only.
+The compiler is javac as a locked jar (Frgaal), with the classes of Java 17 inside: it runs on the Java that runs Spark,
+a JRE is enough, and makes the same bytes on any machine. The jar holds its sources too.
 """
 
 from __future__ import annotations
 
 import io
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,8 @@ from pathlib import Path
 
 from penstock.spark.accelerators.own_classes import JAR
 from penstock.spark.session.setup.class_path import SPARK_HOME
-from penstock.spark.session.setup.jars import ensure_jars, jars_cached
+from penstock.spark.session.setup.jars import ensure_jars
+from penstock.spark.session.setup.java import find_java
 
 SOURCES = Path(__file__).resolve().parent.parent / "java"
 JAVA = "17"
@@ -32,16 +32,13 @@ def sources() -> dict[str, bytes]:
 def compiled() -> dict[str, bytes]:
     """Returns the class files by their path in the jar."""
     class_path = [*(SPARK_HOME / "jars").glob("*.jar"), *(jar for name in _JARS for jar in ensure_jars(name))]
+    [compiler] = ensure_jars("compiler")
     with tempfile.TemporaryDirectory() as folder:
-        command = ["javac", "--release", JAVA, "-Xlint:all,-path,-classfile", "-Werror", "-encoding", "UTF-8"]
-        command += [
-            "-cp",
-            ":".join(map(str, class_path)),
-            "-d",
-            folder,
-            *sorted(str(SOURCES / each) for each in sources()),
-        ]
-        if code := subprocess.run(command, check=False).returncode:  # javac has said why
+        command = [str(find_java().executable), "-jar", str(compiler), "--release", JAVA]
+        command += ["-Xlint:all,-path,-classfile,-serial", "-Werror", "-encoding", "UTF-8"]
+        command += ["-cp", ":".join(map(str, class_path)), "-d", folder]
+        command += sorted(str(SOURCES / each) for each in sources())
+        if code := subprocess.run(command, check=False).returncode:  # the compiler has said why
             sys.exit(code)
         return {file.relative_to(folder).as_posix(): file.read_bytes() for file in Path(folder).rglob("*.class")}
 
@@ -57,18 +54,8 @@ def packed(files: dict[str, bytes]) -> bytes:
 
 
 def is_current() -> bool:
-    """Tells whether the jar is what the sources make, as far as this machine can."""
-    if not (_can_compile() and all(map(jars_cached, _JARS))):
-        with zipfile.ZipFile(JAR) as archive:
-            return sources() == {name: archive.read(name) for name in archive.namelist() if name.endswith(".java")}
+    """Tells whether the jar is what the sources make."""
     return JAR.read_bytes() == packed(sources() | compiled())
-
-
-def _can_compile() -> bool:
-    if shutil.which("javac") is None:
-        return False
-    version = subprocess.run(["javac", "-version"], capture_output=True, text=True, check=True).stdout
-    return version.startswith(f"javac {JAVA}.")
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
