@@ -75,6 +75,9 @@ test-changed: setup ## Tests that import or name what differs from main (BASE=co
 test-plain: setup ## Tests on one Spark session with every accelerator off
 	@PENSTOCK_ACCELERATORS=off $(BIN)/python -m pytest -q tests/spark -m "not accelerated$(if $(FULL),, and not slow)" $(ARGS)
 
+test-full: setup ## Tests that CI leaves out, an hour a call, and docs/evidence anew (ARGS=600: ten minutes)
+	@$(BIN)/python tools/full_tests.py $(ARGS)
+
 test-faults: setup ## Kill -9 and broken disks, the reduced set (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/faults $(SELECTED) $(ARGS)
 
@@ -112,4 +115,4 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@touch $@
 
 .PHONY: help setup demo test check fmt lint types layers test-unit test-spark test-integration test-browser test-faults \
-	test-changed test-plain bench benchmarks-smoke docs docs-check java lock clean
+	test-changed test-full test-plain bench benchmarks-smoke docs docs-check java lock clean
