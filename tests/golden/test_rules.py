@@ -8,13 +8,17 @@ analysis and therefore Spark.
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
+import pkgutil
 from pathlib import Path
 
 import pytest
 
 from penstock.declare import load_pipeline
 from penstock.errors import PenstockError
+from penstock.graph import rules
 from penstock.graph.rules import RULES, check
 
 FIXTURES = Path(__file__).parent / "fixtures" / "rules"
@@ -57,6 +61,15 @@ def test_each_rule_has_both_kinds_of_cases(rule: str) -> None:
     assert any(name.startswith("bad") for name in names)
 
 
-def test_each_rule_is_a_file_of_its_own_name() -> None:
-    for rule in RULES:
-        assert rule.__module__ == f"penstock.graph.rules.{rule.__name__}"
+def test_each_public_function_of_a_rules_file_is_applied() -> None:
+    files = [
+        importlib.import_module(module.name) for module in pkgutil.iter_modules(rules.__path__, "penstock.graph.rules.")
+    ]
+    written = {
+        function
+        for file in files
+        for name, function in inspect.getmembers(file, inspect.isfunction)
+        if function.__module__ == file.__name__ and not name.startswith("_")
+    }
+    assert written == set(RULES)
+    assert len(set(STRUCTURAL)) == len(RULES), "a rule's name is its folder of cases"

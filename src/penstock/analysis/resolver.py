@@ -304,10 +304,8 @@ def declared_schema(spark: SparkSession, table: Table) -> Schema:
     try:
         return Schema(parse_columns(spark, str(table.schema)).json())
     except (PySparkException, ValueError) as error:
-        raise DefinitionError(
+        raise table.error(
             "DECLARED_SCHEMA_INVALID",
-            location=table.location,
-            dataset=str(table.identifier),
             name=table.identifier,
             reason=reason_of(error) if isinstance(error, PySparkException) else error,
         ) from None

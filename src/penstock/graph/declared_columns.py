@@ -19,10 +19,8 @@ def undeclared_columns(query: Schema, declared: Schema) -> Iterator[str]:
 
 def undeclared_column(column: str, flow: UnresolvedFlow, declared: Schema) -> DefinitionError:
     """Returns COLUMN_NOT_IN_DECLARED_SCHEMA for a path that `undeclared_columns` gives."""
-    return DefinitionError(
+    return flow.error(
         "COLUMN_NOT_IN_DECLARED_SCHEMA",
-        location=flow.location,
-        dataset=str(flow.target),
         column=column,
         suggestion=did_you_mean(column, declared.names, also=f"Declared: {declared}."),
     )

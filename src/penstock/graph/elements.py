@@ -12,7 +12,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Literal
 
-from penstock.errors import SourceLocation
+from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import ColumnMask, FunctionCall
 from penstock.graph.sql_names import quoted
@@ -98,11 +98,21 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dataset:
-    """Something that the pipeline's other datasets can read by name."""
+class Named:
+    """What the pipeline declares by a name, and where."""
 
     identifier: Identifier
     location: SourceLocation
+
+    def error(self, condition: str, **facts: object) -> DefinitionError:
+        """Returns the condition at the place of this declaration."""
+        return DefinitionError(condition, location=self.location, dataset=str(self.identifier), **facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset(Named):
+    """Something that the pipeline's other datasets can read by name."""
+
     comment: str | None = None
     spark_conf: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     expectations: tuple[Expectation, ...] = ()
@@ -167,11 +177,8 @@ class MaterializedView(Table):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sink:
+class Sink(Named):
     """Something outside the pipeline that flows write to; its name is known to flows only, nothing can read it."""
-
-    identifier: Identifier
-    location: SourceLocation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +250,10 @@ class UnresolvedFlow:
     def key(self) -> tuple[Identifier, str]:
         """Identifies the flow within its pipeline."""
         return self.target, self.name.casefold()
+
+    def error(self, condition: str, **facts: object) -> DefinitionError:
+        """Returns the condition at the place of this flow."""
+        return DefinitionError(condition, location=self.location, dataset=str(self.target), **facts)
 
 
 @dataclass(frozen=True, slots=True)

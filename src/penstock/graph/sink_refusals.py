@@ -8,24 +8,9 @@ from penstock.graph.elements import FormatSink, UnresolvedFlow
 
 def options_refused(sink: FormatSink, reason: str, way_out: str) -> DefinitionError:
     """Returns SINK_OPTIONS_INVALID, at the place of the sink."""
-    return DefinitionError(
-        "SINK_OPTIONS_INVALID",
-        location=sink.location,
-        dataset=str(sink.identifier),
-        name=sink.identifier,
-        reason=reason,
-        way_out=way_out,
-    )
+    return sink.error("SINK_OPTIONS_INVALID", name=sink.identifier, reason=reason, way_out=way_out)
 
 
 def flow_refused(flow: UnresolvedFlow, reason: str, way_out: str) -> DefinitionError:
     """Returns FLOW_TARGET_UNSUITABLE, at the place of the flow; `reason` goes on after the name of the sink."""
-    return DefinitionError(
-        "FLOW_TARGET_UNSUITABLE",
-        location=flow.location,
-        dataset=str(flow.target),
-        flow=flow.name,
-        target=flow.target,
-        reason=reason,
-        way_out=way_out,
-    )
+    return flow.error("FLOW_TARGET_UNSUITABLE", flow=flow.name, target=flow.target, reason=reason, way_out=way_out)

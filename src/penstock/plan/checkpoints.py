@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from penstock.errors import DefinitionError, PenstockError, StateError
+from penstock.errors import PenstockError, StateError
 from penstock.events.state_size import StateSize
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.flow_text import flow_label
@@ -69,11 +69,6 @@ def guard_stream(
 def _fixed_settings(flow: ResolvedFlow, changes: StreamChanges, way_out: Callable[[], str]) -> Iterator[PenstockError]:
     """Reports settings that have no effect on a state that has begun: Spark goes on with those of the checkpoint."""
     if changes.kept_settings:
-        yield DefinitionError(
-            "STATE_SETTING_KEPT",
-            location=flow.declaration.location,
-            dataset=str(flow.declaration.target),
-            name=flow_label(flow),
-            settings="; ".join(changes.kept_settings),
-            command=way_out(),
+        yield flow.declaration.error(
+            "STATE_SETTING_KEPT", name=flow_label(flow), settings="; ".join(changes.kept_settings), command=way_out()
         )

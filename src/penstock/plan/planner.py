@@ -248,10 +248,8 @@ class _Planner:
             )
         if unfilled := comparison.unfilled():
             self.notices.append(
-                DefinitionError(
+                table.error(
                     "COLUMN_NO_LONGER_FILLED",
-                    location=table.location,
-                    dataset=str(table.identifier),
                     name=table.identifier,
                     columns=", ".join(unfilled),
                     command=comparison.command(),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.runtime.script.rules.foreach_batch_repeats import distinguishes_batches
+from penstock.runtime.script.rules.writes import distinguishes_batches
 from penstock.runtime.script.user_code import UserCode, script_error
 
 

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from penstock.errors import SourceLocation, StateError
-from penstock.runtime.script.rules.shared_checkpoint import shared_checkpoint
+from penstock.runtime.script.rules.checkpoints import shared_checkpoint
 from penstock.runtime.script.stream_write import CHECKPOINT, StreamWrite
 
 

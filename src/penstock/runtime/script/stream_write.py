@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.errors import SourceLocation
+from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import UpdateKeys
-from penstock.graph.rules.file_sink_shared import FILE_FORMATS
+from penstock.graph.rules.sinks import FILE_FORMATS
 
 CHECKPOINT = "checkpointLocation"
 _KEEPS_NOTHING = frozenset({"console", "memory", "noop"})
@@ -83,3 +83,7 @@ class StreamWrite:
         """What distinguishes this write from another: where its rows go."""
         place = self.table or self.path or self.option("topic") or self.name
         return f"{self.format.casefold()} {place}"
+
+    def error(self, condition: str, **facts: object) -> DefinitionError:
+        """Returns the condition at the line that starts the query."""
+        return DefinitionError(condition, location=self.location, dataset=str(self.dataset), **facts)

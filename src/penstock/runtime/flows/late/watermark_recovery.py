@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.errors import PenstockError
 from penstock.graph.resolved import ResolvedFlow
-from penstock.graph.rules.file_sink_shared import FILE_FORMATS
+from penstock.graph.rules.sinks import FILE_FORMATS
 from penstock.runtime.flows.services import FlowServices
 from penstock.spark.failures.source_loss import holds_newest_batch, lost_planned_files
 from penstock.spark.sinks.format_writer import SinkWriter

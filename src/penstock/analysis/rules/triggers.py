@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.config import Trigger, TriggerKind, is_continuous, trigger_kind
-from penstock.errors import DefinitionError, PenstockError, did_you_mean
+from penstock.config import Trigger, TriggerKind, is_continuous, parse_interval, trigger_kind
+from penstock.errors import ConfigError, PenstockError, did_you_mean
 from penstock.graph.elements import FormatSink
 from penstock.graph.flow_type import FlowType
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
@@ -37,30 +37,20 @@ def trigger_mode(graph: ResolvedGraph) -> Iterator[PenstockError]:
             yield _continuous(graph, flow)
             continue
         if kind not in _OF_FLOWS:
-            yield DefinitionError(
+            yield flow.declaration.error(
                 "FLOW_TRIGGER_INVALID",
-                location=flow.declaration.location,
-                dataset=str(flow.declaration.target),
                 flow=flow.declaration.name,
                 trigger=mode,
                 suggestion=did_you_mean(str(mode), _OF_FLOWS.values(), also=f"Known: {', '.join(_OF_FLOWS.values())}."),
             )
         elif kind is TriggerKind.REAL_TIME and (reasons := "; ".join(_in_the_way(graph, flow))):
-            yield DefinitionError(
-                "REAL_TIME_MODE_REFUSED",
-                location=flow.declaration.location,
-                dataset=str(flow.declaration.target),
-                flow=flow.declaration.name,
-                reasons=reasons,
-            )
+            yield flow.declaration.error("REAL_TIME_MODE_REFUSED", flow=flow.declaration.name, reasons=reasons)
 
 
 def _continuous(graph: ResolvedGraph, flow: ResolvedFlow) -> PenstockError:
     in_the_way = "; ".join(_in_the_way(graph, flow))
-    return DefinitionError(
+    return flow.declaration.error(
         "FLOW_TRIGGER_CONTINUOUS",
-        location=flow.declaration.location,
-        dataset=str(flow.declaration.target),
         flow=flow.declaration.name,
         reasons="; ".join([*_IN_THE_WAY_OF_ALL, *_of_the_query(graph, flow)]),
         real_time=f"cannot run it either: {in_the_way}" if in_the_way else "can run it",
@@ -73,13 +63,7 @@ def pipeline_trigger(graph: ResolvedGraph, trigger: Trigger) -> Iterator[Penstoc
         if not flow.streaming or _MODE in graph.flow_settings(flow):
             continue
         if reasons := "; ".join(_in_the_way(graph, flow)):
-            yield DefinitionError(
-                "PIPELINE_TRIGGER_REFUSED",
-                location=flow.declaration.location,
-                dataset=str(flow.declaration.target),
-                flow=flow.declaration.name,
-                reasons=reasons,
-            )
+            yield flow.declaration.error("PIPELINE_TRIGGER_REFUSED", flow=flow.declaration.name, reasons=reasons)
 
 
 def _in_the_way(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
@@ -99,3 +83,23 @@ def _of_the_query(graph: ResolvedGraph, flow: ResolvedFlow) -> Iterator[str]:
     for read in graph.stored_inputs(flow.inputs):
         if not read.streaming or read.format.casefold() != "kafka":
             yield f"it reads {read.format} {read.description}, not a Kafka topic as a stream"
+
+
+_INTERVAL = "pipelines.trigger.interval"
+
+
+def trigger_interval(graph: ResolvedGraph) -> Iterator[PenstockError]:
+    """Refuses intervals that cannot be read, in a flow's or table's settings, before a continuous run needs them."""
+    for flow in graph.flows:
+        table = graph.tables.get(flow.declaration.target)
+        properties = table.table_properties if table is not None else {}
+        for interval in filter(None, (graph.flow_settings(flow).get(_INTERVAL), properties.get(_INTERVAL))):
+            try:
+                parse_interval(str(interval))
+            except ConfigError as error:
+                yield flow.declaration.error(
+                    "TRIGGER_INTERVAL_INVALID",
+                    name=flow.declaration.name,
+                    interval=interval,
+                    suggestion=error.facts.get("suggestion", ""),
+                )
