@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from penstock.analysis.expression_places import sql_place
 from penstock.declare.user_frames import shown_path
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.elements import Expectation, UnresolvedFlow
+from penstock.graph.sql_query import sql_place
 from penstock.spark.failures.fallible_casts import fallible_casts
 
 _CONDITION = "CASTS_CAN_FAIL"

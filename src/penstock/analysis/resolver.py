@@ -11,13 +11,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema, spark_schema
-from penstock.analysis.cluster_columns import with_cluster_columns
-from penstock.analysis.column_mapping import with_column_mapping
-from penstock.analysis.declared_types import check_types
-from penstock.analysis.partition_fields import with_partition_fields
-from penstock.analysis.protection import check_protection
 from penstock.analysis.query import AnalysedQuery, QueryAnalyser
 from penstock.analysis.rules import check
+from penstock.analysis.table_checks import check_protection, check_types
+from penstock.analysis.table_layout import with_cluster_columns, with_column_mapping, with_partition_fields
 from penstock.analysis.view_quarantine import view_behind
 from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError, PipelineInvalid
 from penstock.graph.dataflow_graph import DataflowGraph

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
+from penstock.config.interval import parse_interval
+from penstock.config.references import reference, web_address
 from penstock.config.secret import SecretReference
+from penstock.config.shapes import Count, Flag, Key, MapOf, Section, Text, TextList
+from penstock.errors import ConfigError
 
 ALL_TABLES = "*"
 
@@ -102,3 +109,137 @@ class AlertSettings:
     def of_pipeline(self) -> TableAlerts:
         """What holds for all tables, and for the pipeline as a whole."""
         return self.tables.get(ALL_TABLES, TableAlerts()).over(_ALWAYS)
+
+
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%")
+_ADDRESS = re.compile(r"[^\s@<>,]+@[^\s@<>,]+")
+
+
+def _interval(key: str, text: str) -> float:
+    return parse_interval(text)
+
+
+def _share(key: str, text: str) -> float:
+    match = _PERCENT.fullmatch(text.strip())
+    if match is None or float(match.group(1)) > 100:
+        expected = "a share of rows from 0 % to 100 %"
+        raise ConfigError("CONFIG_INVALID_VALUE", key=key, value=text, expected=expected, example="99.5 %")
+    return float(match.group(1)) / 100
+
+
+def _mail_address(key: str, text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise ConfigError(
+            "CONFIG_INVALID_VALUE", key=key, value=text, expected="an e-mail address", example="ops@example.com"
+        )
+    return text
+
+
+def _mail_addresses(key: str, text: str) -> tuple[str, ...]:
+    return tuple(_mail_address(key, each.strip()) for each in text.split(","))
+
+
+_CA_FILE = Key("ca_file", Text(), "Certificates to trust in the place of the system's, a PEM file.", "ca.pem")
+_TABLE = Section(
+    (
+        Key("freshness", Text(_interval), "How old the table's newest commit may be.", "5 minutes"),
+        Key("no_input", Text(_interval), "How long a flow into the table may read no rows.", "30 minutes"),
+        Key(
+            "falling_behind", Text(_interval), "How long rows may arrive faster than they are processed.", "10 minutes"
+        ),
+        Key("expectations", Text(_share), "The least share of rows that each rule must find good.", "99.5 %"),
+        Key("watermark_stalled", Flag(), "Whether a watermark that stands still is told.", "false", "true"),
+        Key("failed", Flag(), "Whether a flow that fails is told; below '*', also an update.", "false", "true"),
+        Key("accounting", Flag(), "Whether rows that do not add up are told.", "false", "true"),
+        Key("cluster", Flag(), "Below '*': whether lost executors, and a lost master, are told.", "false", "true"),
+    )
+)
+_DESTINATION = Section(
+    (
+        Key(
+            "webhook",
+            Section(
+                (
+                    Key(
+                        "url", Text(web_address), "Where to POST.", "https://alerts.example.com/penstock", required=True
+                    ),
+                    Key("secret", Text(reference), "What requests are signed with.", '"${env:ALERT_SECRET}"'),
+                    Key("allow_loopback_http", Flag(), "Whether http:// to this machine is allowed.", "true", "false"),
+                    _CA_FILE,
+                )
+            ),
+            "A receiver of signed requests.",
+            "{url: https://alerts.example.com/penstock}",
+        ),
+        Key(
+            "email",
+            Section(
+                (
+                    Key("host", Text(), "The mail server.", "smtp.example.com", required=True),
+                    Key("port", Count(), "Its port.", "25", "587"),
+                    Key("from", Text(_mail_address), "The sender.", "penstock@example.com", required=True),
+                    Key("to", Text(_mail_addresses), "The readers, by commas.", "ops@example.com", required=True),
+                    Key("username", Text(), "Who logs in.", "penstock"),
+                    Key("password", Text(reference), "With what.", '"${env:MAIL_PASSWORD}"'),
+                    Key("allow_loopback_plain", Flag(), "Whether this machine needs no STARTTLS.", "true", "false"),
+                    _CA_FILE,
+                )
+            ),
+            "A mail.",
+            "{host: smtp.example.com, from: penstock@example.com, to: ops@example.com}",
+        ),
+        Key(
+            "command",
+            Section((Key("run", TextList(), "The program and its arguments.", "[notify, --urgent]", required=True),)),
+            "A program; it gets the message as JSON on its standard input.",
+            "{run: [notify, --urgent]}",
+        ),
+    ),
+    one_of=True,
+)
+
+ALERTS = Section(
+    (
+        Key(
+            "tables",
+            MapOf(_TABLE),
+            "For what each table is watched; '*' stands for all of them.",
+            "{orders: {freshness: 5 minutes}}",
+        ),
+        Key(
+            "destinations",
+            MapOf(_DESTINATION),
+            "Who is told.",
+            "{on_call: {webhook: {url: https://alerts.example.com/penstock}}}",
+        ),
+        Key(
+            "keep_firing_for",
+            Text(_interval),
+            "How long the cause must be away before an alert is resolved.",
+            "1 minute",
+            "5 minutes",
+        ),
+    )
+)
+
+
+def alert_settings(values: Mapping[str, Any], folder: Path) -> AlertSettings:
+    """Returns the settings of the values of a file's section `alerts`; paths in it are relative to `folder`."""
+    tables = {name: TableAlerts(**table) for name, table in (values.get("tables") or {}).items()}
+    destinations = tuple(
+        Destination(name, _way(destination, folder)) for name, destination in (values.get("destinations") or {}).items()
+    )
+    optional = {"keep_firing_for": values["keep_firing_for"]} if "keep_firing_for" in values else {}
+    return AlertSettings(tables, destinations, **optional)
+
+
+def _way(destination: Mapping[str, Any], folder: Path) -> Webhook | Email | Command:
+    [(kind, given)] = destination.items()
+    values = dict(given)
+    if "ca_file" in values:
+        values["ca_file"] = folder / os.path.expanduser(values["ca_file"])
+    if kind == "webhook":
+        return Webhook(**values)
+    if kind == "email":
+        return Email(sender=values.pop("from"), **values)
+    return Command(tuple(values["run"]), folder)

@@ -16,8 +16,7 @@ from penstock.config.databricks_keys import DATABRICKS
 from penstock.config.document import pairs, read_document
 from penstock.config.keys import PENSTOCK, SPARK_PIPELINE
 from penstock.config.locate import FileFormat, PipelineFile, locate
-from penstock.config.overlay import overlay
-from penstock.config.reader import Placed, Reader, Settings
+from penstock.config.reader import Placed, Reader, Settings, overlay
 from penstock.config.shapes import Section
 from penstock.config.trigger import Trigger
 from penstock.errors import ConfigError, SourceLocation

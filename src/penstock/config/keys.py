@@ -6,10 +6,10 @@ import math
 import re
 from dataclasses import replace
 
-from penstock.config.alert_keys import ALERTS
+from penstock.config.alerts import ALERTS
 from penstock.config.interval import parse_interval
 from penstock.config.lineage import LINEAGE
-from penstock.config.metrics_keys import METRICS
+from penstock.config.metrics import METRICS
 from penstock.config.secret import REFERENCE, WHOLE_REFERENCE
 from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText
 from penstock.errors import ConfigError

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.config.references import reference
+from penstock.config.references import reference, web_address
 from penstock.config.secret import SecretReference
 from penstock.config.shapes import Key, Section, Text
-from penstock.config.web_address import web_address
 
 
 @dataclass(frozen=True, slots=True)

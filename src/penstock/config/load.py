@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.config.alert_keys import alert_settings
+from penstock.config.alerts import alert_settings
 from penstock.config.formats import Choice, FileSettings, read_file
 from penstock.config.library import Library, LibraryKind
 from penstock.config.lineage import lineage_settings
 from penstock.config.locate import PipelineFile, locate
-from penstock.config.metrics_keys import metrics_settings
-from penstock.config.overlay import overlay
+from penstock.config.metrics import metrics_settings
 from penstock.config.pipeline_config import (
     CLUSTER_TIMEOUT,
     EVENT_LOG_RETENTION,
@@ -24,7 +23,7 @@ from penstock.config.pipeline_config import (
     PipelineConfig,
     RetrySettings,
 )
-from penstock.config.reader import Placed, Settings
+from penstock.config.reader import Placed, Settings, overlay
 from penstock.config.references import Reference, references_in, values_of
 from penstock.config.secret import REFERENCE, SecretReference, refer
 from penstock.config.trigger import effective_trigger

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from penstock.config.interval import parse_interval
+from penstock.config.references import reference, web_address
 from penstock.config.secret import SecretReference
+from penstock.config.shapes import Count, Key, Section, Text, TextMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +42,54 @@ class MetricsSettings:
     def declared(self) -> bool:
         """Whether any destination of metrics is declared."""
         return any(setting is not None for setting in (self.port, self.textfile, self.otlp))
+
+
+def _interval(key: str, text: str) -> float:
+    return parse_interval(text)
+
+
+_OTLP = Section(
+    (
+        Key(
+            "endpoint",
+            Text(web_address),
+            "Where to POST the metrics, as OTLP in protobuf.",
+            "http://localhost:4318/v1/metrics",
+            required=True,
+        ),
+        Key(
+            "headers",
+            TextMap(reference),
+            "Headers by which the receiver knows who sends; references, as they are secrets.",
+            '{api-key: "${env:OTLP_KEY}"}',
+        ),
+        Key("interval", Text(_interval), "How often.", "30 seconds", "1 minute"),
+    )
+)
+
+METRICS = Section(
+    (
+        Key("port", Count(), "The port at which Prometheus reads them; 0 is any free one.", "9464"),
+        Key("address", Text(), "The address of the port.", "10.0.0.7", "127.0.0.1"),
+        Key("certificate", Text(), "A PEM file, for https.", "metrics.pem"),
+        Key("key", Text(), "The certificate's key, a PEM file; without it the certificate's file has both.", "key.pem"),
+        Key("token", Text(reference), "What a reader must show as bearer token.", '"${env:METRICS_TOKEN}"'),
+        Key(
+            "textfile",
+            Text(),
+            "A file for the textfile collector of Prometheus' node exporter.",
+            "/var/lib/node_exporter/orders.prom",
+        ),
+        Key("otlp", _OTLP, "A receiver of OpenTelemetry.", "{endpoint: http://localhost:4318/v1/metrics}"),
+    )
+)
+
+
+def metrics_settings(values: Mapping[str, Any], folder: Path) -> MetricsSettings:
+    """Returns the settings of the values of a file's section `metrics`; paths in it are relative to `folder`."""
+    given = dict(values)
+    for name in {"certificate", "key", "textfile"} & given.keys():
+        given[name] = folder / os.path.expanduser(given[name])
+    if "otlp" in given:
+        given["otlp"] = Otlp(**given["otlp"])
+    return MetricsSettings(**given)

@@ -253,3 +253,15 @@ class Reader:
 
 def _asks_for_keys(section: Section) -> bool:
     return section.one_of or any(key.required for key in section.keys)
+
+
+def overlay(base: Settings, over: Settings) -> Settings:
+    """Returns `base` with the entries of `over`; mappings are merged by key, lists are replaced."""
+    merged = dict(base)
+    for name, placed in over.items():
+        below = base.get(name)
+        if below is not None and isinstance(below.value, dict) and isinstance(placed.value, dict):
+            merged[name] = Placed({**below.value, **placed.value}, placed.location)
+        else:
+            merged[name] = placed
+    return merged

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from penstock.config.reader import Placed
 from penstock.config.secret import REFERENCE, SecretReference
@@ -43,3 +44,21 @@ def values_of(key: str, placed: Placed, references: Mapping[str, SecretReference
     if isinstance(placed.value, Mapping):
         return {name: values_of(f"{key}.{name}", inner, references) for name, inner in placed.value.items()}
     return placed.value
+
+
+def web_address(key: str, text: str) -> str | Reference:
+    """Parses an address that is shown, or a reference to one that is not."""
+    if REFERENCE.search(text):
+        return reference(key, text)
+    parts = urlsplit(text)
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError("CONFIG_SECRET_LITERAL", secret=key)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(
+            "CONFIG_INVALID_VALUE",
+            key=key,
+            value=text,
+            expected="an address that begins with https://, or a reference to a secret",
+            example="https://alerts.example.com/penstock",
+        )
+    return text

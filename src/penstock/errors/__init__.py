@@ -9,14 +9,14 @@ from penstock.errors.base import (
     PenstockError,
     PipelineInvalid,
     SeveralErrors,
+    SourceLocation,
     StateError,
+    StatementPosition,
     UpdateRefused,
 )
 from penstock.errors.catalogue import Condition, Retry, condition, conditions
 from penstock.errors.exhaustion import exhaustion
-from penstock.errors.location import SourceLocation, StatementPosition
-from penstock.errors.render import first_line, render, render_error_record
-from penstock.errors.suggest import did_you_mean
+from penstock.errors.render import did_you_mean, first_line, render, render_error_record
 
 __all__ = [
     "Condition",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.errors.base import PenstockError, PipelineInvalid, SeveralErrors
@@ -48,3 +49,15 @@ def _render_all(several: SeveralErrors) -> str:
 def first_line(error: BaseException) -> str:
     """Returns what another library's error says in its first line, or its class for one that says nothing."""
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def did_you_mean(name: str, known: Iterable[str], *, also: str = "") -> str:
+    """Returns a sentence naming the closest known names, or `also` when none is close.
+
+    The comparison ignores case; the names are returned as their owner spelt them.
+    """
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.casefold(), list(by_folded), n=2, cutoff=0.6)
+    if not close:
+        return also
+    return "Did you mean " + " or ".join(f"'{by_folded[match]}'" for match in close) + "?"

@@ -1,10 +1,13 @@
-"""A dataset function that is written in SQL."""
+"""A dataset function that is written in SQL, and where SQL of a flow stands in the pipeline's files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.errors import SourceLocation
+from penstock.graph.elements import Expectation, UnresolvedFlow
 from penstock.graph.placed_text import PlacedText
 
 
@@ -24,3 +27,11 @@ class SqlQuery:
     def __call__(self) -> Any:
         """Returns the DataFrame that the session makes of the query."""
         return self.session.sql(self.text.text)
+
+
+def sql_place(code: str, flow: UnresolvedFlow, rules: Iterable[Expectation]) -> SourceLocation | None:
+    """Looks for `code` in the flow's statement and in the expectations of its target; None when it is in neither."""
+    function = flow.function
+    if isinstance(function, SqlQuery) and (offset := function.text.text.find(code)) >= 0:
+        return function.text.location(offset)
+    return next((each.location for each in rules if code in str(each.constraint)), None)

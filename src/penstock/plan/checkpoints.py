@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from penstock.errors import PenstockError, StateError
 from penstock.events.state_size import StateSize
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
-from penstock.plan.flow_text import flow_label
+from penstock.plan.explain import flow_label
 from penstock.plan.full_refresh import reset_allowed
 from penstock.plan.state import CheckpointCheck, StateSnapshot
 from penstock.plan.stream_changes import StreamChanges, Verdict, compare_streams

@@ -17,11 +17,9 @@ from penstock.graph.schema import Schema
 from penstock.plan.change_capture import change_properties, check_changes
 from penstock.plan.changes import TableComparison
 from penstock.plan.checkpoints import GuardedStream, guard_stream
-from penstock.plan.flow_text import describe, explain_flow
+from penstock.plan.companion_tables import late_row_stages, privacy_changes, protection_changes, quarantine_stages
+from penstock.plan.explain import describe, explain_flow
 from penstock.plan.full_refresh import FullRefreshCheck, reset_allowed
-from penstock.plan.late_row_stages import late_row_stages
-from penstock.plan.protection import privacy_changes, protection_changes
-from penstock.plan.quarantine_stages import quarantine_stages
 from penstock.plan.refresh import decide_refresh, recorded_inputs
 from penstock.plan.selection import ResolvedSelection
 from penstock.plan.stages import (

@@ -10,7 +10,7 @@ from penstock.events.state_size import StateSize
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
-from penstock.storage.checkpoint import Repair
+from penstock.storage.checkpoint import CheckpointFolder, Repair
 
 DATASET_TYPE = "penstock.dataset_type"
 GENERATION = "penstock.generation"
@@ -98,3 +98,21 @@ class StateSnapshot:
     rows_read: Callable[[Identifier, str | None], int] = lambda _target, _flow: 0
     state_size: Callable[[Identifier, str], StateSize | None] = lambda _target, _flow: None
     table_rows: Callable[[Identifier], int | None] = lambda _table: None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedBatch:
+    """A finished batch of a flow, with all that it takes to run it again.
+
+    `label` is what commands call the flow, `folder` its checkpoint, `path` the table. The batch made `version` of the
+    table, None when it had no rows to write; `before` is the version that it found.
+    """
+
+    dataset: Identifier
+    flow: str
+    label: str
+    number: int
+    folder: CheckpointFolder
+    path: str
+    before: int
+    version: int | None

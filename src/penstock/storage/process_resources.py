@@ -1,13 +1,17 @@
-"""What a run takes of the operating system: read from the process table, so that the run itself records nothing."""
+"""What a run uses of its machine: its processes, and the disk under its storage."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
+from penstock.storage.filesystem import Storage
+from penstock.storage.local_disk import local_path
 from penstock.storage.lock import LockHolder
 from penstock.storage.process import machine
 
@@ -91,3 +95,26 @@ def _logs(pid: int) -> tuple[LogFile, ...]:
             if stat.S_ISREG(state.st_mode):
                 found[state.st_dev, state.st_ino] = LogFile(os.readlink(link), state.st_size)
     return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSpace:
+    """Bytes of a disk: those that are free for this user, and all."""
+
+    free: int
+    total: int
+
+
+def disk_space(storage: Storage) -> DiskSpace | None:
+    """Returns the space of the disk where the storage is or will be; None for one that is not on a local disk."""
+    if not storage.is_local:
+        return None
+    place = Path(local_path(storage.uri))
+    exists = next((each for each in (place, *place.parents) if each.exists()), None)
+    if exists is None:
+        return None
+    try:
+        used = shutil.disk_usage(exists)
+    except OSError:
+        return None
+    return DiskSpace(used.free, used.total)

@@ -33,10 +33,9 @@ from penstock.testing.crash import Crash, forget_newest_commits
 from penstock.testing.fed_sources import FedSources, Row
 from penstock.testing.readable_errors import readable_errors
 from penstock.testing.recorded_events import RecordedEvents
-from penstock.testing.row_values import as_utc
+from penstock.testing.row_values import as_utc, read_rows, write_rows
 from penstock.testing.session import shared_session
 from penstock.testing.stepped_flows import SteppedFlows
-from penstock.testing.stored_rows import read_rows, write_rows
 from penstock.testing.surroundings import Surroundings
 
 _LATE_ROWS_SECONDS = 0.02

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import pyarrow as pa
+from pyspark.sql import SparkSession
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -30,7 +32,9 @@ from pyspark.sql.types import (
 )
 
 from penstock.errors import DataError, did_you_mean
-from penstock.storage.cell_values import float_text
+from penstock.storage import Storage
+from penstock.storage.cell_values import float_text, python_rows
+from penstock.storage.delta_table import all_rows, open_delta_table
 
 _WHOLE = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 
@@ -170,3 +174,16 @@ def _decimal(value: Any, wanted: DecimalType) -> Decimal | None:
     rounded = number.quantize(Decimal(1).scaleb(-wanted.scale))
     fits = rounded == number and len(rounded.as_tuple().digits) <= wanted.precision
     return rounded if fits else None
+
+
+def write_rows(spark: SparkSession, path: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Creates a table of these rows, with the columns and types that they have; moments without a zone are UTC."""
+    plain = [with_zones(row) for row in rows]
+    spark.createDataFrame(pa.Table.from_pylist(plain)).write.format("delta").save(path)
+
+
+def read_rows(path: str) -> list[dict[str, Any]]:
+    """Returns the rows of a table as `python_rows` does; none when it does not exist. Moments are in UTC."""
+    if not Storage(path).exists("_delta_log"):
+        return []
+    return python_rows(all_rows(open_delta_table(path)))

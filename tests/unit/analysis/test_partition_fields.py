@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.types import DateType, LongType, StructType, TimestampType
 
-from penstock.analysis.partition_fields import with_partition_fields
+from penstock.analysis.table_layout import with_partition_fields
 from penstock.errors import SourceLocation
 from penstock.graph.elements import StreamingTable
 from penstock.graph.identifier import Identifier

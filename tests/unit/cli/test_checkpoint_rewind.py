@@ -264,7 +264,7 @@ def test_an_interrupted_rewind_is_named_and_repeated(
             case "after restore":
                 patch.setattr(Target, "restore", restore_and_die)
             case "copy":
-                patch.setattr(sys.modules["penstock.storage.checkpoint.rewind"], "begin_new_query", die)
+                patch.setattr(sys.modules["penstock.storage.checkpoint.changes"], "begin_new_query", die)
             case _:
                 patch.setattr(sys.modules["penstock.storage.checkpoint.staging"], "exchange", die)
         with pytest.raises(Died):

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.cli.commands.replay_batch import _show, _to_json
 from penstock.graph.identifier import Identifier
-from penstock.plan.recorded_batch import RecordedBatch
+from penstock.plan.state import RecordedBatch
 from penstock.runtime.commands.batch_replay import ReplayedBatch
 from penstock.spark.replay.row_difference import DifferentRow, RowDifference
 from penstock.storage.checkpoint import CheckpointFolder

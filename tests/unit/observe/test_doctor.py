@@ -30,8 +30,7 @@ from penstock.graph.identifier import Identifier
 from penstock.observe.problems import Severity
 from penstock.spark.session.setup.jar_lock import jar_sets
 from penstock.storage import LockHolder, LockOwner, Storage, StorageLayout, StorageLock, read_holder
-from penstock.storage.disk_space import DiskSpace, disk_space
-from penstock.storage.process_resources import LogFile, ProcessResources, resources_of_run
+from penstock.storage.process_resources import DiskSpace, LogFile, ProcessResources, disk_space, resources_of_run
 
 GB = 10**9
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,8 +9,7 @@ from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import EndlessState, UpdateKeys
-from penstock.plan.explain import render_plan
-from penstock.plan.flow_text import describe, flow_label
+from penstock.plan.explain import describe, flow_label, render_plan
 
 EXPECTED = """\
 alter table   shop.bronze  changed properties: owner

@@ -9,7 +9,7 @@ from tests.unit.plan.conftest import Pipeline
 from penstock.graph.identifier import Identifier
 from penstock.graph.late_rows import LATE_ROWS, late_rows_of
 from penstock.graph.protection import ROW_FILTER, FunctionCall
-from penstock.plan.late_row_stages import late_table
+from penstock.plan.companion_tables import late_table
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable
 from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE, TableState
 

@@ -16,7 +16,7 @@ from penstock.graph.quarantine import quarantine_schema
 from penstock.graph.resolved import AppliedChanges
 from penstock.graph.schema import Schema
 from penstock.plan.change_capture import change_properties
-from penstock.plan.quarantine_stages import QUARANTINE
+from penstock.plan.companion_tables import QUARANTINE
 from penstock.plan.stages import (
     AlterTable,
     CreateTable,

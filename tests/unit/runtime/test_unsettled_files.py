@@ -7,15 +7,15 @@ from unittest.mock import Mock
 
 import pytest
 
-from penstock.runtime.flows.files import unsettled_files
-from penstock.runtime.flows.files.unsettled_files import UnsettledFiles
+from penstock.runtime.flows.files import read_files
+from penstock.runtime.flows.files.read_files import UnsettledFiles
 
 
 def test_a_file_that_is_waited_for_at_two_looks_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     services: Any = Mock()
     held = [f"in/{number}" for number in range(5)]
-    monkeypatch.setattr(unsettled_files, "unsettled_files", lambda *_: held)
-    monkeypatch.setattr(unsettled_files, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(read_files, "unsettled_files", lambda *_: held)
+    monkeypatch.setattr(read_files, "_PAUSE_SECONDS", 0.0)
     files = UnsettledFiles(Mock(), services, "checkpoint")
 
     def told() -> list[str]:

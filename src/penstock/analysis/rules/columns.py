@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from penstock.analysis.column_mapping import mapped_names
+from penstock.analysis.table_layout import mapped_names
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.declared_columns import undeclared_column, undeclared_columns, unfilled_columns
 from penstock.graph.elements import COLUMN_MAPPING, TYPE_WIDENING

@@ -9,7 +9,7 @@ from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.care.checkpoints.table_history import find_batch
 from penstock.errors import StateError
 from penstock.graph.flow_type import FlowType
-from penstock.plan.recorded_batch import RecordedBatch
+from penstock.plan.state import RecordedBatch
 from penstock.storage import Storage, local_path
 from penstock.storage.checkpoint import missing_state_files, operators, repeatable_batches
 from penstock.storage.delta_commits import files_of, read_commit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.care.checkpoints.inventory import Inventory, flow_label
-from penstock.care.checkpoints.rules import lost
+from penstock.care.checkpoints.rules import present_checkpoint
 from penstock.graph.identifier import Identifier
 
 
@@ -39,7 +39,7 @@ def to_reset(inventory: Inventory, flow: str, *, default_schema: str) -> tuple[F
             in_use[each.dataset, each.flow] = each.generation
     found = newest | in_use
     for record in records:
-        if (record.dataset, record.flow) not in found and any(lost.check(inventory, record)):
+        if (record.dataset, record.flow) not in found and any(present_checkpoint(inventory, record)):
             target = inventory.target(record.dataset)
             found[record.dataset, record.flow] = 0 if target is None else target.generation
     if not found:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
+from penstock.care.checkpoints import rules
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
-from penstock.care.checkpoints.rules import batches, files, shared, sources
-from penstock.care.checkpoints.rules import target as targets
 from penstock.care.checkpoints.table_history import undo_batches
 from penstock.care.checkpoints.target import Target
 from penstock.errors import StateError
@@ -59,12 +59,15 @@ def plan_rewind(inventory: Inventory, name: str, batch: int, *, default_schema: 
     for reason in _reasons(inventory, checkpoint, batch):
         raise _impossible(checkpoint, batch, reason)
     query_ids = {each.folder.uri: each.folder.known_query_id() for each in inventory.checkpoints}
-    rules = [files.check(checkpoint), batches.check(checkpoint), sources.check(checkpoint)]
-    rules += [targets.check(inventory, checkpoint), shared.check(checkpoint, query_ids)]
     if begun is None:  # else the tables may be back already
-        for rule in rules:
-            for finding in rule:
-                raise finding
+        for finding in chain(
+            rules.whole_files(checkpoint),
+            rules.complete_batches(checkpoint),
+            rules.complete_sources(checkpoint),
+            rules.target_agrees(inventory, checkpoint),
+            rules.own_query_id(checkpoint, query_ids),
+        ):
+            raise finding
     tables = tuple(_tables(inventory, checkpoint, batch))
     readers = _readers(inventory.records, checkpoint.dataset)
     if tables and readers and not force:

@@ -5,28 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from penstock.care.checkpoints import rules
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
-from penstock.care.checkpoints.rules import (
-    batches,
-    files,
-    lost,
-    rewinding,
-    shared,
-    snapshots,
-    sources,
-    state,
-    target,
-)
 from penstock.errors import PenstockError
 from penstock.events.flow_records import FlowRecord
 
 _RULES: tuple[Callable[[StoredCheckpoint], Iterator[PenstockError]], ...] = (
-    rewinding.check,
-    files.check,
-    snapshots.check,
-    batches.check,
-    sources.check,
-    state.check,
+    rules.finished_rewind,
+    rules.whole_files,
+    rules.whole_snapshots,
+    rules.complete_batches,
+    rules.complete_sources,
+    rules.complete_state,
 )
 
 
@@ -51,10 +41,10 @@ def verify(inventory: Inventory, chosen: Iterable[StoredCheckpoint], flows: Iter
     for checkpoint in looked_at:
         for rule in _RULES:
             findings.extend(_found(rule, checkpoint))
-        findings.extend(target.check(inventory, checkpoint))
-        findings.extend(shared.check(checkpoint, query_ids))
+        findings.extend(rules.target_agrees(inventory, checkpoint))
+        findings.extend(rules.own_query_id(checkpoint, query_ids))
     for record in flows:
-        findings.extend(lost.check(inventory, record))
+        findings.extend(rules.present_checkpoint(inventory, record))
     return Verification(looked_at, tuple(findings))
 
 

@@ -7,32 +7,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from penstock.care.doctor import rules
 from penstock.care.doctor.facts import StorageFacts, read_facts
 from penstock.care.doctor.finding import Finding
-from penstock.care.doctor.rules import (
-    checkpoints,
-    disk,
-    event_log,
-    lock,
-    resources,
-    tables,
-    unbounded_state,
-    undeclared,
-    version,
-)
 from penstock.events.codec import format_timestamp
 from penstock.observe.problems import Severity
 
 _RULES: Final[tuple[Callable[[StorageFacts], Iterator[Finding]], ...]] = (
-    checkpoints.check,
-    tables.check,
-    version.check,
-    disk.check,
-    lock.check,
-    resources.check,
-    event_log.check,
-    undeclared.check,
-    unbounded_state.check,
+    rules.sound_checkpoints,
+    rules.readable_tables,
+    rules.earlier_version,
+    rules.disk_space,
+    rules.lock_holder,
+    rules.run_resources,
+    rules.readable_events,
+    rules.declared_tables,
+    rules.bounded_state,
 )
 
 

@@ -15,9 +15,8 @@ from penstock.observe.status import DatasetStatus, project_status
 from penstock.observe.tables import StoredTable
 from penstock.observe.undeclared import UndeclaredDatasets
 from penstock.storage import Storage
-from penstock.storage.disk_space import DiskSpace, disk_space
 from penstock.storage.lock import LockHolder, read_holder
-from penstock.storage.process_resources import ProcessResources, resources_of_run
+from penstock.storage.process_resources import DiskSpace, ProcessResources, disk_space, resources_of_run
 
 _RELEVANT = tuple(each for each in EventType if each is not EventType.ACCOUNTING)
 

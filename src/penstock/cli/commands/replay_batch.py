@@ -14,7 +14,7 @@ from penstock.cli.screen.console import note, print_json, print_table, progress_
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 
 if TYPE_CHECKING:
-    from penstock.plan.recorded_batch import RecordedBatch
+    from penstock.plan.state import RecordedBatch
     from penstock.runtime.commands.batch_replay import ReplayedBatch
 
 IntoTable = Annotated[

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.declare.sql.create_flow import read_change_flow, read_create_flow, with_dataset
-from penstock.declare.sql.create_table import read_create_table
-from penstock.declare.sql.create_view import read_create_view
+from penstock.declare.sql.create import (
+    read_change_flow,
+    read_create_flow,
+    read_create_table,
+    read_create_view,
+    with_dataset,
+)
 from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.declare.sql.refused_statements import (
     CREATIONS_WITHOUT_EFFECT,
@@ -18,9 +22,8 @@ from penstock.declare.sql.refused_statements import (
     passes_over,
     refuse_statement,
 )
-from penstock.declare.sql.set_parameter import read_set
+from penstock.declare.sql.set_and_use import read_set, read_use
 from penstock.declare.sql.statements import Statement, TableKind, WithoutEffect
-from penstock.declare.sql.use_schema import read_use
 from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.placed_text import PlacedText
 

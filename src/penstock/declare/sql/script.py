@@ -8,7 +8,7 @@ from typing import Any, assert_never
 from penstock.declare.registry import Registry, active_registry
 from penstock.declare.sql.declarations import SqlDeclarations
 from penstock.declare.sql.parser import parse
-from penstock.declare.sql.splitter import split
+from penstock.declare.sql.splitter import split, substitute
 from penstock.declare.sql.statements import (
     CreateChangeFlow,
     CreateFlow,
@@ -19,7 +19,6 @@ from penstock.declare.sql.statements import (
     UseSchema,
     WithoutEffect,
 )
-from penstock.declare.sql.substitution import substitute
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
 from penstock.graph.placed_text import PlacedText

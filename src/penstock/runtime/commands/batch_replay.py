@@ -21,10 +21,9 @@ from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.protection import stored_protection
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.planner import plan_update
-from penstock.plan.recorded_batch import RecordedBatch
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import CreateTable, RunStreamingFlow, UpdatePlan
-from penstock.plan.state import StateSnapshot
+from penstock.plan.state import RecordedBatch, StateSnapshot
 from penstock.runtime.flows.services import FlowQueries, FlowQuery
 from penstock.runtime.flows.targets import stream_writer
 from penstock.runtime.project.workspace import Progress, Workspace

@@ -12,7 +12,7 @@ from penstock.graph.elements import Dataset
 from penstock.graph.identifier import Identifier
 from penstock.graph.late_rows import LATE_ROWS, late_rows_path
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantining
-from penstock.plan.quarantine_stages import QUARANTINE
+from penstock.plan.companion_tables import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
 from penstock.runtime.project.workspace import Workspace, load_files
 from penstock.storage import Storage, StorageLayout, lock_for_command

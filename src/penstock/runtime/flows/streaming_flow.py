@@ -21,8 +21,7 @@ from penstock.runtime.flows.accounting import StreamAccounts, report_accounts
 from penstock.runtime.flows.board import TableProgress
 from penstock.runtime.flows.change_target import with_merged
 from penstock.runtime.flows.failures import damaged_checkpoint, sink_failure
-from penstock.runtime.flows.files.files_read import FilesRead
-from penstock.runtime.flows.files.skipped_files import warn_of_skipped
+from penstock.runtime.flows.files.read_files import FilesRead, warn_of_skipped
 from penstock.runtime.flows.late.late_rows import LateRowRecorder
 from penstock.runtime.flows.late.lateness import with_measured_lateness
 from penstock.runtime.flows.late.stalled_watermark import StalledWatermark

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.analysis.expression_places import sql_place
 from penstock.declare.user_frames import shown_path
 from penstock.errors import PenstockError
 from penstock.graph.resolved import ResolvedFlow
+from penstock.graph.sql_query import sql_place
 from penstock.runtime.flows.services import FlowQueries
 
 

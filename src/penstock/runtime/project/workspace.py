@@ -27,8 +27,7 @@ from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection, ResolvedSelection
 from penstock.plan.stages import MaintainTable, UpdatePlan
 from penstock.plan.state import StateSnapshot
-from penstock.runtime.project.module_reads import ModuleCatalog
-from penstock.runtime.storage_state.catalog import published_table
+from penstock.runtime.storage_state.catalog import ModuleCatalog, published_table
 from penstock.runtime.storage_state.state import snapshot, table_paths
 from penstock.runtime.storage_state.stream_notes import runs_complete
 from penstock.spark.evaluation import Evaluation, EvaluationSettings

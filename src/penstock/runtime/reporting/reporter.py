@@ -30,7 +30,7 @@ from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink, Ma
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema import Schema
-from penstock.plan.flow_text import flow_label
+from penstock.plan.explain import flow_label
 from penstock.plan.stages import UpdatePlan
 
 

@@ -7,7 +7,7 @@ from penstock.storage.checkpoint.backup import (
     read_backup,
     write_backup,
 )
-from penstock.storage.checkpoint.changes import Restoration, reset, restore
+from penstock.storage.checkpoint.changes import Restoration, forget_rewind, note_rewind, rebuild, reset, restore, rewind
 from penstock.storage.checkpoint.committed_files import (
     BatchOfFiles,
     batches_of_files,
@@ -18,7 +18,6 @@ from penstock.storage.checkpoint.committed_files import (
 )
 from penstock.storage.checkpoint.divisible import why_not_divided
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in, replace_file
-from penstock.storage.checkpoint.last_batch import MovedWatermark, moved_watermark, plan_batch_without_rows
 from penstock.storage.checkpoint.logs import (
     EARLIER_PLAN,
     OFFSET_LOG_VERSION,
@@ -47,7 +46,7 @@ from penstock.storage.checkpoint.partitions import (
     note_partitions,
     repartitions_state,
 )
-from penstock.storage.checkpoint.pending_versions import pending_versions
+from penstock.storage.checkpoint.plan_file import MovedWatermark, moved_watermark, plan_batch_without_rows
 from penstock.storage.checkpoint.planned_files import (
     ChangedFiles,
     PlannedFile,
@@ -57,11 +56,14 @@ from penstock.storage.checkpoint.planned_files import (
     planned_files,
 )
 from penstock.storage.checkpoint.pruning import former_checkpoints
-from penstock.storage.checkpoint.rebuild import rebuild
-from penstock.storage.checkpoint.rewind import forget_rewind, note_rewind, rewind
 from penstock.storage.checkpoint.snapshots import SnapshotDamage, damaged_snapshots, is_snapshot_file
-from penstock.storage.checkpoint.source_offsets import move_source, newest_batch, newest_offsets
-from penstock.storage.checkpoint.sources import missing_source_files
+from penstock.storage.checkpoint.source_offsets import (
+    missing_source_files,
+    move_source,
+    newest_batch,
+    newest_offsets,
+    pending_versions,
+)
 from penstock.storage.checkpoint.state import (
     OperatorState,
     StateStore,

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from penstock.errors import ConfigError, StateError
-from penstock.storage.checkpoint.copying import copy_file
 from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.staging import copy_file
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.storage.checkpoint.backup import COMPARED_WITH, Backup, CopiedCheckpoint, copy_from_backup
-from penstock.storage.checkpoint.folder import numbers_in
-from penstock.storage.checkpoint.identity import begin_new_query
-from penstock.storage.checkpoint.staging import StagedCheckpoint, retire_checkpoint
+from penstock.storage.checkpoint.folder import REWINDING, CheckpointFolder, numbers_in
+from penstock.storage.checkpoint.logs import OFFSET_LOG_VERSION
+from penstock.storage.checkpoint.source_offsets import is_topic_offset
+from penstock.storage.checkpoint.staging import StagedCheckpoint, begin_new_query, retire_checkpoint
+from penstock.storage.checkpoint.state import state_version
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import QualifiedName, StorageLayout
 
@@ -64,3 +69,88 @@ def reset(storage: Storage, dataset: QualifiedName, flow: str, generation: int) 
     folder = StorageLayout(storage.uri).checkpoints(dataset, flow)
     numbers = (each for each in numbers_in(storage, folder) if each <= generation)
     return tuple(retire_checkpoint(storage, f"{folder}/{number}") for number in numbers)
+
+
+# Takes a checkpoint back to an earlier batch, so that the ones after it are planned and done again.
+#
+# What the next batches read follows from the newest offsets, so everything of later batches goes: their offsets and
+# commits, and the state that they made, of which a stale snapshot would be loaded instead of what is computed again.
+# The logs of file sources stay: their later steps count as found and not yet read.
+def note_rewind(folder: CheckpointFolder, batch: int) -> None:
+    """Writes into a checkpoint that it and its tables are about to go back to `batch`: no run may come in between.
+
+    Raises:
+        ConfigError: STORAGE_NOT_WRITABLE.
+    """
+    folder.storage.write_text_atomic(REWINDING, json.dumps({"batch": batch}))
+
+
+def forget_rewind(folder: CheckpointFolder) -> None:
+    """Takes the note away, when nothing has been changed."""
+    folder.storage.delete(REWINDING)
+
+
+def rewind(storage: Storage, folder: CheckpointFolder, batch: int) -> str:
+    """Puts a copy that ends with `batch` in the place of a checkpoint; returns where that is kept.
+
+    The copy has a query id of its own: under the old one its table would take the batches that come for those that
+    it has held. When the process dies, the old one is there with its note, or the new one without; the caller holds
+    the storage's lock.
+
+    Raises:
+        ConfigError: STORAGE_NOT_WRITABLE.
+    """
+    staged = StagedCheckpoint.begin(storage, folder.uri)
+    staged.copy(folder, (name for name in folder.files if name != REWINDING and _is_before(name, batch)))
+    begin_new_query(storage, staged.uri, batch)
+    staged.take_place()
+    return staged.previous
+
+
+def _is_before(name: str, batch: int) -> bool:
+    """Whether a file is of `batch` or an earlier one, or of the checkpoint as a whole."""
+    log, _, number = name.partition("/")
+    if log in {"offsets", "commits"} and number.isdecimal():
+        return int(number) <= batch
+    version = state_version(name)
+    return version is None or version <= batch + 1
+
+
+def rebuild(
+    storage: Storage,
+    place: str,
+    query_id: str,
+    batches: Mapping[int, Mapping[str, Any]],
+    settings: Mapping[str, str],
+) -> None:
+    """Writes a checkpoint whose newest finished batches are `batches`, by number, with the end offsets by source.
+
+    Spark reads the newest two. It does not know its sources by name without the `settings` of the old checkpoint, and
+    would begin each again. Where a topic was begun is set to the oldest offsets that are known: Spark looks at it only
+    without any newer ones. What is at `place` is kept beside it. When the process dies, nothing is there,
+    or everything; the caller holds the storage's lock.
+
+    Raises:
+        ConfigError: STORAGE_NOT_WRITABLE.
+    """
+    staged = StagedCheckpoint.begin(storage, place)
+    files = staged.files
+    files.write_text_atomic("metadata", _json({"id": query_id}))
+    begun = batches[min(batches)]
+    for source in (source for source, offset in begun.items() if is_topic_offset(offset)):
+        files.write_text_atomic(f"sources/{source}/0", f"\0v1\n{_json(begun[source])}")
+    for number, offsets in batches.items():
+        conf = dict(settings)
+        metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": conf, "sourceMetadataInfo": {}}
+        lines = [OFFSET_LOG_VERSION, _json(metadata), *(f"{source}:{_line(offsets[source])}" for source in offsets)]
+        files.write_text_atomic(f"offsets/{number}", "\n".join(lines))
+        files.write_text_atomic(f"commits/{number}", f"v1\n{_json({'nextBatchWatermarkMs': 0})}")
+    staged.take_place()
+
+
+def _line(offset: Any) -> str:
+    return "-" if offset is None else _json(offset)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -37,7 +37,7 @@ from penstock.storage.checkpoint.logs import (
     parse_source_step,
 )
 from penstock.storage.checkpoint.partitions import repartitions_state
-from penstock.storage.checkpoint.sources import missing_source_files, steps_of
+from penstock.storage.checkpoint.source_offsets import missing_source_files, steps_of
 from penstock.storage.checkpoint.state import state_version
 from penstock.storage.filesystem import Storage
 

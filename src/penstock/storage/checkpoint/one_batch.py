@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.storage.checkpoint.copying import copy_files
 from penstock.storage.checkpoint.folder import CheckpointFolder
-from penstock.storage.checkpoint.identity import begin_new_query
 from penstock.storage.checkpoint.partitions import note_partitions
+from penstock.storage.checkpoint.staging import begin_new_query, copy_files
 from penstock.storage.checkpoint.state import state_version
 from penstock.storage.filesystem import Storage
 

@@ -10,10 +10,9 @@ import json
 from typing import Final
 
 from penstock.storage.checkpoint.folder import REWINDING, CheckpointFolder, numbers_in, replace_file
-from penstock.storage.checkpoint.identity import begin_new_query
 from penstock.storage.checkpoint.logs import OFFSET_LOG_VERSION, PlannedBatch
 from penstock.storage.checkpoint.plan_file import PlanFile, compact_json, planned_now
-from penstock.storage.checkpoint.staging import StagedCheckpoint
+from penstock.storage.checkpoint.staging import StagedCheckpoint, begin_new_query
 from penstock.storage.filesystem import Storage
 
 SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"

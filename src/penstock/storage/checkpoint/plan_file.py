@@ -1,4 +1,4 @@
-"""The plan of a batch as a file of the offset log, to be written again with other metadata and the same offsets."""
+"""The plan of a batch as a file of the offset log: written again with other metadata, or planned without rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from penstock.storage.checkpoint.folder import replace_file
+from penstock.storage.checkpoint.folder import numbers_in, replace_file
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, parse_commit, parse_planned_batch
 from penstock.storage.filesystem import Storage
 
 _PLANNED: Final = "batchTimestampMs"
@@ -51,3 +52,51 @@ def planned_now(metadata: dict[str, Any]) -> dict[str, Any]:
 def compact_json(document: Mapping[str, Any]) -> str:
     """Returns JSON as Spark writes it into checkpoints."""
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+
+# The batch without rows that is due when the last batch has moved the watermark: whether it is, and how it is planned.
+#
+# Spark runs it to close windows and to forget state that the watermark has passed. It finds out in the execution of the
+# batch before, which a new process does not have, so after a restart it waits for rows. A batch that is planned in the
+# offset log, however, is run by any start.
+@dataclass(frozen=True, slots=True)
+class MovedWatermark:
+    """The last batch of a checkpoint, finished, with the watermark that it left to the next one, not planned yet."""
+
+    batch: int
+    watermark_ms: int
+
+
+def moved_watermark(checkpoint: Storage) -> MovedWatermark | None:
+    """Returns the last batch when it is finished and has moved the watermark; None when it has not.
+
+    Lists two folders and reads two small files. None also when one of them is damaged, which the checks of a run name.
+    """
+    planned = numbers_in(checkpoint, "offsets")
+    if not planned or planned[-1] not in numbers_in(checkpoint, "commits"):
+        return None
+    last = planned[-1]
+    try:
+        before = parse_planned_batch(checkpoint.read_bytes(f"offsets/{last}")).watermark_ms
+        after = parse_commit(checkpoint.read_bytes(f"commits/{last}"))
+    except (FileNotFoundError, DamagedFile, UnknownVersion):
+        return None
+    return MovedWatermark(last, after) if after > before else None
+
+
+def plan_batch_without_rows(checkpoint: Storage) -> int | None:
+    """Plans the batch after the last one, from where that ends to the same place, with the watermark that it left.
+
+    Called while no query uses the checkpoint. It is written as Spark writes it: whole or not at all, and once it is
+    there, the next start runs it. Returns its number; None, with nothing written, when `moved_watermark` gives None.
+
+    Raises:
+        ConfigError: STORAGE_NOT_WRITABLE.
+    """
+    moved = moved_watermark(checkpoint)
+    if moved is None:
+        return None
+    plan = PlanFile.read(checkpoint, moved.batch)
+    metadata = json.loads(plan.metadata) | {"batchWatermarkMs": moved.watermark_ms}
+    plan.write(checkpoint, moved.batch + 1, planned_now(metadata))
+    return moved.batch + 1

@@ -24,7 +24,7 @@ from penstock.events.progress import checkpointed_batch_of
 from penstock.graph import late_rows as names
 from penstock.graph.elements import StreamingTable
 from penstock.graph.schema import Schema
-from penstock.plan.late_row_stages import late_table, late_table_properties
+from penstock.plan.companion_tables import late_table, late_table_properties
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.plan.state import DATASET_TYPE
 from penstock.runtime.flows.services import FlowServices

@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType, TimestampType
 
-from penstock.graph.column_names import names_to_map
 from penstock.graph.elements import COLUMN_MAPPING
 from penstock.graph.quarantine import TIME
+from penstock.graph.sql_names import names_to_map
 from penstock.spark.delta.quick_append import append, can_append
 from penstock.spark.delta.tables import set_properties
 from penstock.spark.streams.writes import append_to_table

@@ -1,12 +1,14 @@
-"""SET key = value, and a SET that only shows a value."""
+"""SET of a parameter, and USE of a schema or a catalog."""
 
 from __future__ import annotations
 
 from penstock.declare.sql.cursor import Cursor
-from penstock.declare.sql.statements import SetParameter
+from penstock.declare.sql.statements import SetParameter, UseSchema
 from penstock.errors import DefinitionError
+from penstock.graph.identifier import split_name
 
 
+# SET key = value, and a SET that only shows a value.
 def read_set(cursor: Cursor) -> SetParameter:
     """Reads what follows SET. The value is everything behind `=`, quotes included, as on Databricks.
 
@@ -44,3 +46,25 @@ def _refused(cursor: Cursor, name: str, alternative: str) -> DefinitionError:
         reason="a pipeline's SQL file sets configuration keys only",
         alternative=alternative,
     )
+
+
+# USE CATALOG name, USE [SCHEMA | DATABASE | NAMESPACE] [catalog.]name.
+def read_use(cursor: Cursor) -> UseSchema:
+    """Reads what follows USE.
+
+    Raises:
+        DefinitionError: PARSE_SYNTAX_ERROR, INVALID_DATASET_NAME.
+    """
+    if cursor.at("CATALOG") and cursor.peek(1) is not None:
+        cursor.expect("CATALOG")
+        catalog = cursor.name("the catalog's name")
+        cursor.finish("the end of the statement")
+        return UseSchema(None, split_name(catalog)[-1])
+    if cursor.peek(1) is not None:
+        for word in ("SCHEMA", "DATABASE", "NAMESPACE"):
+            if cursor.accept(word):
+                break
+    name = cursor.name("the schema's name")
+    cursor.finish("the end of the statement")
+    parts = split_name(name)
+    return UseSchema(parts[-1], parts[-2] if len(parts) > 1 else None)

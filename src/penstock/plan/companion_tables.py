@@ -1,16 +1,31 @@
-"""The quarantine of a table is set up, altered and emptied with the table."""
+"""The tables beside a table: its quarantine, and its late rows. They are altered and emptied with it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from penstock.graph.elements import COLUMN_MAPPING, TYPE_WIDENING, MaterializedView, StreamingTable, Table
+from penstock.graph.late_rows import LATE_ROWS, late_rows_of
+from penstock.graph.protection import MASKS, ROW_FILTER, protection_properties
 from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantine_schema
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.changes import TableComparison
-from penstock.plan.protection import privacy_changes, protection_changes
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable
-from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot
+from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE, StateSnapshot, TableState
+
+
+def privacy_changes(table: Table, existing: TableState | None) -> dict[str, str]:
+    """Marks a private table for other pipelines of the storage; one that no longer is loses the mark."""
+    if table.temporary or (existing is not None and PRIVATE in existing.properties):
+        return {PRIVATE: str(table.temporary).lower()}
+    return {}
+
+
+def protection_changes(table: Table, existing: TableState | None) -> dict[str, str]:
+    """Returns the declared protection; one that is no longer declared is taken from the existing table."""
+    ended = {name: "" for name in (ROW_FILTER, MASKS) if existing is not None and existing.properties.get(name)}
+    return ended | protection_properties(table.row_filter, table.masks)
+
 
 _OF_COLUMNS = frozenset({TYPE_WIDENING, COLUMN_MAPPING})
 """The properties without which a table could not have the columns that it has."""
@@ -80,3 +95,51 @@ def quarantine_stages(
             yield AlterTable(
                 dataset=identifier, explanation=changes.describe(), table=quarantine, path=path, changes=changes
             )
+
+
+# The table of late rows is made at the first of them; what is planned for it is what becomes of its owner.
+def late_table(owner: Table) -> StreamingTable:
+    """Returns the table that keeps the late rows of `owner`."""
+    return StreamingTable(
+        identifier=late_rows_of(owner.identifier),
+        location=owner.location,
+        comment=f"Rows that came behind the watermark of {owner.identifier}",
+    )
+
+
+def late_table_properties(owner: Table, existing: TableState | None, generation: int) -> dict[str, str]:
+    """Returns its properties. Readers get no more of its rows than of the owner's."""
+    return {
+        DATASET_TYPE: LATE_ROWS,
+        GENERATION: str(generation),
+        **privacy_changes(owner, existing),
+        **protection_changes(owner, existing),
+    }
+
+
+def late_row_stages(owner: Table, state: StateSnapshot, *, generation: int) -> Iterator[ResetTable | AlterTable]:
+    """Yields what an existing table of late rows needs; it is emptied when its owner is computed again."""
+    table = late_table(owner)
+    existing = state.tables.get(table.identifier)
+    if existing is None or existing.dataset_type != LATE_ROWS:
+        return
+    properties = late_table_properties(owner, existing, generation)
+    if existing.generation != generation:
+        yield ResetTable(
+            dataset=table.identifier,
+            explanation=f"emptied, as {owner.identifier} is computed again",
+            table=table,
+            schema=existing.schema,
+            path=existing.path,
+            properties=properties,
+        )
+        return
+    comparison = TableComparison(table, existing, existing.schema, properties, command=str)
+    if changes := comparison.changes():
+        yield AlterTable(
+            dataset=table.identifier,
+            explanation=changes.describe(),
+            table=table,
+            path=existing.path,
+            changes=changes,
+        )
