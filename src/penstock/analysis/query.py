@@ -17,14 +17,12 @@ from penstock.analysis.snapshots import first_snapshot
 from penstock.analysis.update_keys import update_keys
 from penstock.declare.user_frames import caller_location, failure_location
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, SourceLocation, did_you_mean
-from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.elements import ChangeFlow, Dataset, OutputMode, Sink, SnapshotChangeFlow, Table, UnresolvedFlow
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.output_modes import declared_mode
-from penstock.graph.resolved import AppliedChanges, EndlessState, Input, OneSidedJoin, QueryDefinition, UpdateKeys
-from penstock.graph.schema import Schema
+from penstock.graph.resolved import AppliedChanges, ResolvedFlow
 from penstock.graph.sql_query import SqlQuery
-from penstock.graph.stream_definition import StreamDefinition
 from penstock.graph.unbounded_state import STREAM_JOIN
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations.observed import observe_expectations
@@ -46,28 +44,6 @@ from penstock.spark.session.query_settings import spark_settings
 from penstock.spark.sources.source import not_possible
 from penstock.spark.writers.changes.resolve import judged_expectations, resolve_changes
 from penstock.spark.writers.changes.snapshots import followed_snapshot, snapshot_target
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysedQuery:
-    """What analysis found out about one dataset function."""
-
-    schema: Schema
-    streaming: bool
-    inputs: tuple[Input, ...]
-    output_mode: OutputMode
-    stateful: tuple[str, ...]
-    watermark: tuple[str, str] | None
-    definition: QueryDefinition | None
-    changes: AppliedChanges | None
-    stream: StreamDefinition | None
-    judged: Schema | None
-    keys: UpdateKeys | None
-    endless: tuple[EndlessState, ...]
-    widens: bool
-    lineage: ColumnLineage
-    one_sided_joins: tuple[OneSidedJoin, ...]
-    notices: tuple[PenstockError, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +81,8 @@ class QueryAnalyser:
         modes: Sequence[OutputMode],
         around: Callable[[], object],
         runs_complete: Callable[[], bool],
-    ) -> AnalysedQuery:
-        """Calls the flow's function once and analyses what it returns.
+    ) -> tuple[ResolvedFlow, tuple[PenstockError, ...]]:
+        """Calls the flow's function once and analyses what it returns; returns the flow, and the notices about it.
 
         `modes` are the output modes that the target takes, the best one first; empty for a view.
         `runs_complete` says whether the flow has a checkpoint of complete mode, which goes on so.
@@ -148,11 +124,12 @@ class QueryAnalyser:
         mark = watermark(frame) if frame.isStreaming else None
         retention = operator_retention(frame, mode)
         conf = {**(target.spark_conf if isinstance(target, Table) else {}), **flow.spark_conf}
-        return AnalysedQuery(
-            schema=schema,
+        resolved = ResolvedFlow(
+            flow,
+            _flow_type(flow, mode, streaming=frame.isStreaming),
+            schema,
             streaming=frame.isStreaming,
             inputs=tuple(dict.fromkeys(evaluation.inputs)),
-            output_mode=mode,
             stateful=tuple(state.name for state in retention),
             watermark=None if mark is None else (mark.column, mark.delay),
             definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
@@ -168,8 +145,8 @@ class QueryAnalyser:
             widens=any(source.options.widens_types for source in evaluation.auto_loader_sources),
             lineage=column_lineage(lambda: read.followed(frame), schema.names, evaluation),
             one_sided_joins=one_sided_joins(frame) if STREAM_JOIN in (state.name for state in retention) else (),
-            notices=(*_notices(evaluation, flow, name), *self._cast_notices(flow, target, frame)),
         )
+        return resolved, (*_notices(evaluation, flow, name), *self._cast_notices(flow, target, frame))
 
     def _source(self, evaluation: Evaluation, flow: UnresolvedFlow) -> _Source:
         match flow:
@@ -199,6 +176,18 @@ class QueryAnalyser:
             if not errors:
                 raise
             raise PipelineInvalid(errors) from None
+
+
+def _flow_type(flow: UnresolvedFlow, mode: OutputMode, *, streaming: bool) -> FlowType:
+    if isinstance(flow, ChangeFlow):
+        return FlowType.CHANGE
+    if isinstance(flow, SnapshotChangeFlow):
+        return FlowType.SNAPSHOT_CHANGE
+    if flow.once:
+        return FlowType.APPEND_ONCE
+    if flow.updates:
+        return FlowType.UPDATE
+    return FlowType(mode.value) if streaming else FlowType.MATERIALIZED_VIEW
 
 
 def _check_batch(frame: DataFrame) -> None:

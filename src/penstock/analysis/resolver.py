@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema, spark_schema
-from penstock.analysis.query import AnalysedQuery, QueryAnalyser
+from penstock.analysis.query import QueryAnalyser
 from penstock.analysis.rules import check
 from penstock.analysis.table_checks import check_protection, check_types
 from penstock.analysis.table_layout import with_cluster_columns, with_column_mapping, with_partition_fields
@@ -20,14 +20,12 @@ from penstock.errors import ConfigError, DefinitionError, ExternalError, Penstoc
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import (
     AnySink,
-    ChangeFlow,
     Dataset,
     FormatSink,
     LikelyStreamingTable,
     MaterializedView,
     OutputMode,
     Sink,
-    SnapshotChangeFlow,
     StreamingTable,
     Table,
     TemporaryView,
@@ -160,7 +158,7 @@ class Resolver:
             if isinstance(query, FailedFlow):
                 failed.append(query)
             else:
-                resolved.append(_resolved_flow(flow, query))
+                resolved.append(query)
         try:
             own = None if table.schema is None else declared_schema(self.spark, table)
             schema = own or _merged(flow.schema for flow in resolved)
@@ -192,7 +190,7 @@ class Resolver:
             if isinstance(query, FailedFlow):
                 failed.append(query)
             else:
-                self._flows.append(_resolved_flow(flow, query))
+                self._flows.append(query)
         try:
             if isinstance(sink, FormatSink):
                 wrong = check_sink(self.spark, sink, self.graph.flows_to(sink.identifier))
@@ -206,7 +204,7 @@ class Resolver:
 
     def _analyse(
         self, flow: UnresolvedFlow, target: Table | TemporaryView | AnySink, modes: Sequence[OutputMode]
-    ) -> AnalysedQuery | FailedFlow:
+    ) -> ResolvedFlow | FailedFlow:
         analyser = QueryAnalyser(
             self.spark,
             AnalysisCatalog(self.graph, self.default_schema, self._lookup, self.stored_table),
@@ -216,7 +214,7 @@ class Resolver:
         )
         try:
             with query_settings(self.spark, spark_settings(_spark_conf(flow, target))):
-                query = analyser.analyse(
+                resolved, notices = analyser.analyse(
                     flow,
                     target,
                     schemas=lambda source: self.layout.schemas(flow.target, flow.name, source),
@@ -224,8 +222,8 @@ class Resolver:
                     runs_complete=partial(self.runs_complete, flow),
                     around=lambda: self._around(flow, target),
                 )
-                self._notices.extend(query.notices)
-                return query
+                self._notices.extend(notices)
+                return resolved
         except UpstreamFailed as upstream:
             reason = DefinitionError("UPSTREAM_FAILED", dataset=str(target.identifier), name=upstream.identifier)
             return FailedFlow(flow, reason, because_of=upstream.identifier)
@@ -316,41 +314,6 @@ def _merged(queries: Iterable[Schema]) -> Schema:
             if column.name.casefold() not in {name.casefold() for name in merged.fieldNames()}:
                 merged.add(column)
     return plain_schema(merged)
-
-
-def _resolved_flow(flow: UnresolvedFlow, query: AnalysedQuery) -> ResolvedFlow:
-    if isinstance(flow, ChangeFlow):
-        kind = FlowType.CHANGE
-    elif isinstance(flow, SnapshotChangeFlow):
-        kind = FlowType.SNAPSHOT_CHANGE
-    elif flow.once:
-        kind = FlowType.APPEND_ONCE
-    elif not query.streaming and not flow.updates:
-        kind = FlowType.MATERIALIZED_VIEW
-    elif flow.updates or query.output_mode is OutputMode.UPDATE:
-        kind = FlowType.UPDATE
-    elif query.output_mode is OutputMode.COMPLETE:
-        kind = FlowType.COMPLETE
-    else:
-        kind = FlowType.APPEND
-    return ResolvedFlow(
-        flow,
-        kind,
-        query.schema,
-        query.streaming,
-        query.inputs,
-        query.stateful,
-        query.watermark,
-        query.definition,
-        query.changes,
-        query.stream,
-        query.judged,
-        query.keys,
-        query.endless,
-        query.widens,
-        query.lineage,
-        query.one_sided_joins,
-    )
 
 
 def _decide(table: Table, flows: list[ResolvedFlow]) -> StreamingTable | MaterializedView:

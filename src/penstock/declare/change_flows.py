@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.parameters import CHANGES, texts
@@ -87,62 +87,31 @@ def column_selection(
     return None if excluded is None else ColumnSelection(tuple(excluded), excluded=True)
 
 
-class ChangeFlowDeclaration(Protocol):
-    """A call at the top level of a pipeline file; returns nothing."""
-
-    def __call__(  # noqa: PLR0917 - the order of the `dlt` API
-        self,
-        target: str,
-        source: str | DataFrame | Callable[[], DataFrame],
-        keys: Sequence[str | Column],
-        sequence_by: str | Column,
-        where: str | Column | None = None,
-        ignore_null_updates: bool | None = None,
-        apply_as_deletes: str | Column | None = None,
-        apply_as_truncates: str | Column | None = None,
-        column_list: Sequence[str | Column] | None = None,
-        except_column_list: Sequence[str | Column] | None = None,
-        stored_as_scd_type: Literal[1, 2, "1", "2"] = 1,
-        track_history_column_list: Sequence[str | Column] | None = None,
-        track_history_except_column_list: Sequence[str | Column] | None = None,
-        flow_name: str | None = None,
-        once: bool = False,
-        ignore_null_updates_column_list: Sequence[str | Column] | None = None,
-        ignore_null_updates_except_column_list: Sequence[str | Column] | None = None,
-        columns_to_update: str | Column | None = None,
-        *,
-        name: str | None = None,
-        comment: str | None = None,
-        spark_conf: Mapping[str, str] | None = None,
-    ) -> None:
-        """Declares the flow."""
-
-
 def _change_flow(  # noqa: PLR0917 - the order of the `dlt` API
     call: Declaration,
     /,
     target: str,
-    source: Any,
-    keys: Sequence[Any],
-    sequence_by: Any,
-    where: Any = None,
+    source: str | DataFrame | Callable[[], DataFrame],
+    keys: Sequence[str | Column],
+    sequence_by: str | Column,
+    where: str | Column | None = None,
     ignore_null_updates: bool | None = None,
-    apply_as_deletes: Any = None,
-    apply_as_truncates: Any = None,
-    column_list: Sequence[Any] | None = None,
-    except_column_list: Sequence[Any] | None = None,
-    stored_as_scd_type: int | str = 1,
-    track_history_column_list: Sequence[Any] | None = None,
-    track_history_except_column_list: Sequence[Any] | None = None,
+    apply_as_deletes: str | Column | None = None,
+    apply_as_truncates: str | Column | None = None,
+    column_list: Sequence[str | Column] | None = None,
+    except_column_list: Sequence[str | Column] | None = None,
+    stored_as_scd_type: Literal[1, 2, "1", "2"] = 1,
+    track_history_column_list: Sequence[str | Column] | None = None,
+    track_history_except_column_list: Sequence[str | Column] | None = None,
     flow_name: str | None = None,
     once: bool = False,
-    ignore_null_updates_column_list: Sequence[Any] | None = None,
-    ignore_null_updates_except_column_list: Sequence[Any] | None = None,
-    columns_to_update: Any = None,
+    ignore_null_updates_column_list: Sequence[str | Column] | None = None,
+    ignore_null_updates_except_column_list: Sequence[str | Column] | None = None,
+    columns_to_update: str | Column | None = None,
     name: str | None = None,
     comment: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
-    system_sequence_by: Any = None,
+    system_sequence_by: str | Column | None = None,
 ) -> None:
     listed_nulls = column_selection(
         call,
@@ -180,13 +149,13 @@ def _reading(source: Any, *, once: bool) -> FlowFunction:
     return source if callable(source) else lambda: source
 
 
-def _declaration(name: str, doc: str) -> ChangeFlowDeclaration:
-    return cast("ChangeFlowDeclaration", declaring(_change_flow, name=name, doc=doc, types={"source": CHANGES}))
+_TYPES = {"source": CHANGES}
 
-
-create_auto_cdc_flow = _declaration(
-    "create_auto_cdc_flow",
-    """Applies a stream of change events to a streaming table: one row a key, or each key's history.
+create_auto_cdc_flow = declaring(
+    _change_flow,
+    name="create_auto_cdc_flow",
+    types=_TYPES,
+    doc="""Applies a stream of change events to a streaming table: one row a key, or each key's history.
 
     The result depends on the events alone, not on the order in which they arrive. Events of one key
     should differ in `sequence_by`; of two that do not, a delete wins, else one of them.
@@ -218,4 +187,6 @@ create_auto_cdc_flow = _declaration(
         system_sequence_by: Refused, with the reason.
     """,
 )
-apply_changes = _declaration("apply_changes", """The old name of `create_auto_cdc_flow`.""")
+apply_changes = declaring(
+    _change_flow, name="apply_changes", types=_TYPES, doc="""The old name of `create_auto_cdc_flow`."""
+)

@@ -32,20 +32,8 @@ class Refusal:
     accepts: Callable[[object], bool]
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _is_filled_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _is_names(value: object) -> bool:
@@ -54,10 +42,6 @@ def _is_names(value: object) -> bool:
 
 def _is_columns(value: object) -> bool:
     return isinstance(value, list | tuple) and all(is_constraint(item) for item in value)
-
-
-def _is_scd_type(value: object) -> bool:
-    return str(value) in {"1", "2"} and isinstance(value, int | str)
 
 
 def _is_output_mode(value: object) -> bool:
@@ -79,18 +63,14 @@ def _is_constraints(value: object) -> bool:
     return isinstance(value, Mapping) and all(_is_filled_text(key) and is_constraint(v) for key, v in value.items())
 
 
-def _is_schema(value: object) -> bool:
-    return _is_filled_text(value) or _is_pyspark(value, "StructType")
-
-
 def _is_pyspark(value: object, name: str) -> bool:
     # By name, so that files can be checked without importing pyspark.
     return any(kind.__name__ == name and kind.__module__.startswith("pyspark.sql") for kind in type(value).__mro__)
 
 
-_TEXT = ParameterType("a str", _is_text)
+_TEXT = ParameterType("a str", lambda value: isinstance(value, str))
 _FILLED_TEXT = ParameterType("a non-empty str", _is_filled_text)
-_FLAG = ParameterType("a bool", _is_flag)
+_FLAG = ParameterType("a bool", lambda value: isinstance(value, bool))
 NAMES = ParameterType("a list of column names (str)", _is_names)
 _SETTINGS = ParameterType("a dict of str to str", _is_settings)
 CHANGES = ParameterType(
@@ -112,7 +92,9 @@ TYPES: Mapping[str, ParameterType] = {
     "cluster_by": NAMES,
     "cluster_by_auto": _FLAG,
     "path": _FILLED_TEXT,
-    "schema": ParameterType("a DDL str or a StructType", _is_schema),
+    "schema": ParameterType(
+        "a DDL str or a StructType", lambda value: _is_filled_text(value) or _is_pyspark(value, "StructType")
+    ),
     "format": _FILLED_TEXT,
     "temporary": _FLAG,
     "private": _FLAG,
@@ -122,7 +104,9 @@ TYPES: Mapping[str, ParameterType] = {
     "once": _FLAG,
     "options": _SETTINGS,
     "user_event_hook_fn": ParameterType("a function (options are keyword arguments)", callable),
-    "max_allowable_consecutive_failures": ParameterType("an int of 0 or more", _is_count),
+    "max_allowable_consecutive_failures": ParameterType(
+        "an int of 0 or more", lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    ),
     "sink_function": ParameterType("a function (names and options are keyword arguments)", callable),
     "inv": ParameterType("a SQL condition (str) or a Column", is_constraint),
     "expectations": _CONSTRAINTS,
@@ -143,7 +127,9 @@ TYPES: Mapping[str, ParameterType] = {
     "except_column_list": _COLUMNS,
     "columns_to_update": _EXPRESSION,
     "system_sequence_by": _EXPRESSION,
-    "stored_as_scd_type": ParameterType("1 or 2", _is_scd_type),
+    "stored_as_scd_type": ParameterType(
+        "1 or 2", lambda value: isinstance(value, int | str) and str(value) in {"1", "2"}
+    ),
     "track_history_column_list": _COLUMNS,
     "track_history_except_column_list": _COLUMNS,
     "flow_name": _FILLED_TEXT,

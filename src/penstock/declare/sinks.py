@@ -23,13 +23,6 @@ from penstock.graph.elements import FormatSink, FunctionSink
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class SinkDeclaration(Protocol):
-    """A call at the top level of a pipeline file; returns nothing."""
-
-    def __call__(self, name: str, format: str, options: Mapping[str, str] | None = None) -> None:
-        """Declares the sink."""
-
-
 def _create_sink(call: Declaration, /, name: str, format: str, options: Mapping[str, str] | None = None) -> None:
     identifier = call.identifier(name)
     if identifier is not None:
@@ -38,13 +31,11 @@ def _create_sink(call: Declaration, /, name: str, format: str, options: Mapping[
         )
 
 
-create_sink: SinkDeclaration = cast(
-    "SinkDeclaration",
-    declaring(
-        _create_sink,
-        name="create_sink",
-        refusals={},
-        doc="""Declares a sink of one of Spark's formats, the target of append flows and update flows.
+create_sink = declaring(
+    _create_sink,
+    name="create_sink",
+    refusals={},
+    doc="""Declares a sink of one of Spark's formats, the target of append flows and update flows.
 
     Args:
         name: Names the sink as `target=` of its flows; no dataset may have the same name.
@@ -58,7 +49,6 @@ create_sink: SinkDeclaration = cast(
     has a checkpoint of its own. A full refresh starts new checkpoints and hands every row on again:
     what the sink holds already is not cleaned.
     """,
-    ),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.declare.change_flows import column_selection
 from penstock.declare.declaration import Declaration, declaring
@@ -17,36 +17,16 @@ if TYPE_CHECKING:
     Snapshots = Callable[[Any], tuple[DataFrame, Any] | None]
 
 
-class SnapshotFlowDeclaration(Protocol):
-    """A call at the top level of a pipeline file; returns nothing."""
-
-    def __call__(  # noqa: PLR0917 - the order of the `dlt` API
-        self,
-        target: str,
-        source: str | Snapshots | tuple[DataFrame, Any] | None = None,
-        keys: Sequence[str | Column] | None = None,
-        stored_as_scd_type: Literal[1, 2, "1", "2"] | None = None,
-        snapshot_and_version: Snapshots | tuple[DataFrame, Any] | None = None,
-        track_history_column_list: Sequence[str | Column] | None = None,
-        track_history_except_column_list: Sequence[str | Column] | None = None,
-        *,
-        name: str | None = None,
-        comment: str | None = None,
-        spark_conf: Mapping[str, str] | None = None,
-    ) -> None:
-        """Declares the flow."""
-
-
 def _snapshot_flow(  # noqa: PLR0917 - the order of the `dlt` API
     call: Declaration,
     /,
     target: str,
-    source: Any = None,
-    keys: Sequence[Any] | None = None,
-    stored_as_scd_type: int | str | None = None,
-    snapshot_and_version: Any = None,
-    track_history_column_list: Sequence[Any] | None = None,
-    track_history_except_column_list: Sequence[Any] | None = None,
+    source: str | Snapshots | tuple[DataFrame, Any] | None = None,
+    keys: Sequence[str | Column] | None = None,
+    stored_as_scd_type: Literal[1, 2, "1", "2"] | None = None,
+    snapshot_and_version: Snapshots | tuple[DataFrame, Any] | None = None,
+    track_history_column_list: Sequence[str | Column] | None = None,
+    track_history_except_column_list: Sequence[str | Column] | None = None,
     name: str | None = None,
     comment: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
@@ -106,12 +86,10 @@ def _first_of(next_snapshot: NextSnapshot) -> FlowFunction:
     return first
 
 
-def _is_snapshots(value: object) -> bool:
-    return callable(value) or (isinstance(value, tuple) and len(value) == 2)
-
-
 def _is_source(value: object) -> bool:
-    return _is_snapshots(value) or (isinstance(value, str) and bool(value.strip()))
+    if isinstance(value, str):
+        return bool(value.strip())
+    return callable(value) or (isinstance(value, tuple) and len(value) == 2)
 
 
 _SOURCE = (
@@ -121,15 +99,12 @@ _CHECKED_HERE = ParameterType(_SOURCE, lambda value: True)  # one of two paramet
 _TYPES = {"source": _CHECKED_HERE, "snapshot_and_version": _CHECKED_HERE}
 
 
-def _declaration(name: str, doc: str) -> SnapshotFlowDeclaration:
-    return cast(
-        "SnapshotFlowDeclaration", declaring(_snapshot_flow, name=name, doc=doc, required=("keys",), types=_TYPES)
-    )
-
-
-create_auto_cdc_from_snapshot_flow = _declaration(
-    "create_auto_cdc_from_snapshot_flow",
-    """Applies the differences between whole snapshots of a table to a streaming table.
+create_auto_cdc_from_snapshot_flow = declaring(
+    _snapshot_flow,
+    name="create_auto_cdc_from_snapshot_flow",
+    required=("keys",),
+    types=_TYPES,
+    doc="""Applies the differences between whole snapshots of a table to a streaming table.
 
     Args:
         target: The streaming table, declared with `create_streaming_table`. Required.
@@ -147,6 +122,10 @@ create_auto_cdc_from_snapshot_flow = _declaration(
         spark_conf: Settings of the queries; they win over the target's.
     """,
 )
-apply_changes_from_snapshot = _declaration(
-    "apply_changes_from_snapshot", """The old name of `create_auto_cdc_from_snapshot_flow`."""
+apply_changes_from_snapshot = declaring(
+    _snapshot_flow,
+    name="apply_changes_from_snapshot",
+    required=("keys",),
+    types=_TYPES,
+    doc="""The old name of `create_auto_cdc_from_snapshot_flow`.""",
 )

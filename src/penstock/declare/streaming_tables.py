@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING
 
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.expectations import expectations_of
@@ -16,35 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class StreamingTableDeclaration(Protocol):
-    """A call at the top level of a pipeline file; returns nothing."""
-
-    def __call__(
-        self,
-        name: str,
-        *,
-        comment: str | None = None,
-        spark_conf: Mapping[str, str] | None = None,
-        table_properties: Mapping[str, str] | None = None,
-        partition_cols: Sequence[str] | None = None,
-        path: str | None = None,
-        schema: StructType | str | None = None,
-        expect_all: Mapping[str, str | Column] | None = None,
-        expect_all_or_drop: Mapping[str, str | Column] | None = None,
-        expect_all_or_fail: Mapping[str, str | Column] | None = None,
-        expect_all_or_quarantine: Mapping[str, str | Column] | None = None,
-        cluster_by: Sequence[str] | None = None,
-        row_filter: str | None = None,
-        private: bool = False,
-        temporary: bool = False,
-        cluster_by_auto: bool = False,
-        format: str | None = None,
-        output_mode: str | None = None,
-        keys: Sequence[str] | None = None,
-    ) -> None:
-        """Declares the table."""
-
-
 def _create(  # noqa: PLR0917 - the order of the `dlt` API
     call: Declaration,
     /,
@@ -54,17 +25,17 @@ def _create(  # noqa: PLR0917 - the order of the `dlt` API
     table_properties: Mapping[str, str] | None = None,
     partition_cols: Sequence[str] | None = None,
     path: str | None = None,
-    schema: Any = None,
-    expect_all: Mapping[str, Any] | None = None,
-    expect_all_or_drop: Mapping[str, Any] | None = None,
-    expect_all_or_fail: Mapping[str, Any] | None = None,
+    schema: StructType | str | None = None,
+    expect_all: Mapping[str, str | Column] | None = None,
+    expect_all_or_drop: Mapping[str, str | Column] | None = None,
+    expect_all_or_fail: Mapping[str, str | Column] | None = None,
     cluster_by: Sequence[str] | None = None,
     row_filter: str | None = None,
     private: bool = False,
     temporary: bool = False,
     cluster_by_auto: bool = False,
     format: str | None = None,
-    expect_all_or_quarantine: Mapping[str, Any] | None = None,
+    expect_all_or_quarantine: Mapping[str, str | Column] | None = None,
     output_mode: str | None = None,
     keys: Sequence[str] | None = None,
 ) -> None:
@@ -98,13 +69,13 @@ def _create(  # noqa: PLR0917 - the order of the `dlt` API
     )
 
 
-def _declaration(name: str, doc: str) -> StreamingTableDeclaration:
-    return cast("StreamingTableDeclaration", declaring(_create, name=name, doc=doc, types={"keys": NAMES}))
+_TYPES = {"keys": NAMES}
 
-
-create_streaming_table = _declaration(
-    "create_streaming_table",
-    """Declares a streaming table that one or more `@append_flow(target=name)` fill.
+create_streaming_table = declaring(
+    _create,
+    name="create_streaming_table",
+    types=_TYPES,
+    doc="""Declares a streaming table that one or more `@append_flow(target=name)` fill.
 
     Args:
         name: 1 to 3 parts.
@@ -126,7 +97,9 @@ create_streaming_table = _declaration(
         cluster_by_auto: Refused, with the reason.
     """,
 )
-create_target_table = _declaration("create_target_table", """An old name of `create_streaming_table`.""")
-create_streaming_live_table = _declaration(
-    "create_streaming_live_table", """An old name of `create_streaming_table`."""
+create_target_table = declaring(
+    _create, name="create_target_table", types=_TYPES, doc="""An old name of `create_streaming_table`."""
+)
+create_streaming_live_table = declaring(
+    _create, name="create_streaming_live_table", types=_TYPES, doc="""An old name of `create_streaming_table`."""
 )
