@@ -11,17 +11,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.analysis.catalog import AnalysisCatalog, NotYetResolved, UpstreamFailed, plain_schema
-from penstock.analysis.endless_state import endless_state
 from penstock.analysis.fallible_casts import cast_notices
 from penstock.analysis.snapshots import first_snapshot
 from penstock.analysis.update_keys import update_keys
 from penstock.declare.user_frames import caller_location, failure_location
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, SourceLocation, did_you_mean
-from penstock.graph.elements import ChangeFlow, Dataset, OutputMode, Sink, SnapshotChangeFlow, Table, UnresolvedFlow
+from penstock.graph.elements import (
+    ChangeFlow,
+    Dataset,
+    OutputMode,
+    Sink,
+    SnapshotChangeFlow,
+    Table,
+    UnresolvedFlow,
+    declared_mode,
+)
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.output_modes import declared_mode
-from penstock.graph.resolved import AppliedChanges, ResolvedFlow
+from penstock.graph.resolved import AppliedChanges, EndlessState, ResolvedFlow
 from penstock.graph.sql_query import SqlQuery
 from penstock.graph.unbounded_state import STREAM_JOIN
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
@@ -39,7 +46,7 @@ from penstock.spark.plans.inspection import (
 from penstock.spark.plans.join_watermarks import one_sided_joins
 from penstock.spark.plans.operator_calls import recording_operator_calls
 from penstock.spark.plans.stream_definition import stream_definition
-from penstock.spark.plans.unbounded_state import operator_retention
+from penstock.spark.plans.unbounded_state import OperatorRetention, operator_retention
 from penstock.spark.session.query_settings import spark_settings
 from penstock.spark.sources.source import not_possible
 from penstock.spark.writers.changes.resolve import judged_expectations, resolve_changes
@@ -268,3 +275,25 @@ def _reason(error: PySparkException, columns: Iterable[str]) -> str:
     return f"there is no column '{missing}'. " + did_you_mean(
         missing, names, also=f"The columns are {', '.join(names)}."
     )
+
+
+def endless_state(
+    operators: Sequence[OperatorRetention], calls: Iterable[tuple[str, SourceLocation]]
+) -> tuple[EndlessState, ...]:
+    """Returns those of `operators` (outermost first) that keep their state for ever.
+
+    `calls` are the user's, in their order, which is that of the operators from the inside out. SQL makes operators
+    without a call, and a DataFrame that is used twice several with one: then a line is set only if it is the only one.
+    """
+    places: dict[str, list[SourceLocation]] = {}
+    for name, place in calls:
+        places.setdefault(name, []).append(place)
+    found = []
+    for name in dict.fromkeys(operator.name for operator in operators):
+        same = [operator for operator in operators if operator.name == name]
+        made = places.get(name, [])
+        lines: list[SourceLocation | None] = [*reversed(made)]
+        if len(made) != len(same):
+            lines = [made[0] if len(set(made)) == 1 else None] * len(same)
+        found += [EndlessState(name, line) for each, line in zip(same, lines, strict=True) if each.for_ever]
+    return tuple(found)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from penstock.errors import DefinitionError, did_you_mean
-from penstock.graph.elements import Table, UnresolvedFlow
-from penstock.graph.output_modes import declared_keys
+from penstock.graph.elements import Table, UnresolvedFlow, declared_keys
 from penstock.graph.resolved import UpdateKeys
 from penstock.spark.plans.comparable import comparable
 from penstock.spark.plans.grouping import NotGrouped, grouping_columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -206,11 +206,6 @@ class PipelineRegistry:
     def add_notice(self, notice: PenstockError) -> None:
         """Adds a notice; one that says the same about the same place counts once."""
         _add(self._notices, notice)
-
-    def add_errors(self, errors: Iterable[PenstockError]) -> None:
-        """Adds several errors."""
-        for error in errors:
-            self.add_error(error)
 
     def refuse(self, identifier: Identifier) -> None:
         """Notes a dataset whose definition was refused."""

@@ -12,7 +12,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Literal
 
-from penstock.errors import DefinitionError, SourceLocation
+from penstock.errors import DefinitionError, SourceLocation, StateError
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import ColumnMask, FunctionCall
 from penstock.graph.sql_names import quoted
@@ -107,6 +107,11 @@ class Named:
     def error(self, condition: str, **facts: object) -> DefinitionError:
         """Returns the condition at the place of this declaration."""
         return DefinitionError(condition, location=self.location, dataset=str(self.identifier), **facts)
+
+    def refusal(self, condition: str, **facts: object) -> StateError:
+        """Returns what does not fit this declaration in the storage; `name` is among its facts."""
+        details: dict[str, Any] = {"name": self.identifier, **facts}
+        return StateError(condition, location=self.location, dataset=str(self.identifier), **details)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,3 +330,15 @@ class SnapshotChangeFlow(UnresolvedFlow):
     scd_type: ScdType
     next_snapshot: NextSnapshot | None = None
     track_history: ColumnSelection | None = None
+
+
+def declared_mode(flow: UnresolvedFlow, target: Dataset | Sink | None) -> OutputMode | None:
+    """Returns the output mode that is declared, None when the query decides."""
+    if flow.updates:
+        return OutputMode.UPDATE
+    return target.output_mode if isinstance(target, Table) else None
+
+
+def declared_keys(flow: UnresolvedFlow, target: Dataset | Sink | None) -> tuple[str, ...]:
+    """Returns the columns by which the rows of a table are to be found, empty when the query decides."""
+    return flow.update_keys or (target.keys if isinstance(target, Table) else ())

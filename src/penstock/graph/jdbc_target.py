@@ -24,7 +24,6 @@ SPARK_OPTIONS: Final = (
 DEFAULT_LOCK_SECONDS: Final = 30
 
 _PART = re.compile(r'"((?:[^"]|"")+)"|([A-Za-z_\u0080-\uffff][\w$]*)')
-_LONGEST_NAME = 63  # PostgreSQL cuts longer ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,6 @@ class TableName:
     def sql(self) -> str:
         """The name in SQL."""
         return ".".join(in_quotes(part) for part in (self.schema, self.name) if part is not None)
-
-    def sibling(self, name: str, schema: str | None = None) -> TableName:
-        """Returns another table of `schema`, without one of the same schema."""
-        return TableName(schema or self.schema, name[:_LONGEST_NAME])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from penstock.errors import StateError
 from penstock.graph.elements import Table
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import AppliedChanges, ResolvedGraph
@@ -54,15 +53,7 @@ def check_changes(graph: ResolvedGraph, table: Table, existing: TableState) -> N
     """
     wanted = change_properties(graph, table.identifier)
     for name, was, now in _differences(wanted, existing.properties):
-        raise StateError(
-            "CHANGE_CAPTURE_CHANGED",
-            location=table.location,
-            dataset=str(table.identifier),
-            name=table.identifier,
-            what=_WORDS[name],
-            was=was,
-            now=now,
-        )
+        raise table.refusal("CHANGE_CAPTURE_CHANGED", what=_WORDS[name], was=was, now=now)
 
 
 def _differences(wanted: Mapping[str, str], existing: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

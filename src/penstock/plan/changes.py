@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import PenstockError, StateError
 from penstock.graph.elements import TYPE_WIDENING, MaterializedView, StreamingTable
 from penstock.graph.schema import Column, Schema
 from penstock.graph.type_changes import fits, widens
@@ -125,7 +124,7 @@ class TableComparison:
             before = stored.get(column.name.casefold(), Column(column.name, column.type))
             if (column.nullable or not before.nullable) and column.generated == before.generated:
                 continue
-            raise self._refusal(
+            raise self.table.refusal(
                 "COLUMN_CONSTRAINT_CHANGED", column=column.name, wanted=_constraint(column), command=self.command()
             )
 
@@ -140,7 +139,7 @@ class TableComparison:
 
     def _check_partitioning(self) -> None:
         if self.other_partitioning():
-            raise self._refusal(
+            raise self.table.refusal(
                 "PARTITIONING_CHANGED",
                 stored=", ".join(self.existing.partition_columns) or "no column",
                 wanted=", ".join(self.table.partition_columns) or "no column",
@@ -167,7 +166,7 @@ class TableComparison:
             if widens(before["type"], field["type"]) and self._may_widen():
                 yield before["name"], column.type
                 continue
-            raise self._refusal(
+            raise self.table.refusal(
                 "COLUMN_TYPE_CHANGED",
                 column=before["name"],
                 stored=_shown(before),
@@ -190,10 +189,6 @@ class TableComparison:
             before = stored.get(column.name.casefold())
             if before is not None and column.comment is not None and column.comment != before.comment:
                 yield before.name, column.comment
-
-    def _refusal(self, condition: str, **facts: str) -> PenstockError:
-        name = str(self.table.identifier)
-        return StateError(condition, location=self.table.location, dataset=name, name=name, **facts)
 
 
 def _shapes(schema: Schema) -> list[tuple[str, str, bool, str | None]]:

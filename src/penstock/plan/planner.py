@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from penstock.errors import DefinitionError, PenstockError, StateError
+from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.batch import OF_A_BATCH_RUN
 from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
 from penstock.graph.flow_type import FlowType
@@ -159,11 +159,8 @@ class _Planner:
     def _check_type(self, table: StreamingTable | MaterializedView, existing: TableState) -> None:
         wanted = _TYPES[type(table)]
         if existing.dataset_type not in {None, wanted}:
-            raise StateError(
+            raise table.refusal(
                 "DATASET_TYPE_CHANGED",
-                location=table.location,
-                dataset=str(table.identifier),
-                name=table.identifier,
                 was=_words(existing.dataset_type or ""),
                 wanted=_words(wanted),
                 path=existing.path,
@@ -180,9 +177,7 @@ class _Planner:
         if reset_allowed(self.graph, table.identifier):
             return True
         if table.identifier in self.selection.full_refreshed_by_name:
-            raise StateError(
-                "RESET_NOT_ALLOWED", location=table.location, dataset=str(table.identifier), name=table.identifier
-            )
+            raise table.refusal("RESET_NOT_ALLOWED")
         return False
 
     def _generation(self, identifier: Identifier, existing: TableState | None, *, reset: bool) -> int:
@@ -370,13 +365,7 @@ class _Planner:
 def _check_streamed(table: StreamingTable | MaterializedView, existing: TableState) -> None:
     """Keeps streams, which would begin from scratch, out of a table that has all rows already."""
     if OF_A_BATCH_RUN in existing.properties and OF_A_BATCH_RUN not in table.table_properties:
-        raise StateError(
-            "TABLE_OF_BATCH_RUN",
-            location=table.location,
-            dataset=str(table.identifier),
-            name=table.identifier,
-            path=existing.path,
-        )
+        raise table.refusal("TABLE_OF_BATCH_RUN", path=existing.path)
 
 
 def _layout_note(table: StreamingTable | MaterializedView) -> dict[str, str]:

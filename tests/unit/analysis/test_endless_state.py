@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.analysis.endless_state import endless_state
+from penstock.analysis.query import endless_state
 from penstock.errors import SourceLocation
 from penstock.spark.plans.unbounded_state import OperatorRetention
 

@@ -12,7 +12,7 @@ import pytest
 
 from penstock.config import load_project
 from penstock.config.secret import refer
-from penstock.declare.source_text import read_source_text
+from penstock.declare.notebook.files import read_source_text
 from penstock.errors import ConfigError, DefinitionError
 
 LAUGHS = "a0: &a0 [x, x, x]\n" + "".join(

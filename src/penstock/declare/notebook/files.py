@@ -1,16 +1,88 @@
-"""From a notebook's file to its cells."""
+"""From a pipeline's file to its text, and from a notebook's to its cells."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from penstock.declare.notebook.cells import Cell, Language
+from penstock.config.regular_file import read_regular_file
 from penstock.declare.user_frames import shown_path
 from penstock.errors import DefinitionError, SourceLocation
+
+
+class Language(Enum):
+    """The languages of cells that a pipeline runs."""
+
+    PYTHON = "python"
+    SQL = "sql"
+
+
+class PartKind(Enum):
+    """What is to be done with a part of a cell.
+
+    The text of RUN is the notebook's path and its parameters, that of INSTALL the whole command, that
+    of IGNORED and REFUSED the name of the magic.
+    """
+
+    PYTHON = "python"
+    SQL = "sql"
+    RUN = "run"
+    INSTALL = "install"
+    IGNORED = "ignored"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One code cell.
+
+    `file` is the file's path, with `#cell3` behind it where lines are counted per cell. `text` begins
+    at the line `line` of it (from 1) and, when it was a comment there, `margin` characters further right.
+    """
+
+    file: str
+    line: int
+    text: str
+    language: Language
+    margin: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some lines of a cell that belong together; the fields are those of `Cell`."""
+
+    kind: PartKind
+    file: str
+    line: int
+    text: str
+    margin: int = 0
+
+
+_LARGEST = 100_000_000  # bytes: a notebook keeps its pictures
+
+
+def read_source_text(path: Path, root: Path) -> str:
+    """Returns the text of a file, decoded as Python decodes its own: UTF-8, unless a Python file says otherwise.
+
+    Raises:
+        DefinitionError: PIPELINE_FILE_UNREADABLE.
+    """
+    place = SourceLocation(shown_path(str(path), root))
+    try:
+        return importlib.util.decode_source(read_regular_file(path, _LARGEST))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DefinitionError("PIPELINE_FILE_UNREADABLE", location=place, reason=reason) from error
+    except (UnicodeDecodeError, SyntaxError) as error:
+        reason = "it is not UTF-8 text"
+        raise DefinitionError("PIPELINE_FILE_UNREADABLE", location=place, reason=reason) from error
+
 
 _HEADER = re.compile(r"\ufeff?(#|--) Databricks notebook source[ \t]*(?:\r?\n|\Z)")
 

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator
 
-from penstock.declare.notebook.cells import Cell, Language, Part, PartKind
+from penstock.declare.notebook.files import Cell, Language, Part, PartKind
 
 _MAGIC = re.compile(r"%{1,2}([A-Za-z][\w-]*)[ \t]*(.*)", re.DOTALL)
 _TEXT = frozenset({"html", "javascript", "js", "latex", "markdown", "md", "md-sandbox", "svg"})

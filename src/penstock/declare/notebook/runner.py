@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from penstock.declare.dbutils import Dbutils
-from penstock.declare.notebook.cells import Part, PartKind
-from penstock.declare.notebook.files import is_notebook, read_cells
+from penstock.declare.notebook.files import Part, PartKind, is_notebook, read_cells, read_source_text
 from penstock.declare.notebook.magics import parts_of
 from penstock.declare.registry import active_registry
-from penstock.declare.source_text import read_source_text
 from penstock.declare.sql import SqlScript
 from penstock.declare.user_frames import shown_path
 from penstock.errors import DefinitionError, SourceLocation

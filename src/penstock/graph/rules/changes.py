@@ -15,9 +15,9 @@ from penstock.graph.elements import (
     SnapshotChangeFlow,
     Table,
     UnresolvedFlow,
+    declared_mode,
     has_uniqueness,
 )
-from penstock.graph.output_modes import declared_mode
 
 
 def change_flow_options(graph: DataflowGraph) -> Iterator[PenstockError]:
