@@ -256,14 +256,9 @@ def _broken_expectations(frame: DataFrame, dataset: Dataset) -> Iterator[Penstoc
         try:
             observe_expectations(frame, [expectation], dataset=dataset.identifier, occurrence=0)
         except PySparkException as error:
-            yield DefinitionError(
-                "EXPECTATION_NOT_RESOLVED",
-                location=expectation.location,
-                dataset=str(dataset.identifier),
-                expectation=expectation.name,
-                constraint=expectation.constraint,
-                reason=_reason(error, frame.columns),
-            )
+            reason = _reason(error, frame.columns)
+            facts = {"constraint": expectation.constraint, "reason": reason}
+            yield expectation.error("EXPECTATION_NOT_RESOLVED", dataset.identifier, **facts)
 
 
 def _reason(error: PySparkException, columns: Iterable[str]) -> str:

@@ -111,8 +111,9 @@ def _build(
     sections = {
         name: values_of(name, placed, of_sections) for name, placed in settings.items() if name in _WITH_REFERENCES
     }
-    configuration = {**_texts(values.get("configuration", {})), **overrides}
-    of_session = _settings_of_spark(configuration) if read.of_session else {}
+    configuration = {**_values(values.get("configuration", {})), **overrides}
+    # Other systems have one place for parameters and for what the session must know when it starts.
+    of_session = {key: value for key, value in configuration.items() if key.startswith("spark.") and read.of_session}
     own_storage = absolute_location(values.get("storage", read.storage), folder)
     return PipelineConfig(
         name=values["name"],
@@ -127,10 +128,10 @@ def _build(
         continuous=values.get("continuous", False),
         trigger=effective_trigger(values.get("trigger"), continuous=values.get("continuous", False)),
         configuration=configuration,
-        paths={name: absolute_location(text, folder) for name, text in _texts(values.get("paths", {})).items()},
+        paths={name: absolute_location(text, folder) for name, text in _values(values.get("paths", {})).items()},
         stand_ins=Path(absolute_location(values["stand_ins"], folder)) if "stand_ins" in values else None,
         secrets=secrets,
-        spark_conf={**of_session, **_texts(spark_conf)},
+        spark_conf={**of_session, **_values(spark_conf)},
         master=values.get("master") or of_session.get("spark.master", "local[*]"),
         cluster_timeout=values.get("cluster_timeout", CLUSTER_TIMEOUT),
         retries=RetrySettings(**_values(values.get("retries", {}))),
@@ -164,11 +165,6 @@ def _event_log(values: Mapping[str, Any]) -> Identifier | None:
 def _retention(values: Mapping[str, Any]) -> float | None:
     seconds = _values(values.get("event_log", {})).get("retention", EVENT_LOG_RETENTION)
     return None if math.isinf(seconds) else float(seconds)
-
-
-def _settings_of_spark(configuration: Mapping[str, str]) -> dict[str, str]:
-    """Returns what the session must know when it starts: other systems have one place for it and for parameters."""
-    return {key: value for key, value in configuration.items() if key.startswith("spark.")}
 
 
 def _values(settings: Settings) -> dict[str, Any]:
@@ -231,10 +227,6 @@ def _raise_all(errors: Iterable[ConfigError]) -> None:
         raise ordered[0]
     if ordered:
         raise PipelineInvalid(ordered)
-
-
-def _texts(settings: Settings) -> dict[str, str]:
-    return {name: placed.value for name, placed in settings.items()}
 
 
 def absolute_location(text: str, folder: Path) -> str:

@@ -96,6 +96,11 @@ class Expectation:
     on_violation: OnViolation
     location: SourceLocation
 
+    def error(self, condition: str, dataset: Identifier, **facts: object) -> DefinitionError:
+        """Returns the condition at the place of this expectation of `dataset`; `expectation` is among its facts."""
+        details: dict[str, Any] = {"expectation": self.name, **facts}
+        return DefinitionError(condition, location=self.location, dataset=str(dataset), **details)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:

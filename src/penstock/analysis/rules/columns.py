@@ -56,10 +56,8 @@ def layout_column_unknown(graph: ResolvedGraph) -> Iterator[PenstockError]:
         layout += [("cluster_by", name, name_parts(name)[0]) for name in table.cluster_by]
         for parameter, name, column in layout:
             if known.isdisjoint({name.casefold(), column.casefold()}):
-                yield DefinitionError(
+                yield table.error(
                     "LAYOUT_COLUMN_UNKNOWN",
-                    location=table.location,
-                    dataset=str(identifier),
                     parameter=parameter,
                     name=identifier,
                     column=name,
@@ -98,13 +96,7 @@ _KEY = re.compile(r"\b(PRIMARY|FOREIGN)\s+KEY\b", re.IGNORECASE)
 
 def key_not_enforced(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Reports that a PRIMARY KEY or FOREIGN KEY is not enforced."""
-    for identifier, table in graph.tables.items():
+    for table in graph.tables.values():
         found = _KEY.search(table.schema) if isinstance(table.schema, str) else None
         if found is not None:
-            yield DefinitionError(
-                "KEY_NOT_ENFORCED",
-                location=table.location,
-                dataset=str(identifier),
-                name=identifier,
-                kind=f"{found.group(1).upper()} KEY",
-            )
+            yield table.error("KEY_NOT_ENFORCED", name=table.identifier, kind=f"{found.group(1).upper()} KEY")

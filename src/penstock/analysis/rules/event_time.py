@@ -20,14 +20,8 @@ def event_time_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
         for expectation in dataset.expectations:
             rule = expectation.constraint
             if isinstance(rule, EventTime) and not types[rule.column.casefold()].startswith("timestamp"):
-                yield DefinitionError(
-                    "EVENT_TIME_NOT_TIMESTAMP",
-                    location=expectation.location,
-                    dataset=str(dataset.identifier),
-                    expectation=expectation.name,
-                    column=rule.column,
-                    type=types[rule.column.casefold()],
-                )
+                kind = types[rule.column.casefold()]
+                yield expectation.error("EVENT_TIME_NOT_TIMESTAMP", dataset.identifier, column=rule.column, type=kind)
 
 
 def _judged_rows(graph: ResolvedGraph) -> Iterator[tuple[Dataset, Schema]]:
@@ -47,15 +41,8 @@ def event_time_behind_watermark(graph: ResolvedGraph) -> Iterator[PenstockError]
             rule = expectation.constraint
             for flow in graph.flows_to(identifier) if isinstance(rule, EventTime) else ():
                 if flow.watermark is not None and _unqualified(flow.watermark[0]) == rule.column.casefold():
-                    yield DefinitionError(
-                        "EVENT_TIME_BEHIND_WATERMARK",
-                        location=expectation.location,
-                        dataset=str(identifier),
-                        expectation=expectation.name,
-                        name=identifier,
-                        flow=flow.declaration.name,
-                        column=rule.column,
-                    )
+                    facts = {"name": identifier, "flow": flow.declaration.name, "column": rule.column}
+                    yield expectation.error("EVENT_TIME_BEHIND_WATERMARK", identifier, **facts)
 
 
 def _unqualified(column: str) -> str:

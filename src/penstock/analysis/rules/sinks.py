@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 
 from penstock.errors import PenstockError
 from penstock.graph.elements import FormatSink
@@ -25,19 +25,7 @@ COLUMN_TYPES = {
 
 def kafka_sink_columns(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses queries without `value`, with a column of a wrong type, and without a topic, before a batch fails."""
-    for flow in graph.flows:
-        sink = graph.sinks.get(flow.declaration.target)
-        if not isinstance(sink, FormatSink) or sink.kind != "kafka":
-            continue
-        for reason, way_out in _kafka_problems(sink, flow.schema):
-            yield flow.declaration.error(
-                "SINK_COLUMNS_INVALID",
-                flow=flow.declaration.name,
-                kind="kafka",
-                name=flow.declaration.target,
-                reason=reason,
-                way_out=way_out,
-            )
+    return _refused(graph, {"kafka"}, _kafka_problems)
 
 
 def _kafka_problems(sink: FormatSink, schema: Schema) -> Iterator[tuple[str, str]]:
@@ -54,22 +42,11 @@ def _kafka_problems(sink: FormatSink, schema: Schema) -> Iterator[tuple[str, str
 
 def jdbc_columns(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses queries without the columns that the sink's options name, and with types that JDBC cannot write."""
-    for flow in graph.flows:
-        sink = graph.sinks.get(flow.declaration.target)
-        if not isinstance(sink, FormatSink) or sink.kind != "jdbc":
-            continue
-        for reason, way_out in _jdbc_problems(JdbcTarget.of(sink), flow.schema):
-            yield flow.declaration.error(
-                "SINK_COLUMNS_INVALID",
-                flow=flow.declaration.name,
-                kind="jdbc",
-                name=flow.declaration.target,
-                reason=reason,
-                way_out=way_out,
-            )
+    return _refused(graph, {"jdbc"}, _jdbc_problems)
 
 
-def _jdbc_problems(target: JdbcTarget, schema: Schema) -> Iterator[tuple[str, str]]:
+def _jdbc_problems(sink: FormatSink, schema: Schema) -> Iterator[tuple[str, str]]:
+    target = JdbcTarget.of(sink)
     names = {column.name.casefold() for column in schema.columns}
     for key in target.keys:
         if key.casefold() not in names:
@@ -85,25 +62,34 @@ def _jdbc_problems(target: JdbcTarget, schema: Schema) -> Iterator[tuple[str, st
 
 def sink_partition_columns(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Refuses `partitionBy` with a column that a flow does not have, and with all of its columns."""
+    return _refused(graph, FILE_FORMATS | {"delta"}, _partition_problems)
+
+
+def _partition_problems(sink: FormatSink, schema: Schema) -> Iterator[tuple[str, str]]:
+    names = {column.name.casefold() for column in schema.columns}
+    chosen = {name.casefold(): name for name in sink.partition_columns}
+    if missing := [name for folded, name in chosen.items() if folded not in names]:
+        reason = f"its query has no column '{missing[0]}', by which the files are divided"
+        yield reason, f"Select '{missing[0]}', or correct partitionBy"
+    elif chosen and names <= chosen.keys():
+        reason = "all of its columns are in partitionBy, and nothing would be in the files"
+        yield reason, "Leave a column out of partitionBy"
+
+
+def _refused(
+    graph: ResolvedGraph, kinds: Set[str], problems: Callable[[FormatSink, Schema], Iterator[tuple[str, str]]]
+) -> Iterator[PenstockError]:
+    """Yields what is wrong, as reason and way out, with the columns of the flows into sinks of some kinds."""
     for flow in graph.flows:
         sink = graph.sinks.get(flow.declaration.target)
-        if not isinstance(sink, FormatSink) or sink.kind not in FILE_FORMATS | {"delta"}:
+        if not isinstance(sink, FormatSink) or sink.kind not in kinds:
             continue
-        names = {column.name.casefold() for column in flow.schema.columns}
-        chosen = {name.casefold(): name for name in sink.partition_columns}
-        if missing := [name for folded, name in chosen.items() if folded not in names]:
-            reason = f"its query has no column '{missing[0]}', by which the files are divided"
-            way_out = f"Select '{missing[0]}', or correct partitionBy"
-        elif chosen and names <= chosen.keys():
-            reason = "all of its columns are in partitionBy, and nothing would be in the files"
-            way_out = "Leave a column out of partitionBy"
-        else:
-            continue
-        yield flow.declaration.error(
-            "SINK_COLUMNS_INVALID",
-            flow=flow.declaration.name,
-            kind=sink.kind,
-            name=flow.declaration.target,
-            reason=reason,
-            way_out=way_out,
-        )
+        for reason, way_out in problems(sink, flow.schema):
+            yield flow.declaration.error(
+                "SINK_COLUMNS_INVALID",
+                flow=flow.declaration.name,
+                kind=sink.kind,
+                name=flow.declaration.target,
+                reason=reason,
+                way_out=way_out,
+            )

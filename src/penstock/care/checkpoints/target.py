@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -36,17 +38,12 @@ class Target:
         Raises:
             StateError: TABLE_NOT_READABLE.
         """
-        from deltalake.exceptions import DeltaError
-
-        try:
+        with _readable(name):
             if not is_delta_table(uri):
                 return None
             table = open_delta_table(uri)
             generation = int(table.metadata().configuration.get(GENERATION, "0"))
             return cls(name, uri, table.version(), generation, table)
-        except (DeltaError, OSError, ValueError) as error:
-            reason = first_line(error)
-            raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=reason) from error
 
     @property
     def holds_rows(self) -> bool:
@@ -63,14 +60,9 @@ class Target:
         Raises:
             StateError: TABLE_NOT_READABLE.
         """
-        from deltalake.exceptions import DeltaError
-
-        try:
+        with _readable(self.name):
             lost = log_damage(self._table, self.uri)
             files = tuple(f"{reason}: {file}" for file, reason in damaged_files(self.uri))
-        except (DeltaError, OSError) as error:
-            reason = first_line(error)
-            raise StateError("TABLE_NOT_READABLE", dataset=self.name, name=self.name, reason=reason) from error
         return files if lost is None else (lost.reason, *files)
 
     def has_files_of(self, version: int) -> bool:
@@ -91,13 +83,8 @@ class Target:
         Raises:
             StateError: TABLE_NOT_READABLE.
         """
-        from deltalake.exceptions import DeltaError
-
-        try:
+        with _readable(self.name):
             self._table.restore(version)
-        except (DeltaError, OSError) as error:
-            reason = first_line(error)
-            raise StateError("TABLE_NOT_READABLE", dataset=self.name, name=self.name, reason=reason) from error
 
     def version_of(self, query_id: str, batch: int) -> int | None:
         """Returns the version that a batch made; None when it is not among the newest hundred."""
@@ -109,3 +96,14 @@ class Target:
             if (query_id, batch) in transactions_of(content):
                 return version
         return None
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Says TABLE_NOT_READABLE of a table that deltalake cannot use."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except (DeltaError, OSError, ValueError) as error:
+        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error

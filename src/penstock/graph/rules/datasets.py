@@ -6,38 +6,31 @@ from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.elements import EventTime, OnViolation, TemporaryView, UniqueKey
+from penstock.graph.elements import EventTime, Expectation, OnViolation, TemporaryView, UniqueKey
+from penstock.graph.identifier import Identifier
 from penstock.graph.lateness_counting import LATENESS, LatenessCounting
 
 
 # Uniqueness is checked where rows are stored.
 def uniqueness_on_view(graph: DataflowGraph) -> Iterator[PenstockError]:
     """Reports each expectation of a view that its rows be unique."""
-    for dataset in graph.declared:
-        for expectation in dataset.expectations if isinstance(dataset, TemporaryView) else ():
-            if isinstance(expectation.constraint, UniqueKey):
-                yield DefinitionError(
-                    "UNIQUENESS_ON_VIEW",
-                    location=expectation.location,
-                    dataset=str(dataset.identifier),
-                    expectation=expectation.name,
-                    name=dataset.identifier,
-                )
+    for view, expectation in _expectations_of_views(graph):
+        if isinstance(expectation.constraint, UniqueKey):
+            yield expectation.error("UNIQUENESS_ON_VIEW", view, name=view)
 
 
 # What is the future is judged once, where rows are stored.
 def event_time_on_view(graph: DataflowGraph) -> Iterator[PenstockError]:
     """Reports each view that quarantines by event time: its readers and its quarantine judge at different times."""
+    for view, expectation in _expectations_of_views(graph):
+        if isinstance(expectation.constraint, EventTime) and expectation.on_violation is OnViolation.QUARANTINE:
+            yield expectation.error("EVENT_TIME_QUARANTINE_OF_VIEW", view, name=view)
+
+
+def _expectations_of_views(graph: DataflowGraph) -> Iterator[tuple[Identifier, Expectation]]:
     for dataset in graph.declared:
-        for expectation in dataset.expectations if isinstance(dataset, TemporaryView) else ():
-            if isinstance(expectation.constraint, EventTime) and expectation.on_violation is OnViolation.QUARANTINE:
-                yield DefinitionError(
-                    "EVENT_TIME_QUARANTINE_OF_VIEW",
-                    location=expectation.location,
-                    dataset=str(dataset.identifier),
-                    expectation=expectation.name,
-                    name=dataset.identifier,
-                )
+        if isinstance(dataset, TemporaryView):
+            yield from ((dataset.identifier, expectation) for expectation in dataset.expectations)
 
 
 def cluster_by_with_partitions(graph: DataflowGraph) -> Iterator[PenstockError]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.errors import DefinitionError, PenstockError
+from penstock.errors import PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import Dataset, Expectation, Sink, Table, UnresolvedFlow
 from penstock.graph.identifier import Identifier
@@ -53,11 +53,9 @@ def duplicate_expectation(graph: DataflowGraph) -> Iterator[PenstockError]:
         for expectation in dataset.expectations:
             first = first_by_name.setdefault(expectation.name, expectation)
             if first is not expectation:
-                yield DefinitionError(
+                yield expectation.error(
                     "DUPLICATE_EXPECTATION",
-                    location=expectation.location,
-                    dataset=str(dataset.identifier),
-                    expectation=expectation.name,
+                    dataset.identifier,
                     name=dataset.identifier,
                     first=first.location,
                     second=expectation.location,
