@@ -33,10 +33,9 @@ from penstock.graph.elements import (
     UnresolvedFlow,
     declared_mode,
 )
-from penstock.graph.event_parts import with_event_parts
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import has_quarantine, quarantine_schema
+from penstock.graph.quarantine import has_quarantine, quarantine_schema, with_event_parts
 from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema import Schema

@@ -7,10 +7,11 @@ import functools
 import operator
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from penstock.config import resolve_path
 from penstock.declare.dbutils import Dbutils
+from penstock.errors import DefinitionError
 
 
 def given_names(
@@ -93,3 +94,45 @@ class MappedOpen:
     def __reduce__(self) -> tuple[Any, ...]:
         # A worker has neither Penstock nor the mapping: it gets Python's own.
         return operator.itemgetter(0), ((builtins.open,),)
+
+
+_MISSING = object()
+
+
+class GraphOnlyConf:
+    """`spark.conf` without a session: the pipeline's `configuration`, and what its files set."""
+
+    def __init__(self, configuration: Mapping[str, str]) -> None:
+        self._values = dict(configuration)
+
+    def get(self, key: str, default: object = _MISSING) -> object:
+        """Returns a value of the configuration.
+
+        Raises:
+            DefinitionError: SQL_CONF_NOT_FOUND without a default.
+        """
+        if key in self._values:
+            return self._values[key]
+        if default is _MISSING:
+            raise DefinitionError("SQL_CONF_NOT_FOUND", key=key)
+        return default
+
+    def set(self, key: str, value: str | bool | int) -> None:
+        """Sets a value for the rest of this load."""
+        self._values[key] = str(value).lower() if isinstance(value, bool) else str(value)
+
+    def unset(self, key: str) -> None:
+        """Removes a value for the rest of this load."""
+        self._values.pop(key, None)
+
+
+class GraphOnlySession:
+    """Answers `spark.conf`; everything else needs a session and raises DefinitionError SPARK_NOT_STARTED."""
+
+    def __init__(self, configuration: Mapping[str, str]) -> None:
+        self.conf = GraphOnlyConf(configuration)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise DefinitionError("SPARK_NOT_STARTED", attribute=name)

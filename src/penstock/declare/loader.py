@@ -9,8 +9,7 @@ from typing import Any
 
 from penstock.config import SecretReference, find_in_folder
 from penstock.declare.dbutils import Dbutils
-from penstock.declare.given_names import MappedOpen, given_names, ignore_display
-from penstock.declare.graph_only_session import GraphOnlySession
+from penstock.declare.given_names import GraphOnlySession, MappedOpen, given_names, ignore_display
 from penstock.declare.notebook import NotebookRunner, run_targets
 from penstock.declare.pipeline_code import PipelineCode
 from penstock.declare.registry import PipelineRegistry, registration_context

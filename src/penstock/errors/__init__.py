@@ -13,9 +13,9 @@ from penstock.errors.base import (
     StateError,
     StatementPosition,
     UpdateRefused,
+    exhaustion,
 )
 from penstock.errors.catalogue import Condition, Retry, condition, conditions
-from penstock.errors.exhaustion import exhaustion
 from penstock.errors.render import did_you_mean, first_line, render, render_error_record
 
 __all__ = [

@@ -13,6 +13,7 @@ PenstockError
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -203,3 +204,21 @@ class UpdateRefused(SeveralErrors, StateError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UpdateRefused, (self.errors,)
+
+
+_NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}
+_NO_THREAD = ("can't start new thread", "unable to create native thread")
+
+
+def exhaustion(error: BaseException) -> ExternalError | None:
+    """Returns OPEN_FILES_EXHAUSTED or THREADS_EXHAUSTED when `error`, or what caused it, says so; else None."""
+    seen: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        seen.append(cause)
+        if isinstance(cause, OSError) and cause.errno in _NO_DESCRIPTOR:
+            return ExternalError("OPEN_FILES_EXHAUSTED", detail=cause)
+        if any(text in str(cause) for text in _NO_THREAD):
+            return ExternalError("THREADS_EXHAUSTED", detail=str(cause))
+        cause = cause.__cause__ or cause.__context__
+    return None

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.elements import ChangeFlow, Dataset, OnViolation, SnapshotChangeFlow
+from penstock.graph.elements import (
+    ChangeFlow,
+    Dataset,
+    EventPart,
+    Expectation,
+    MaterializedView,
+    OnViolation,
+    SnapshotChangeFlow,
+    StreamingTable,
+)
+from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
+from penstock.graph.resolved import ResolvedFlow
 from penstock.graph.schema import Schema
 
 RESERVED_PREFIX = "_quarantine_"
@@ -90,3 +101,20 @@ def quarantine_schema(queries: Iterable[Schema]) -> Schema:
                 fields.setdefault(name, {**field, "nullable": True, "metadata": {}})
     own = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in _OWN_TYPES.items()]
     return Schema(json.dumps({"type": "struct", "fields": [*fields.values(), *own]}))
+
+
+def with_event_parts(
+    table: StreamingTable | MaterializedView, flows: Sequence[ResolvedFlow]
+) -> StreamingTable | MaterializedView:
+    """Adds expectations that send what cannot be applied to the table's quarantine, if `flows` apply changes by key."""
+    kinds = {flow.type for flow in flows}
+    if FlowType.CHANGE in kinds:
+        parts = [EventPart.KEY, EventPart.SEQUENCE]
+        if any(isinstance(each.declaration, ChangeFlow) and each.declaration.where is not None for each in flows):
+            parts.append(EventPart.WHERE)
+    elif FlowType.SNAPSHOT_CHANGE in kinds:
+        parts = [EventPart.KEY]
+    else:
+        return table
+    added = (Expectation(part.value, part, OnViolation.QUARANTINE, table.location) for part in parts)
+    return replace(table, expectations=(*table.expectations, *added))

@@ -1,4 +1,4 @@
-"""A sink of the format `sinks`: one flow into several sinks, whose sources are read once."""
+"""A sink of the format `sinks`: one flow into several sinks. And what is reported of any sink or flow into one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from penstock.errors import DefinitionError
-from penstock.graph.elements import AnySink, FormatSink
+from penstock.graph.elements import AnySink, FormatSink, UnresolvedFlow
 from penstock.graph.identifier import Identifier
+
+
+def options_refused(sink: FormatSink, reason: str, way_out: str) -> DefinitionError:
+    """Returns SINK_OPTIONS_INVALID, at the place of the sink."""
+    return sink.error("SINK_OPTIONS_INVALID", name=sink.identifier, reason=reason, way_out=way_out)
+
+
+def flow_refused(flow: UnresolvedFlow, reason: str, way_out: str) -> DefinitionError:
+    """Returns FLOW_TARGET_UNSUITABLE, at the place of the flow; `reason` goes on after the name of the sink."""
+    return flow.error("FLOW_TARGET_UNSUITABLE", flow=flow.name, target=flow.target, reason=reason, way_out=way_out)
+
 
 GROUP: Final = "sinks"
 """The format, and the option that names the sinks."""

@@ -71,23 +71,13 @@ def quarantine_stages(
         **privacy_changes(table, existing),
         **protection_changes(table, existing),
     }
-    if existing is None:
-        yield CreateTable(
-            dataset=identifier,
-            explanation=f"holds the rows that {table.identifier} quarantines",
-            table=quarantine,
-            schema=schema,
-            path=path,
-            properties=properties,
-        )
-    elif existing.generation != generation:
-        yield ResetTable(
-            dataset=identifier,
-            explanation=f"emptied, as {table.identifier} is computed again",
-            table=quarantine,
-            schema=schema,
-            path=path,
-            properties=properties,
+    if existing is None or existing.generation != generation:
+        stage: type[CreateTable | ResetTable] = CreateTable if existing is None else ResetTable
+        why = f"emptied, as {table.identifier} is computed again"
+        if existing is None:
+            why = f"holds the rows that {table.identifier} quarantines"
+        yield stage(
+            dataset=identifier, explanation=why, table=quarantine, schema=schema, path=path, properties=properties
         )
     else:
         comparison = TableComparison(quarantine, existing, schema, properties, command=command)

@@ -208,10 +208,9 @@ class _Planner:
         }
         schema = self.graph.stored_schemas[table.identifier]
         if existing is None:
-            why = "does not exist yet"
             yield CreateTable(
                 dataset=table.identifier,
-                explanation=why,
+                explanation="does not exist yet",
                 table=table,
                 schema=schema,
                 path=path,
@@ -223,12 +222,14 @@ class _Planner:
         if emptied:
             self.emptied.add(table.identifier)
         if emptied or (reset and isinstance(table, StreamingTable)):
-            why = f"emptied, because {emptied}" if emptied else ""
-            again = "" if emptied else self._read_again(table.identifier)
+            if emptied:
+                why = f"emptied, because {emptied}"
+            else:
+                again = self._read_again(table.identifier)
+                why = f"full refresh: emptied, then computed again from its sources (generation {generation}){again}"
             yield ResetTable(
                 dataset=table.identifier,
-                explanation=why
-                or f"full refresh: emptied, then computed again from its sources (generation {generation}){again}",
+                explanation=why,
                 table=table,
                 schema=schema,
                 path=path,

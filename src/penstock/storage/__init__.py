@@ -1,7 +1,7 @@
 """File systems by URI, the storage layout and the lock."""
 
 from penstock.storage.filesystem import Storage, StoredFile
-from penstock.storage.layout import QualifiedName, StorageLayout
+from penstock.storage.layout import StorageLayout
 from penstock.storage.local_disk import local_path
 from penstock.storage.lock import (
     LockHolder,
@@ -17,7 +17,6 @@ from penstock.storage.lock import (
 __all__ = [
     "LockHolder",
     "LockOwner",
-    "QualifiedName",
     "Storage",
     "StorageLayout",
     "StorageLock",

@@ -6,10 +6,9 @@ import pytest
 
 from penstock.errors import SourceLocation
 from penstock.graph.elements import EventPart, Expectation, OnViolation, StreamingTable, UnresolvedFlow
-from penstock.graph.event_parts import with_event_parts
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import has_quarantine
+from penstock.graph.quarantine import has_quarantine, with_event_parts
 from penstock.graph.resolved import ResolvedFlow
 from penstock.graph.schema import Schema
 

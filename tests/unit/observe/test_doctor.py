@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from penstock.care.doctor.examination import examine, findings_of
 from penstock.care.doctor.facts import StorageFacts, Writer, read_facts
-from penstock.care.doctor.finding import Finding
+from penstock.care.doctor.rules import Finding
 from penstock.cli.main import app
 from penstock.dashboard.live_log import LiveLog
 from penstock.errors import DefinitionError

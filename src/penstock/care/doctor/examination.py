@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from penstock.care.doctor import rules
 from penstock.care.doctor.facts import StorageFacts, read_facts
-from penstock.care.doctor.finding import Finding
+from penstock.care.doctor.rules import Finding
 from penstock.events.codec import format_timestamp
 from penstock.observe.problems import Severity
 

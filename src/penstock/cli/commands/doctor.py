@@ -14,7 +14,7 @@ from penstock.cli.project import open_project
 from penstock.cli.screen.console import note, plural, print_json, say
 
 if TYPE_CHECKING:
-    from penstock.care.doctor.finding import Finding
+    from penstock.care.doctor.rules import Finding
     from penstock.config import PipelineConfig
 
 
@@ -53,7 +53,7 @@ def doctor(
 
 
 def _altered_jars() -> Iterator[Finding]:
-    from penstock.care.doctor.finding import Finding
+    from penstock.care.doctor.rules import Finding
     from penstock.observe.problems import Severity
     from penstock.spark.session.setup.jars import altered_jars
 
@@ -62,7 +62,7 @@ def _altered_jars() -> Iterator[Finding]:
 
 
 def _open_driver(config: PipelineConfig) -> Iterator[Finding]:
-    from penstock.care.doctor.finding import Finding
+    from penstock.care.doctor.rules import Finding
     from penstock.observe.problems import Severity
     from penstock.spark.session.authentication import unauthenticated
 

@@ -12,9 +12,9 @@ from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow
 from penstock.plan.state import RefreshRecord
 from penstock.runtime.flows.accounting import accounts_of_refresh, report_accounts
 from penstock.runtime.flows.change_target import applying_changes, with_merged
+from penstock.runtime.flows.failures import with_place
 from penstock.runtime.flows.retry import Stopped
 from penstock.runtime.flows.services import FlowQuery, FlowServices
-from penstock.runtime.flows.value_places import with_place
 from penstock.runtime.storage_state.refresh_notes import refresh_note, versions_of
 from penstock.runtime.storage_state.state import once_transaction
 from penstock.spark.failures.translate import translate_failure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from penstock.declare import failure_location, one_line
+from penstock.declare.user_frames import shown_path
 from penstock.errors import ExternalError, PenstockError, StateError
 from penstock.graph.resolved import ResolvedFlow
+from penstock.graph.sql_query import sql_place
+from penstock.runtime.flows.services import FlowQueries
 from penstock.spark.failures.python_sources import ConnectorError, SourceFailure
 from penstock.spark.failures.translate import translate_failure
 from penstock.spark.sinks.function_batches import FUNCTION
@@ -96,3 +100,17 @@ def damaged_checkpoint(checkpoint: str, *, dataset: str, flow: str) -> StateErro
                         "CHECKPOINT_FILE_DAMAGED", dataset=dataset, flow=flow, file=file, reason=reason, name=dataset
                     )
     return None
+
+
+def with_place(error: PenstockError, flow: ResolvedFlow, services: FlowQueries) -> PenstockError:
+    """Gives a DATA_EXCEPTION the place of its expression, else that of the flow; other errors stay as they are."""
+    if error.condition != "DATA_EXCEPTION":
+        return error
+    if error.location is not None:
+        error.location = replace(error.location, path=shown_path(error.location.path, services.settings.directory))
+        return error
+    code = error.facts["where"].removeprefix(" in '").removesuffix("'")
+    table = services.graph.tables.get(flow.declaration.target)
+    rules = table.expectations if table is not None else ()
+    error.location = (sql_place(code, flow.declaration, rules) if code else None) or flow.declaration.location
+    return error

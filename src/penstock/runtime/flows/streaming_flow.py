@@ -20,7 +20,7 @@ from penstock.runtime.flows.accepted_loss import needs_data_correction
 from penstock.runtime.flows.accounting import StreamAccounts, report_accounts
 from penstock.runtime.flows.board import TableProgress
 from penstock.runtime.flows.change_target import with_merged
-from penstock.runtime.flows.failures import damaged_checkpoint, sink_failure
+from penstock.runtime.flows.failures import damaged_checkpoint, sink_failure, with_place
 from penstock.runtime.flows.files.read_files import FilesRead, warn_of_skipped
 from penstock.runtime.flows.late.late_rows import LateRowRecorder
 from penstock.runtime.flows.late.lateness import with_measured_lateness
@@ -30,7 +30,6 @@ from penstock.runtime.flows.retry import Stopped
 from penstock.runtime.flows.services import FlowQuery, FlowServices
 from penstock.runtime.flows.stop_after_batch import stop_after_batch
 from penstock.runtime.flows.targets import in_columns_of_target, stream_writer
-from penstock.runtime.flows.value_places import with_place
 from penstock.runtime.storage_state.stream_notes import FlowOwner, is_started, note_stream
 from penstock.spark.accelerators.known_transactions import remember_transactions
 from penstock.spark.failures.source_loss import FILES, check_planned_files, go_on_elsewhere, source_loss

@@ -11,9 +11,8 @@ from pyspark.sql import SparkSession
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.elements import AnySink, FormatSink, UnresolvedFlow
 from penstock.graph.identifier import Identifier
-from penstock.graph.rules.file_sink_shared import FILE_FORMATS
-from penstock.graph.sink_group import GROUP, members
-from penstock.graph.sink_refusals import flow_refused, options_refused
+from penstock.graph.rules.sinks import FILE_FORMATS
+from penstock.graph.sink_group import GROUP, flow_refused, members, options_refused
 from penstock.spark import _jvm
 from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.sinks.format_writer import SinkWriter

@@ -17,10 +17,8 @@ from penstock.storage.checkpoint.committed_files import (
     files_of_steps,
 )
 from penstock.storage.checkpoint.divisible import why_not_divided
-from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in, replace_file
+from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
 from penstock.storage.checkpoint.logs import (
-    EARLIER_PLAN,
-    OFFSET_LOG_VERSION,
     DamagedFile,
     PlannedBatch,
     UnknownVersion,
@@ -28,16 +26,8 @@ from penstock.storage.checkpoint.logs import (
     parse_planned_batch,
     parse_query_id,
     parse_source_log,
-    parse_source_step,
 )
-from penstock.storage.checkpoint.newest import (
-    Finding,
-    NewestFiles,
-    Repair,
-    check_newest,
-    remove_unfinished_plan,
-    repair,
-)
+from penstock.storage.checkpoint.newest import Repair, check_newest, remove_unfinished_plan, repair
 from penstock.storage.checkpoint.one_batch import copy_before, copy_reads_of, copy_state_after, repeatable_batches
 from penstock.storage.checkpoint.partitions import (
     SHUFFLE_PARTITIONS,
@@ -46,7 +36,7 @@ from penstock.storage.checkpoint.partitions import (
     note_partitions,
     repartitions_state,
 )
-from penstock.storage.checkpoint.plan_file import MovedWatermark, moved_watermark, plan_batch_without_rows
+from penstock.storage.checkpoint.plan_file import moved_watermark, plan_batch_without_rows
 from penstock.storage.checkpoint.planned_files import (
     ChangedFiles,
     PlannedFile,
@@ -56,7 +46,7 @@ from penstock.storage.checkpoint.planned_files import (
     planned_files,
 )
 from penstock.storage.checkpoint.pruning import former_checkpoints
-from penstock.storage.checkpoint.snapshots import SnapshotDamage, damaged_snapshots, is_snapshot_file
+from penstock.storage.checkpoint.snapshots import damaged_snapshots, is_snapshot_file
 from penstock.storage.checkpoint.source_offsets import (
     missing_source_files,
     move_source,
@@ -66,7 +56,6 @@ from penstock.storage.checkpoint.source_offsets import (
 )
 from penstock.storage.checkpoint.state import (
     OperatorState,
-    StateStore,
     missing_state_files,
     operators,
     parse_operator,
@@ -76,8 +65,6 @@ from penstock.storage.checkpoint.state import (
 from penstock.storage.checkpoint.whole_files import damage_of
 
 __all__ = [
-    "EARLIER_PLAN",
-    "OFFSET_LOG_VERSION",
     "SHUFFLE_PARTITIONS",
     "Backup",
     "BatchOfFiles",
@@ -86,16 +73,11 @@ __all__ = [
     "CheckpointToCopy",
     "CopiedCheckpoint",
     "DamagedFile",
-    "Finding",
-    "MovedWatermark",
-    "NewestFiles",
     "OperatorState",
     "PlannedBatch",
     "PlannedFile",
     "Repair",
     "Restoration",
-    "SnapshotDamage",
-    "StateStore",
     "UnknownVersion",
     "batches_of_files",
     "begin_repartition",
@@ -131,7 +113,6 @@ __all__ = [
     "parse_planned_batch",
     "parse_query_id",
     "parse_source_log",
-    "parse_source_step",
     "pending_versions",
     "plan_batch_without_rows",
     "planned_files",
@@ -141,7 +122,6 @@ __all__ = [
     "repair",
     "repartitions_state",
     "repeatable_batches",
-    "replace_file",
     "reset",
     "restore",
     "rewind",

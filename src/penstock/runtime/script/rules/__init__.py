@@ -45,6 +45,3 @@ def checked(write: StreamWrite, starting: Starting) -> StreamWrite:
     for rule in RULES:
         write = rule(write, starting)
     return write
-
-
-__all__ = ["RULES", "Rule", "Starting", "checked"]
