@@ -13,8 +13,13 @@ from pyspark.sql.types import StructType
 from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema, spark_schema
 from penstock.analysis.query import QueryAnalyser
 from penstock.analysis.rules import check
-from penstock.analysis.table_checks import check_protection, check_types
-from penstock.analysis.table_layout import with_cluster_columns, with_column_mapping, with_partition_fields
+from penstock.analysis.table_layout import (
+    check_protection,
+    check_types,
+    with_cluster_columns,
+    with_column_mapping,
+    with_partition_fields,
+)
 from penstock.analysis.view_quarantine import view_behind
 from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError, PipelineInvalid
 from penstock.graph.dataflow_graph import DataflowGraph

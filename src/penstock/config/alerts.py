@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from penstock.config.interval import parse_interval
+from penstock.config.interval import interval_of_key
 from penstock.config.references import reference, web_address
 from penstock.config.secret import SecretReference
 from penstock.config.shapes import Count, Flag, Key, MapOf, Section, Text, TextList
@@ -115,10 +115,6 @@ _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%")
 _ADDRESS = re.compile(r"[^\s@<>,]+@[^\s@<>,]+")
 
 
-def _interval(key: str, text: str) -> float:
-    return parse_interval(text)
-
-
 def _share(key: str, text: str) -> float:
     match = _PERCENT.fullmatch(text.strip())
     if match is None or float(match.group(1)) > 100:
@@ -142,10 +138,13 @@ def _mail_addresses(key: str, text: str) -> tuple[str, ...]:
 _CA_FILE = Key("ca_file", Text(), "Certificates to trust in the place of the system's, a PEM file.", "ca.pem")
 _TABLE = Section(
     (
-        Key("freshness", Text(_interval), "How old the table's newest commit may be.", "5 minutes"),
-        Key("no_input", Text(_interval), "How long a flow into the table may read no rows.", "30 minutes"),
+        Key("freshness", Text(interval_of_key), "How old the table's newest commit may be.", "5 minutes"),
+        Key("no_input", Text(interval_of_key), "How long a flow into the table may read no rows.", "30 minutes"),
         Key(
-            "falling_behind", Text(_interval), "How long rows may arrive faster than they are processed.", "10 minutes"
+            "falling_behind",
+            Text(interval_of_key),
+            "How long rows may arrive faster than they are processed.",
+            "10 minutes",
         ),
         Key("expectations", Text(_share), "The least share of rows that each rule must find good.", "99.5 %"),
         Key("watermark_stalled", Flag(), "Whether a watermark that stands still is told.", "false", "true"),
@@ -214,7 +213,7 @@ ALERTS = Section(
         ),
         Key(
             "keep_firing_for",
-            Text(_interval),
+            Text(interval_of_key),
             "How long the cause must be away before an alert is resolved.",
             "1 minute",
             "5 minutes",

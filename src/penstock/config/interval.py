@@ -53,6 +53,11 @@ def parse_interval(text: str) -> float:
     return total
 
 
+def interval_of_key(key: str, text: str) -> float:
+    """Parses the value of a key that is a length of time."""
+    return parse_interval(text)
+
+
 def _suggestion(number: str, unit: str) -> str:
     if unit in _SHORT:
         return f"Did you mean '{number} {_SHORT[unit]}'?"

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from penstock.config.alerts import ALERTS
-from penstock.config.interval import parse_interval
+from penstock.config.interval import interval_of_key, parse_interval
 from penstock.config.lineage import LINEAGE
 from penstock.config.metrics import METRICS
 from penstock.config.secret import REFERENCE, WHOLE_REFERENCE
@@ -64,10 +64,6 @@ def _access(key: str, text: str) -> str:
     return text
 
 
-def _interval(key: str, text: str) -> float:
-    return parse_interval(text)
-
-
 def _retention(key: str, text: str) -> float:
     return math.inf if text.strip().lower() == KEEP else parse_interval(text)
 
@@ -103,19 +99,19 @@ _RETRIES = Section(
         ),
         Key(
             "first_delay",
-            Text(_interval),
+            Text(interval_of_key),
             "The pause before the first new try; it doubles from try to try.",
             "1 second",
             "5 seconds",
         ),
-        Key("longest_delay", Text(_interval), "The longest pause between two tries.", "5 minutes", "1 minute"),
+        Key("longest_delay", Text(interval_of_key), "The longest pause between two tries.", "5 minutes", "1 minute"),
     )
 )
 
 _MAINTENANCE = Section(
     (
         Key("automatic", Flag(), "Whether runs also look after their tables.", "false", "true"),
-        Key("interval", Text(_interval), "How often a table that changes is looked after.", "6 hours", "1 day"),
+        Key("interval", Text(interval_of_key), "How often a table that changes is looked after.", "6 hours", "1 day"),
     )
 )
 
@@ -235,7 +231,7 @@ _SETTINGS = (
     Key("master", Text(_master, _MASTER), "Where Spark runs.", "spark://host:7077", "local[*]"),
     Key(
         "cluster_timeout",
-        Text(_interval),
+        Text(interval_of_key),
         "How long a cluster may take to accept the application, and be without a master and executors during a run.",
         "2 minutes",
         "30 seconds",
@@ -243,7 +239,7 @@ _SETTINGS = (
     Key("retries", _RETRIES, "How a flow is tried again.", "{max_flow_retries: 5}"),
     Key(
         "stop_timeout",
-        Text(_interval),
+        Text(interval_of_key),
         "How long after Ctrl-C or SIGTERM a run may take to end; a batch that takes longer is left to the next run.",
         "2 minutes",
         "30 seconds",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.config.interval import parse_interval
+from penstock.config.interval import interval_of_key
 from penstock.config.references import reference, web_address
 from penstock.config.secret import SecretReference
 from penstock.config.shapes import Count, Key, Section, Text, TextMap
@@ -44,10 +44,6 @@ class MetricsSettings:
         return any(setting is not None for setting in (self.port, self.textfile, self.otlp))
 
 
-def _interval(key: str, text: str) -> float:
-    return parse_interval(text)
-
-
 _OTLP = Section(
     (
         Key(
@@ -63,7 +59,7 @@ _OTLP = Section(
             "Headers by which the receiver knows who sends; references, as they are secrets.",
             '{api-key: "${env:OTLP_KEY}"}',
         ),
-        Key("interval", Text(_interval), "How often.", "30 seconds", "1 minute"),
+        Key("interval", Text(interval_of_key), "How often.", "30 seconds", "1 minute"),
     )
 )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.declare.declaration import Declaration
 from penstock.graph.elements import Expectation
+from penstock.graph.identifier import Identifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,21 @@ def take_query(
         call.error("INVALID_DATASET_FUNCTION", function=function_name(query), reason=reason)
         return None
     return call.registry.bound(query), pending
+
+
+def named_query(
+    call: Declaration, function: Callable[..., Any], name: str | None
+) -> tuple[Identifier, Callable[[], Any], tuple[Expectation, ...]] | None:
+    """Returns what `take_query` does, with the dataset's name; `name` is the one that was given.
+
+    None when the dataset cannot be declared; the error is recorded then.
+    """
+    taken = take_query(call, function)
+    text = name if name is not None else default_name(call, innermost(function))
+    identifier = call.identifier(text) if text is not None else None
+    if identifier is not None and taken is None:
+        call.registry.refuse(identifier)
+    return None if identifier is None or taken is None else (identifier, *taken)
 
 
 def default_name(call: Declaration, query: Callable[..., Any]) -> str | None:

@@ -9,9 +9,8 @@ from penstock.declare.dataset_function import (
     DatasetFunction,
     DeclaredDataset,
     RefusedDeclaration,
-    default_name,
     innermost,
-    take_query,
+    named_query,
 )
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.parameters import texts
@@ -67,16 +66,10 @@ def _declare_view(
     spark_conf: Mapping[str, str],
 ) -> DatasetFunction:
     query = innermost(function)
-    refused = DatasetFunction(query, declared=RefusedDeclaration())
-    taken = take_query(call, function)
-    text = name if name is not None else default_name(call, query)
-    identifier = call.identifier(text) if text is not None else None
-    if identifier is None:
-        return refused
-    if taken is None:
-        call.registry.refuse(identifier)
-        return refused
-    bound, expectations = taken
+    named = named_query(call, function, name)
+    if named is None:
+        return DatasetFunction(query, declared=RefusedDeclaration())
+    identifier, bound, expectations = named
     declaration = call.registry.add_dataset(
         TemporaryView(
             identifier=identifier,

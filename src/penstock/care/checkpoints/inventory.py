@@ -41,8 +41,7 @@ class StoredCheckpoint:
 
     def refusal(self, condition: str, **facts: object) -> StateError:
         """Returns an error about this checkpoint; `flow` and `name`, its table, are among its facts."""
-        details: dict[str, Any] = {"flow": self.name, "name": self.dataset, **facts}
-        return StateError(condition, dataset=str(self.dataset), **details)
+        return flow_refusal(self, condition, **facts)
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `penstock checkpoint ls --json` prints of it."""
@@ -59,6 +58,12 @@ class StoredCheckpoint:
             "changed": None if changed is None else format_timestamp(datetime.fromtimestamp(changed, UTC)),
             "path": self.folder.uri,
         }
+
+
+def flow_refusal(flow: StoredCheckpoint | FlowRecord, condition: str, **facts: object) -> StateError:
+    """Returns an error about a flow; `flow` and `name`, its table, are among its facts."""
+    details: dict[str, Any] = {"flow": flow_label(flow.dataset, flow.flow), "name": flow.dataset, **facts}
+    return StateError(condition, dataset=str(flow.dataset), **details)
 
 
 def flow_label(dataset: Identifier, flow: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.care.checkpoints.inventory import Inventory, flow_label
+from penstock.care.checkpoints.inventory import Inventory, flow_label, flow_refusal
 from penstock.care.checkpoints.target import Target
 from penstock.errors import ConfigError, StateError
 from penstock.events.flow_records import FlowRecord
@@ -86,7 +86,4 @@ def _reasons(inventory: Inventory, record: FlowRecord, target: Target | None) ->
 
 
 def _impossible(record: FlowRecord, reason: str) -> StateError:
-    flow = flow_label(record.dataset, record.flow)
-    return StateError(
-        "CHECKPOINT_REBUILD_NOT_POSSIBLE", dataset=str(record.dataset), flow=flow, name=record.dataset, reason=reason
-    )
+    return flow_refusal(record, "CHECKPOINT_REBUILD_NOT_POSSIBLE", reason=reason)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flow_label, is_called
-from penstock.errors import ConfigError, StateError
+from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flow_label, flow_refusal, is_called
+from penstock.errors import ConfigError
 from penstock.events.flow_records import FlowRecord
 from penstock.graph.identifier import Identifier
 from penstock.storage.checkpoint import Backup, CopiedCheckpoint, Restoration
@@ -50,7 +49,7 @@ def _judged(inventory: Inventory, copied: CopiedCheckpoint, *, force: bool) -> R
         first = 0 if copied.committed is None else copied.committed + 1
         rows = sum(rows for batch, rows in record.written.items() if batch >= first)
         counted = f", {rows:,} rows by the event log" if rows else ""
-        raise _refusal(record, "CHECKPOINT_RESTORE_REPEATS_BATCHES", first=first, last=last, rows=counted)
+        raise flow_refusal(record, "CHECKPOINT_RESTORE_REPEATS_BATCHES", first=first, last=last, rows=counted)
     return Restoration(copied, new_query=repeats)
 
 
@@ -61,7 +60,7 @@ def _current(inventory: Inventory, record: FlowRecord, copied: CopiedCheckpoint)
     generation = target.generation if target is not None else max((each.generation for each in own), default=None)
     if generation is not None and generation != copied.generation:
         found = copied.generation
-        raise _refusal(record, "CHECKPOINT_BACKUP_OF_OTHER_GENERATION", generation=found, current=generation)
+        raise flow_refusal(record, "CHECKPOINT_BACKUP_OF_OTHER_GENERATION", generation=found, current=generation)
     return next((each for each in own if each.generation == copied.generation), None)
 
 
@@ -76,7 +75,7 @@ def _check_rows_before(inventory: Inventory, record: FlowRecord, copied: CopiedC
         missing = range(0 if held is None else held + 1, copied.committed + 1)
         if target is None or not record.wrote_nothing(missing):
             shown = "none" if held is None else held
-            raise _refusal(record, "CHECKPOINT_AHEAD_OF_TARGET", stored=shown, committed=copied.committed)
+            raise flow_refusal(record, "CHECKPOINT_AHEAD_OF_TARGET", stored=shown, committed=copied.committed)
     return stored
 
 
@@ -99,11 +98,6 @@ def _newest_written(
             # Another query counts its batches from 0; whatever it has written came after the backup.
             found.append(max(later, 0 if copied.planned is None else copied.planned + 1))
     return max((batch for batch in found if batch is not None), default=None)
-
-
-def _refusal(record: FlowRecord, condition: str, **facts: object) -> StateError:
-    details: dict[str, Any] = {"flow": flow_label(record.dataset, record.flow), "name": record.dataset, **facts}
-    return StateError(condition, dataset=str(record.dataset), **details)
 
 
 def _dataset(copied: CopiedCheckpoint) -> Identifier:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flow_label
+from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flow_refusal
 from penstock.errors import StateError
 from penstock.events.flow_records import FlowRecord
 from penstock.storage.checkpoint import (
@@ -215,10 +215,4 @@ def present_checkpoint(inventory: Inventory, record: FlowRecord) -> Iterator[Sta
     if not any(each.in_use for each in generations):
         place = inventory.layout.checkpoints(record.dataset, record.flow)
         lost = f"{place}/{target.generation}" if target is not None else place
-        yield StateError(
-            "CHECKPOINT_LOST",
-            dataset=str(record.dataset),
-            flow=flow_label(record.dataset, record.flow),
-            name=record.dataset,
-            path=lost,
-        )
+        yield flow_refusal(record, "CHECKPOINT_LOST", path=lost)
