@@ -14,7 +14,7 @@ from penstock.connectors.jdbc.writer import JdbcBatches
 from penstock.errors import PenstockError, did_you_mean
 from penstock.graph.elements import FormatSink
 from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, JdbcTarget
-from penstock.graph.sink_refusals import options_refused
+from penstock.graph.sink_group import options_refused
 from penstock.spark.sinks.sink import BatchSink, Promise, SinkTarget
 from penstock.spark.sources.installed import Connector
 from penstock.storage.checkpoint import CheckpointFolder
