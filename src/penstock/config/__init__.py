@@ -4,11 +4,10 @@ from penstock.config.alerts import ALL_TABLES, AlertSettings, Command, Destinati
 from penstock.config.interval import parse_interval
 from penstock.config.library import Library, LibraryKind, find_in_folder
 from penstock.config.lineage import LineageSettings
-from penstock.config.load import load_project
+from penstock.config.load import load_project, load_script
 from penstock.config.metrics import MetricsSettings, Otlp
 from penstock.config.path_mapping import explain_missing_file, map_path, resolve_path
 from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
-from penstock.config.script import load_script
 from penstock.config.secret import SecretReference, redacted
 from penstock.config.trigger import Trigger, TriggerKind, effective_trigger, is_continuous, trigger_kind
 

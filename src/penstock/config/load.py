@@ -1,4 +1,4 @@
-"""From a folder to a `PipelineConfig`: find the file, check it, lay the environment over it, fill in defaults."""
+"""From a folder, or a script, to a `PipelineConfig`: the file is found, checked, overlaid, and filled with defaults."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,43 @@ def absolute_location(text: str, folder: Path) -> str:
     """Returns a URI as it is, and a path, which a `file:` URI is too, absolute, with `~` expanded."""
     text = local_path(text)
     return text if _URI.match(text) else os.path.normpath(folder / os.path.expanduser(text))
+
+
+_STORAGE = ".penstock"
+
+
+def load_script(
+    file: Path | str, *, environment: str | None = None, pipeline: str | None = None, storage: str | None = None
+) -> PipelineConfig:
+    """Returns the settings of a script: those of the pipeline file beside it, if there is one, else the defaults.
+
+    Each script has a storage of its own, `scripts/<name>` in that of the folder, unless `storage` names one. The
+    script's name is that of its file. `environment` and `pipeline` choose in the pipeline file, as for `load_project`.
+
+    Raises:
+        ConfigError: SCRIPT_NOT_READABLE, or what `load_project` says of the pipeline file.
+    """
+    path = Path(os.path.abspath(os.path.expanduser(file)))
+    if not path.is_file():
+        raise ConfigError("SCRIPT_NOT_READABLE", path=file, reason="there is no such file")
+    try:
+        beside = load_project(path.parent, environment=environment, pipeline=pipeline)
+    except ConfigError as missing:
+        if missing.condition != "PIPELINE_NOT_FOUND" or environment or pipeline:
+            raise
+        beside = PipelineConfig(
+            name=path.stem,
+            directory=path.parent,
+            file=SourceLocation(str(file)),
+            storage=absolute_location(_STORAGE, path.parent),
+            trigger=effective_trigger(None, continuous=False),
+        )
+    own = f"{beside.storage.rstrip('/')}/scripts/{path.stem}"
+    return replace(
+        beside,
+        name=path.stem,
+        schema=path.stem,
+        file=SourceLocation(str(file)),
+        libraries=(),
+        storage=own if storage is None else absolute_location(storage, Path.cwd()),
+    )

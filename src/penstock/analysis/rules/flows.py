@@ -9,6 +9,7 @@ from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.elements import MaterializedView
 from penstock.graph.flow_type import FlowType
 from penstock.graph.resolved import AppliedChanges, ResolvedFlow, ResolvedGraph
+from penstock.graph.rules.changes import disagreement
 
 
 def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
@@ -95,17 +96,8 @@ def update_keys_differ(graph: ResolvedGraph) -> Iterator[PenstockError]:
         updating = [flow for flow in graph.flows_to(identifier) if flow.keys is not None]
         for first, flow in pairwise(updating):
             if _folded_keys(first) != _folded_keys(flow):
-                yield DefinitionError(
-                    "CHANGE_FLOWS_DISAGREE",
-                    location=flow.declaration.location,
-                    dataset=str(identifier),
-                    target=identifier,
-                    what="the keys",
-                    first=first.declaration.name,
-                    first_value=", ".join(_folded_keys(first)) or "none",
-                    second=flow.declaration.name,
-                    second_value=", ".join(_folded_keys(flow)) or "none",
-                )
+                left, right = (", ".join(_folded_keys(each)) or "none" for each in (first, flow))
+                yield disagreement(identifier, "the keys", (first.declaration, left), (flow.declaration, right))
 
 
 def _folded_keys(flow: ResolvedFlow) -> list[str]:
@@ -121,17 +113,7 @@ def applied_changes_differ(graph: ResolvedGraph) -> Iterator[PenstockError]:
             assert first is not None
             assert other is not None
             for what, left, right in _differences(first, other):
-                yield DefinitionError(
-                    "CHANGE_FLOWS_DISAGREE",
-                    location=flow.declaration.location,
-                    dataset=str(identifier),
-                    target=identifier,
-                    what=what,
-                    first=flows[0].declaration.name,
-                    first_value=left,
-                    second=flow.declaration.name,
-                    second_value=right,
-                )
+                yield disagreement(identifier, what, (flows[0].declaration, left), (flow.declaration, right))
 
 
 def _differences(first: AppliedChanges, other: AppliedChanges) -> Iterator[tuple[str, str, str]]:

@@ -18,6 +18,7 @@ from penstock.graph.elements import (
     declared_mode,
     has_uniqueness,
 )
+from penstock.graph.identifier import Identifier
 
 
 def change_flow_options(graph: DataflowGraph) -> Iterator[PenstockError]:
@@ -69,17 +70,24 @@ def change_flows_agree(graph: DataflowGraph) -> Iterator[PenstockError]:
         first, *others = graph.flows_to(target)
         for flow in others:
             for what, left, right in _differences(first, flow, graph.get(target)):
-                yield DefinitionError(
-                    "CHANGE_FLOWS_DISAGREE",
-                    location=flow.location,
-                    dataset=str(target),
-                    target=target,
-                    what=what,
-                    first=first.name,
-                    first_value=left,
-                    second=flow.name,
-                    second_value=right,
-                )
+                yield disagreement(target, what, (first, left), (flow, right))
+
+
+def disagreement(
+    target: Identifier, what: str, first: tuple[UnresolvedFlow, object], second: tuple[UnresolvedFlow, object]
+) -> DefinitionError:
+    """Returns CHANGE_FLOWS_DISAGREE about two flows into `target`, each with its value of `what`."""
+    return DefinitionError(
+        "CHANGE_FLOWS_DISAGREE",
+        location=second[0].location,
+        dataset=str(target),
+        target=target,
+        what=what,
+        first=first[0].name,
+        first_value=first[1],
+        second=second[0].name,
+        second_value=second[1],
+    )
 
 
 def _differences(

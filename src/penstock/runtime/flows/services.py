@@ -72,10 +72,6 @@ def _appending(flow: ResolvedFlow, frame: DataFrame) -> DataFrame:
     return append_distinct(frame) if flow.type is FlowType.APPEND else frame
 
 
-def _none(source_format: str) -> Mapping[str, str]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowQueries:
     """What it takes to build the query of a flow.
@@ -93,7 +89,7 @@ class FlowQueries:
     settings: EvaluationSettings
     layout: StorageLayout
     accepted: Mapping[tuple[Identifier, str], ReportedLoss] = field(default_factory=dict)
-    source_options: Callable[[str], Mapping[str, str]] = _none
+    source_options: Callable[[str], Mapping[str, str]] = lambda _format: {}
     evaluation: threading.RLock = field(default_factory=threading.RLock)
 
     def query(
