@@ -59,6 +59,7 @@ def join_watermark_on_one_side(graph: ResolvedGraph) -> Iterator[PenstockError]:
             )
 
 
+# A watermark without delay takes every row that is out of order across batches for late.
 def watermark_without_delay(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Warns of it where an operator drops late rows: Spark takes it, and it fits only rows that come in order."""
     for flow in graph.flows:
@@ -87,6 +88,7 @@ def own_state_store(graph: ResolvedGraph) -> Iterator[PenstockError]:
             yield flow.declaration.error("STATE_STORE_NOT_SUPPORTED", flow=flow.declaration.name, provider=chosen)
 
 
+# State that no watermark frees grows for ever.
 def state_never_freed(graph: ResolvedGraph) -> Iterator[PenstockError]:
     """Finds each such operator, unless the flow says that its state may grow: a warning, an error of a strict pipeline.
 

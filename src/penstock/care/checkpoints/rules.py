@@ -125,6 +125,7 @@ def complete_sources(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
 _SCHEMAS = ("_metadata/schema", "_stateSchema/")
 
 
+# The state that the next start loads is there.
 def complete_state(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
     """Yields CHECKPOINT_FILE_MISSING: an operator's description or schema, or a version of its state."""
     folder = checkpoint.folder

@@ -41,7 +41,7 @@ def cluster_by_with_partitions(graph: DataflowGraph) -> Iterator[PenstockError]:
 
 
 def lateness_setting(graph: DataflowGraph) -> Iterator[PenstockError]:
-    """Reports a value that is none, in the settings of a table or a flow."""
+    """Reports a value of `pipelines.watermark.lateness` that is none, in the settings of a table or a flow."""
     declared = {(table.location, table.identifier): table.spark_conf for table in graph.tables}
     declared |= {(flow.location, flow.target): flow.spark_conf for flow in graph.flows}  # often the table's own
     for (location, dataset), settings in declared.items():

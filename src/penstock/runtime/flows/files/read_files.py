@@ -19,7 +19,7 @@ from penstock.storage.checkpoint import DamagedFile, UnknownVersion, committed_s
 
 
 class SkippedFiles:
-    """Of one flow; used by its thread alone."""
+    """Warns of what `ignoreCorruptFiles` or `ignoreMissingFiles` has left out; used by one thread."""
 
     def __init__(self, flow: ResolvedFlow, services: FlowServices) -> None:
         self._flow = flow
@@ -51,7 +51,7 @@ _ADVICE: Final = "write files under a name that begins with '.' or '_', and rena
 
 
 class UnfinishedFiles:
-    """Looks at the files that one flow has read; used by its thread alone.
+    """Warns of files that one flow has read while something was still writing them; used by its thread alone.
 
     Each file is checked twice: when its batch is done, and a minute later or at the next start.
     """
@@ -101,7 +101,7 @@ _MOST_NAMED: Final = 3
 
 
 class UnsettledFiles:
-    """Of one flow; used by its thread alone."""
+    """Warns of files that one flow has not read because something writes them; used by its thread alone."""
 
     def __init__(self, flow: ResolvedFlow, services: FlowServices, checkpoint: str) -> None:
         self._flow = flow
@@ -138,7 +138,7 @@ class UnsettledFiles:
 
 
 class FilesRead:
-    """Of one flow; used by its thread alone."""
+    """All of that for one flow, and the cleaning of its sources; used by its thread alone."""
 
     def __init__(self, flow: ResolvedFlow, services: FlowServices, checkpoint: str) -> None:
         self._unfinished = UnfinishedFiles(flow, services, checkpoint)

@@ -44,6 +44,7 @@ def complete_mode(write: StreamWrite, starting: Starting) -> StreamWrite:
     return write
 
 
+# A join of two streams that no time bounds keeps their rows for ever.
 def join_without_time_bound(write: StreamWrite, starting: Starting) -> StreamWrite:
     """Warns of it: as of a pipeline, which `strict` refuses."""
     retention = operator_retention(write.frame, OutputMode.APPEND)  # the only mode of a join, or the same to it
@@ -63,6 +64,7 @@ def join_watermark_on_one_side(write: StreamWrite, starting: Starting) -> Stream
     return write
 
 
+# A watermark without delay takes every row that is out of order across batches for late.
 def watermark_without_delay(write: StreamWrite, starting: Starting) -> StreamWrite:
     """Warns of it where an operator drops late rows."""
     mark = watermark(write.frame)
