@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from penstock.events import Event
@@ -62,11 +62,3 @@ class AlertProjection:
         fire = (alert for alert in self._firing.values() if alert.id not in reported)
         over = (self._resolved[known] for known in sorted(reported & self._resolved.keys()))
         return *fire, *over
-
-
-def project_alerts(events: Iterable[Event]) -> AlertProjection:
-    """Returns the alerts of `events`, which are in the order of the log."""
-    projection = AlertProjection()
-    for event in events:
-        projection.apply(event)
-    return projection

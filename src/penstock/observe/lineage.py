@@ -220,14 +220,6 @@ class LineageWithStatus:
         return self._lineage.lineage().with_status(self._status.status())
 
 
-def project_lineage(events: Iterable[Event]) -> Lineage:
-    """Returns the lineage of `events`, which are in the order of the log; without numbers."""
-    projection = LineageProjection()
-    for event in events:
-        projection.apply(event)
-    return projection.lineage()
-
-
 def lineage_of_graph(graph: ResolvedGraph) -> Lineage:
     """Returns the lineage of a pipeline that was analysed but did not necessarily run."""
     nodes: dict[str, LineageNode] = {}

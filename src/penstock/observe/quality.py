@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -153,14 +153,6 @@ class QualityProjection:
             for (owner, _), tracks in self._tracks.items()
             if owner == dataset.casefold() and tracks
         )
-
-
-def project_quality(events: Iterable[Event], dataset: str) -> tuple[ExpectationQuality, ...]:
-    """Returns the quality of `dataset` (`schema.name`) of `events`."""
-    projection = QualityProjection()
-    for event in events:
-        projection.apply(event)
-    return projection.of(dataset)
 
 
 def _merged(tracks: list[_Track]) -> ExpectationQuality:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -154,14 +154,6 @@ class SeriesProjection:
             for name, columns in self._flows.get(dataset.casefold(), {}).items()
             if flow is None or name == flow.casefold()
         )
-
-
-def project_series(events: Iterable[Event], dataset: str) -> tuple[FlowSeries, ...]:
-    """Returns the series of the flows into `dataset` (`schema.name`) in `events`."""
-    projection = SeriesProjection()
-    for event in events:
-        projection.apply(event)
-    return projection.of(dataset)
 
 
 def _figures(event: Event, progress: BatchProgress) -> dict[str, float | None]:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 from tests.oracle.tables import read_table
+from tests.projected import projected
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import StateError
-from penstock.observe.lineage import LineageEdge, project_lineage
+from penstock.observe.lineage import LineageEdge, LineageProjection
 from penstock.observe.quarantine import find_quarantine, newest_rows
 
 Row = dict[str, Any]
@@ -67,7 +68,7 @@ def test_it_is_read_by_name_in_the_first_update_and_after_a_repair(project: Pipe
     assert first.errors == ()
     good = [row for row in _ROWS if row not in _bad(_ROWS)]
     _assert_readers(project, _bad(_ROWS[:20]), good[: len(_ROWS[:20]) - len(_bad(_ROWS[:20]))])
-    edges = project_lineage(project.events(first)).edges
+    edges = projected(LineageProjection(), project.events(first)).lineage().edges
     assert {LineageEdge("shop.orders", name) for name in ("shop.repaired", "shop.by_rule", "shop.mapped")} <= set(edges)
     properties = DeltaTable(project.path("orders__quarantine")).metadata().configuration
     assert properties["penstock.private"] == "true"

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.projected import projected
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.care.doctor.examination import examine
 from penstock.cli.screen.status_view import problems
-from penstock.observe.lineage import project_lineage
+from penstock.observe.lineage import LineageProjection
 from penstock.observe.problems import Severity, find_problems
 from penstock.observe.status import PipelineStatus, project_status
 from penstock.plan.selection import RefreshSelection
@@ -82,7 +83,7 @@ def _is_told_everywhere(project: PipelineProject) -> None:
     assert told is not None
     assert told.state_warning is not None
     assert told.state_warning["message"].endswith(size)
-    [problem] = find_problems(status, project_lineage(project.events()))
+    [problem] = find_problems(status, projected(LineageProjection(), project.events()).lineage())
     assert (problem.severity, problem.condition) == (Severity.WARNING, CONDITION)
     [lines] = problems(status)
     assert lines[0].endswith(size)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.processes import wait_until
+from tests.projected import projected
 from tests.unit.alerts.receivers import WebReceiver, certificate, web_receiver
 
 from penstock.alerts.follower import Alerts
@@ -30,7 +31,7 @@ from penstock.events import (
     builders,
     read_events,
 )
-from penstock.observe.alerts import project_alerts
+from penstock.observe.alerts import AlertProjection
 from penstock.observe.status import project_status
 
 CANARY = "canary-s3cret"
@@ -330,4 +331,4 @@ def test_no_secret_gets_into_the_log_or_a_message(folder: Path, web: WebReceiver
     assert CANARY not in written
     assert "***" in written
     assert CANARY.encode() not in b"".join(body for _, _, body in web.requests)
-    assert project_alerts(read_events(config.storage)).undelivered("slack") != ()
+    assert projected(AlertProjection(), read_events(config.storage)).undelivered("slack") != ()

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from tests.projected import projected
 from tests.recorded.build import RECORDED
 
 from penstock.events import EventReader, FlowStatus
 from penstock.observe.drawing import to_mermaid, to_svg, to_terminal
 from penstock.observe.drawing.layering import Bend, arrange, crossings
 from penstock.observe.drawing.placement import vertical_centres
-from penstock.observe.lineage import Lineage, LineageEdge, LineageNode, NodeKind, project_lineage, source_node
+from penstock.observe.lineage import Lineage, LineageEdge, LineageNode, LineageProjection, NodeKind, source_node
 
 _SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</svg><script>alert(1)</script>\"'&\x1b[31m\nname"
@@ -37,7 +38,7 @@ def _hundred() -> Lineage:
 
 @pytest.fixture(scope="module")
 def recorded() -> Lineage:
-    return project_lineage(EventReader(str(RECORDED)).poll())
+    return projected(LineageProjection(), EventReader(str(RECORDED)).poll()).lineage()
 
 
 def test_terminal_draws_branches_joins_and_crossings() -> None:

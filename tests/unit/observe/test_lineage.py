@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tests.projected import projected
 from tests.recorded.build import RECORDED, SECOND_UPDATE
 
 from penstock.errors import SourceLocation
@@ -15,12 +16,16 @@ from penstock.observe.lineage import (
     Lineage,
     LineageEdge,
     LineageNode,
+    LineageProjection,
     NodeKind,
     lineage_of_graph,
-    project_lineage,
     source_node,
 )
 from penstock.observe.status import project_status
+
+
+def lineage_in(events: list[Event]) -> Lineage:
+    return projected(LineageProjection(), events).lineage()
 
 
 def _recorded() -> list[Event]:
@@ -36,7 +41,7 @@ def _pairs(lineage: Lineage) -> set[tuple[str, str]]:
 
 
 def test_the_recorded_pipeline() -> None:
-    lineage = project_lineage(_recorded())
+    lineage = lineage_in(_recorded())
     assert {node.name: node.kind for node in lineage.nodes} == {
         "shop.bronze_orders": NodeKind.STREAMING_TABLE,
         "shop.paid_orders": NodeKind.VIEW,
@@ -62,13 +67,13 @@ def test_a_dataset_that_the_newest_update_no_longer_defines_is_gone() -> None:
             if event.origin.update_id != SECOND_UPDATE or event.origin.dataset_name != "shop.revenue_report"
         ]
 
-    assert project_lineage(without_report(_recorded())).node("shop.revenue_report") is None
+    assert lineage_in(without_report(_recorded())).node("shop.revenue_report") is None
 
 
 def test_an_update_that_defines_nothing_keeps_the_drawing() -> None:
     events = [event for event in _recorded() if event.event_type.value != "dataset_definition"]
     events = [event for event in events if event.event_type.value != "flow_definition"]
-    assert project_lineage([*_recorded(), *events]) == project_lineage(_recorded())
+    assert lineage_in([*_recorded(), *events]) == lineage_in(_recorded())
 
 
 def test_edges_that_cannot_be_drawn_are_left_out() -> None:
@@ -85,13 +90,13 @@ def test_edges_name_datasets_in_any_case() -> None:
 
 
 def test_around_keeps_direct_neighbours_only() -> None:
-    lineage = project_lineage(_recorded()).around("shop.silver_orders")
+    lineage = lineage_in(_recorded()).around("shop.silver_orders")
     assert [node.name for node in lineage.nodes] == ["shop.paid_orders", "shop.silver_orders", "shop.hourly_revenue"]
 
 
 def test_numbers_of_the_status() -> None:
     events = _recorded()
-    silver = project_lineage(events).with_status(project_status(events)).node("shop.silver_orders")
+    silver = lineage_in(events).with_status(project_status(events)).node("shop.silver_orders")
     assert silver is not None
     assert silver.status is FlowStatus.COMPLETED
     assert (silver.rows, silver.dropped) == (23_701, 210)

@@ -8,13 +8,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.projected import projected
 from tests.recorded.build import FIRST_UPDATE, RECORDED, START, SteppedClock, first_update
 
 from penstock.errors import ExternalError, PenstockError
 from penstock.events import BatchProgress, Event, EventLog, EventReader, EventType, FlowStatus, Level
 from penstock.events import builders as say
 from penstock.events.alerts import Alert, alert
-from penstock.observe.lineage import project_lineage
+from penstock.observe.lineage import LineageProjection
 from penstock.observe.problems import Problem, Severity, find_problems
 from penstock.observe.status import project_status
 from penstock.observe.throughput import ThroughputProjection
@@ -25,7 +26,7 @@ def problems_of(events: list[Event], *, writer_alive: bool | None = None) -> tup
     for event in events:
         throughput.apply(event)
     status = project_status(events, writer_alive=writer_alive)
-    return find_problems(status, project_lineage(events), throughput.all())
+    return find_problems(status, projected(LineageProjection(), events).lineage(), throughput.all())
 
 
 def test_a_failed_flow_with_its_row_and_whom_it_holds_up(tmp_path: Path) -> None:

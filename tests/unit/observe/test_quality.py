@@ -1,17 +1,18 @@
 from __future__ import annotations
 
+from tests.projected import projected
 from tests.recorded.build import RECORDED
 from tests.unit.observe.story import Story
 
 from penstock.events import FlowStatus, read_events
-from penstock.observe.quality import ExpectationQuality, project_quality
+from penstock.observe.quality import ExpectationQuality, QualityProjection
 from penstock.observe.status import project_status
 
 T = "s.t"
 
 
 def quality_of(story: Story, dataset: str = T) -> ExpectationQuality:
-    (found,) = project_quality(story.events, dataset)
+    (found,) = projected(QualityProjection(), story.events).of(dataset)
     return found
 
 
@@ -19,9 +20,9 @@ def test_totals_are_those_of_the_status() -> None:
     events = list(read_events(str(RECORDED)))
     for dataset in project_status(events).datasets:
         shown = [(check.name, check.passed, check.failed, check.action) for check in dataset.expectations]
-        found = project_quality(events, dataset.name)
+        found = projected(QualityProjection(), events).of(dataset.name)
         assert [(check.name, check.passed, check.failed, check.action) for check in found] == shown
-    silver = project_quality(events, "SHOP.silver_orders")
+    silver = projected(QualityProjection(), events).of("SHOP.silver_orders")
     assert [len(check.points) for check in silver] == [12] * 4
     assert silver[0].pass_rate is not None
     assert 0.99 < silver[0].pass_rate < 1
@@ -43,7 +44,7 @@ def test_first_and_last_failure() -> None:
 def test_nothing_failed_and_nothing_checked() -> None:
     story = Story()
     story.update("u1")
-    assert project_quality(story.events, T) == ()
+    assert projected(QualityProjection(), story.events).of(T) == ()
     story.batch(T, 0, 0)
     quality = quality_of(story)
     assert (quality.pass_rate, quality.first_failure_at) == (None, None)
@@ -57,7 +58,7 @@ def test_repeated_and_refreshed_batches_count_as_in_the_status() -> None:
     assert (quality_of(story).passed, quality_of(story).failed, len(quality_of(story).points)) == (8, 2, 1)
     story.update("u2", full_refresh="all")
     story.status(T, FlowStatus.STARTING)
-    assert project_quality(story.events, T) == ()
+    assert projected(QualityProjection(), story.events).of(T) == ()
     story.batch(T, 0, 5)
     assert (quality_of(story).passed, quality_of(story).failed) == (5, 0)
 

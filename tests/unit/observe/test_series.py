@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+from tests.projected import projected
 from tests.recorded.build import FIRST_UPDATE, RECORDED, SECOND_UPDATE
 
 from penstock.events import EventReader
 from penstock.observe.definitions import DefinitionProjection
-from penstock.observe.series import FIGURES, SeriesProjection, project_series
+from penstock.observe.series import FIGURES, SeriesProjection
 
 
 def test_one_point_a_batch_with_its_numbers() -> None:
-    (silver,) = project_series(EventReader(str(RECORDED)).poll(), "shop.silver_orders")
+    (silver,) = projected(SeriesProjection(), EventReader(str(RECORDED)).poll()).of("shop.silver_orders")
     assert silver.figures["batch_id"] == tuple(range(12))
     assert silver.updates == (FIRST_UPDATE,) * 4 + (SECOND_UPDATE,) * 8
     last = {figure: values[-1] for figure, values in silver.figures.items()}
@@ -25,11 +26,11 @@ def test_one_point_a_batch_with_its_numbers() -> None:
 
 
 def test_the_phases_of_a_batch_and_how_far_its_watermark_is_behind() -> None:
-    (hourly,) = project_series(EventReader(str(RECORDED)).poll(), "shop.hourly_revenue")
+    (hourly,) = projected(SeriesProjection(), EventReader(str(RECORDED)).poll()).of("shop.hourly_revenue")
     phases = [hourly.figures[f"{phase}_ms"][-1] for phase in ("latestOffset", "queryPlanning", "walCommit", "addBatch")]
     assert phases[:3] == [40, 60, 25]
     assert hourly.figures["watermark_behind_s"][-1] is not None
-    (bronze,) = project_series(EventReader(str(RECORDED)).poll(), "shop.bronze_orders")
+    (bronze,) = projected(SeriesProjection(), EventReader(str(RECORDED)).poll()).of("shop.bronze_orders")
     assert all(value is None for value in bronze.figures["watermark_behind_s"])
 
 

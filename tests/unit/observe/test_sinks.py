@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.projected import projected
 
 from penstock.errors import ConfigError
 from penstock.events import BatchProgress, Event, EventLog, EventType, builders, read_events
 from penstock.observe.definitions import DefinitionProjection
 from penstock.observe.drawing import to_mermaid, to_svg, to_terminal
-from penstock.observe.lineage import LineageEdge, NodeKind, project_lineage
+from penstock.observe.lineage import LineageEdge, LineageProjection, NodeKind
 from penstock.observe.status import project_status
 from penstock.observe.tables import find_table
 
@@ -43,7 +44,7 @@ def _log(storage: Path, sink_format: str = "kafka") -> list[Event]:
 
 def test_lineage_and_its_drawings(tmp_path: Path) -> None:
     events = _log(tmp_path)
-    lineage = project_lineage(events).with_status(project_status(events))
+    lineage = projected(LineageProjection(), events).lineage().with_status(project_status(events))
     node = lineage.node(OUT)
     assert node is not None
     assert (node.kind, node.detail, node.kind_in_words, node.rows) == (NodeKind.SINK, "kafka", "kafka sink", 7)
@@ -55,7 +56,7 @@ def test_lineage_and_its_drawings(tmp_path: Path) -> None:
 
 
 def test_a_format_too_long_for_a_line_is_a_sink(tmp_path: Path) -> None:
-    text = to_terminal(project_lineage(_log(tmp_path, "foreach_batch")), width=80)
+    text = to_terminal(projected(LineageProjection(), _log(tmp_path, "foreach_batch")).lineage(), width=80)
     assert next(line for line in text.splitlines() if "out" in line).rstrip().endswith("sink")
 
 
