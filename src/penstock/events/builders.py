@@ -9,12 +9,13 @@ are full (`schema.name`), because projections join on them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
 from penstock.events.accounting import BatchAccounts, Verdict
 from penstock.events.audit import user_action as user_action  # noqa: PLC0414 - it is one of the builders
+from penstock.events.codec import fields_to_json
 from penstock.events.column_lineage import lineage_to_json
 from penstock.events.late_rows import LateRows
 from penstock.events.redaction import shown_option
@@ -262,11 +263,8 @@ def flow_batch(
     warnings = sum(count.failed_records for count in progress.expectations if count.action == "warn")
     if warnings:
         message += f", {plural(warnings, 'warning')}"
-    metrics = {field.name: getattr(progress, field.name) for field in fields(progress) if field.name != "expectations"}
-    metrics["phases_ms"] = dict(progress.phases_ms)
-    metrics["state_operators"] = [asdict(operator) for operator in progress.state_operators]
-    metrics["backlog_partitions"] = {topic: dict(each) for topic, each in progress.backlog_partitions.items()}
-    metrics["lateness"] = None if progress.lateness is None else progress.lateness.to_json()
+    metrics = fields_to_json(progress)
+    expectations = metrics.pop("expectations")
     recorded = {name: value for name, value in metrics.items() if name not in _IF_ANY or value not in (None, [], {})}
     return message, {
         "flow_progress": {
@@ -275,16 +273,7 @@ def flow_batch(
             "data_quality": {
                 "dropped_records": progress.dropped_records,
                 "quarantined_records": progress.quarantined_records,
-                "expectations": [
-                    {
-                        "name": count.name,
-                        "dataset": count.dataset,
-                        "passed_records": count.passed_records,
-                        "failed_records": count.failed_records,
-                        "action": count.action,
-                    }
-                    for count in progress.expectations
-                ],
+                "expectations": expectations,
             },
             **({} if checkpointed is None else {"checkpoint": _checkpoint(checkpointed)}),
         }
@@ -292,8 +281,10 @@ def flow_batch(
 
 
 def _checkpoint(batch: CheckpointedBatch) -> dict[str, Any]:
-    document = {"query_id": batch.query_id, "offsets": dict(batch.offsets)}
-    return {**document, "settings": dict(batch.settings)} if batch.settings else document
+    document = fields_to_json(batch)
+    if not batch.settings:
+        del document["settings"]
+    return document
 
 
 def accounting(name: str, accounts: BatchAccounts) -> Built:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from penstock.events.codec import fields_to_json
 from penstock.events.flow_facts import details_of
 from penstock.events.text import clean, plural
 from penstock.events.types import Event, EventType
@@ -38,7 +39,7 @@ class ClusterResources:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the details of the event."""
-        return {"state": self.state.value, "num_executors": self.num_executors}
+        return fields_to_json(self)
 
 
 def cluster_resources(master: str, resources: ClusterResources) -> tuple[str, dict[str, Any]]:

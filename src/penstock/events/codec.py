@@ -25,13 +25,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
 from penstock.errors import StateError
 from penstock.events.types import Event, EventType, Level, Origin
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 LINE_COLUMNS: Final = (
     "id STRING, sequence BIGINT, "
@@ -151,8 +156,17 @@ def json_ready(value: Any) -> Any:
             return [json_ready(item) for item in value]
         case datetime():
             return format_timestamp(value)
+        case Enum():
+            return json_ready(value.value)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return value.to_json() if hasattr(value, "to_json") else fields_to_json(value)
         case _:
             return str(value)
+
+
+def fields_to_json(record: DataclassInstance) -> dict[str, Any]:
+    """Returns the fields of a dataclass by name: enums by their values, times as text, dataclasses as objects."""
+    return {field.name: json_ready(getattr(record, field.name)) for field in fields(record)}
 
 
 def _parsed(text: str | bytes) -> Any:

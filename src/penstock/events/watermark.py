@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, Final
 
+from penstock.events.codec import fields_to_json
 from penstock.events.flow_facts import details_of, flow_key
 from penstock.events.progress import batch_progress_of, checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
@@ -53,13 +54,7 @@ class WatermarkStatus:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the details of the event."""
-        return {
-            "state": self.state.value,
-            "watermark": self.watermark,
-            "event_time_max": self.event_time_max,
-            "batches": self.batches,
-            "idle_sources": list(self.idle_sources),
-        }
+        return fields_to_json(self)
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from penstock.events import (
     reprocessed_rows_of,
     watermark_state_of,
 )
-from penstock.events.codec import format_timestamp
+from penstock.events.codec import fields_to_json, json_ready
 from penstock.events.compaction import mapping, mappings, moment, total, totals_of
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.events.state_size import StateGrowth
@@ -28,6 +28,10 @@ from penstock.observe.accounting import AccountCounts
 TOTALS: Final = "status"
 """The part of a `compaction` event that has these totals."""
 
+_SAME_IN_TOTALS: Final = (
+    *("rows", "dropped", "quarantined", "late"),
+    *("error", "failing_since", "watermark_warning", "watermark_warning_since"),
+)
 _WORKS: Final = {FlowStatus.COMPLETED, FlowStatus.IDLE}
 _STATES: Final = {status.value for status in FlowStatus}
 
@@ -89,19 +93,9 @@ class FlowCounts:
     def totals(self) -> dict[str, Any]:
         """Returns JSON-ready sums over all batches, for `take_totals`."""
         checks = [{"dataset": dataset, **asdict(check)} for (dataset, _), check in self.checks.items()]
-        return {
-            "rows": self.rows,
-            "dropped": self.dropped,
-            "quarantined": self.quarantined,
-            "late": self.late,
-            "expectations": checks,
-            "accounts": {**self.accounts.to_json(), "broken_since": _text(self.accounts.broken_since)},
-            "failing_since": _text(self.failing_since),
-            "watermark_warning": self.watermark_warning,
-            "watermark_warning_since": _text(self.watermark_warning_since),
-            "state": None if self.status is None else self.status.value,
-            "error": self.error,
-        }
+        accounts = fields_to_json(self.accounts)
+        same = {name: json_ready(getattr(self, name)) for name in _SAME_IN_TOTALS}
+        return {**same, "expectations": checks, "accounts": accounts, "state": json_ready(self.status)}
 
     def take_totals(self, totals: Mapping[str, Any]) -> None:
         """Puts sums over batches that the log no longer has in the place of those that were made."""
@@ -278,10 +272,6 @@ class DatasetCounts:
         flow.last = flow.current = fact.progress
         flow.state.add(fact.timestamp, fact.progress)
         flow.last_at = fact.timestamp
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else format_timestamp(moment)
 
 
 def _expectations(definition: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from penstock.events import BatchProgress, Event, FlowStatus
-from penstock.events.codec import format_timestamp
+from penstock.events.codec import fields_to_json
 from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 from penstock.observe.lag import Lag
 from penstock.observe.status import PipelineStatus, StatusProjection
@@ -57,21 +57,7 @@ class FlowLoad:
 
     def to_json(self) -> dict[str, Any]:
         """Returns one element of `flows` of `top --json`."""
-        return {
-            "dataset": self.dataset,
-            "flow": self.flow,
-            "status": None if self.status is None else self.status.value,
-            "busy": self.busy,
-            "input_rows_per_second": self.input_rows_per_second,
-            "processed_rows_per_second": self.processed_rows_per_second,
-            "batch_ms": self.batch_ms,
-            "batch_at": None if self.batch_at is None else format_timestamp(self.batch_at),
-            "lag": None if self.lag is None else self.lag.to_json(),
-            "drain_seconds": self.drain_seconds,
-            "falling_behind": self.falling_behind,
-            "state_rows": self.state_rows,
-            "state_bytes": self.state_bytes,
-        }
+        return fields_to_json(self)
 
 
 class FlowLoadProjection:

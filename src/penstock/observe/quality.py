@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from penstock.events import Event, ExpectationCount
-from penstock.events.codec import format_timestamp
+from penstock.events.codec import json_ready
 from penstock.events.compaction import mappings, moment, total, totals_of
 from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 
 _MAX_POINTS: Final = 200
-
+_TOTALS: Final = ("dataset", "name", "action", "passed", "failed", "first_failure_at", "last_failure_at")
 
 TOTALS: Final = "quality"
 """The part of a `compaction` event that has these totals."""
@@ -68,15 +68,7 @@ class _Track:
     points: deque[QualityPoint] = field(default_factory=lambda: deque(maxlen=_MAX_POINTS))
 
     def totals(self) -> dict[str, Any]:
-        return {
-            "dataset": self.dataset,
-            "name": self.name,
-            "action": self.action,
-            "passed": self.passed,
-            "failed": self.failed,
-            "first_failure_at": _text(self.first_failure_at),
-            "last_failure_at": _text(self.last_failure_at),
-        }
+        return {name: json_ready(getattr(self, name)) for name in _TOTALS}
 
     def take_totals(self, totals: Mapping[str, Any]) -> None:
         self.passed, self.failed = total(totals, "passed"), total(totals, "failed")
@@ -99,10 +91,6 @@ class _Track:
         self.points.append(
             QualityPoint(fact.timestamp, fact.update_id, batch_id, count.passed_records, count.failed_records)
         )
-
-
-def _text(at: datetime | None) -> str | None:
-    return None if at is None else format_timestamp(at)
 
 
 class QualityProjection:

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.errors.catalogue import condition, fill
 from penstock.events import Event, FlowStatus
 from penstock.events.alerts import Alert
-from penstock.events.codec import format_timestamp
+from penstock.events.codec import fields_to_json
 from penstock.events.compaction import mapping
 from penstock.events.flow_facts import FlowFact, FlowFacts
 from penstock.observe.accounting import AccountCounts
@@ -34,7 +34,7 @@ class ExpectationStatus:
 
     def to_json(self) -> dict[str, Any]:
         """Returns `{name, passed, failed, action}`."""
-        return {"name": self.name, "passed": self.passed, "failed": self.failed, "action": self.action}
+        return fields_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,29 +101,9 @@ class DatasetStatus:
 
     def to_json(self) -> dict[str, Any]:
         """Returns one element of `datasets` of `status --json`."""
-        return {
-            "name": self.name,
-            "type": self.type,
-            "status": None if self.status is None else self.status.value,
-            "rows": self.rows,
-            "dropped": self.dropped,
-            "quarantined": self.quarantined,
-            "late": self.late,
-            "input_rows_per_second": self.input_rows_per_second,
-            "processed_rows_per_second": self.processed_rows_per_second,
-            "watermark": self.watermark,
-            "lag": None if self.lag is None else self.lag.to_json(),
-            "state_rows": self.state_rows,
-            "last_batch_duration_ms": self.last_batch_duration_ms,
-            "last_batch_at": None if self.last_batch_at is None else format_timestamp(self.last_batch_at),
-            "error": None if self.error is None else dict(self.error),
-            "error_since": None if self.error_since is None else format_timestamp(self.error_since),
-            "retry_at": None if self.retry_at is None else format_timestamp(self.retry_at),
-            "accounts": None if self.accounts is None else self.accounts.to_json(),
-            "watermark_warning": None if self.watermark_warning is None else dict(self.watermark_warning),
-            "state_warning": None if self.state_warning is None else dict(self.state_warning),
-            "expectations": [expectation.to_json() for expectation in self.expectations],
-        }
+        document = fields_to_json(self)
+        del document["watermark_warning_since"]
+        return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +127,7 @@ class PipelineStatus:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the document of `status --json`."""
-        return {
-            "update": None if self.update is None else self.update.to_json(),
-            "datasets": [dataset.to_json() for dataset in self.datasets],
-            "undeclared": list(self.undeclared),
-            "alerts": [alert.to_json() for alert in self.alerts],
-            "resources": list(self.resources),
-            "cluster": None if self.cluster is None else self.cluster.to_json(),
-        }
+        return fields_to_json(self)
 
 
 class StatusProjection:

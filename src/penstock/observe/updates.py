@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from penstock.errors import StateError
 from penstock.events import Event, EventType, FlowStatus, UpdateState
-from penstock.events.codec import format_timestamp
+from penstock.events.codec import fields_to_json
 from penstock.events.compaction import mapping, moment, total
 from penstock.events.flow_facts import FlowFact, details_of
 
@@ -47,15 +47,8 @@ class UpdateStatus:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the `update` part of `status --json`."""
-        return {
-            "id": self.id,
-            "state": self.state.value,
-            "started": format_timestamp(self.started),
-            "ended": None if self.ended is None else format_timestamp(self.ended),
-            "cause": self.cause,
-            "pipeline": self.pipeline,
-            "error": None if self.error is None else dict(self.error),
-        }
+        document = fields_to_json(self)
+        return {name: document[name] for name in ("id", "state", "started", "ended", "cause", "pipeline", "error")}
 
 
 class UpdateHistory:
@@ -100,12 +93,7 @@ class UpdateHistory:
 
     def totals(self) -> dict[str, Any] | None:
         """Returns the newest update for a `compaction` event."""
-        update = self.current
-        if update is None:
-            return None
-        moved = {"last_event_at": format_timestamp(update.last_event_at), "continuous": update.continuous}
-        counts = {"rows": update.rows, "dropped": update.dropped, "failed_flows": list(update.failed_flows)}
-        return {**update.to_json(), **moved, **counts}
+        return None if self.current is None else fields_to_json(self.current)
 
     def _update_of(self, event: Event) -> UpdateStatus:
         known = self._updates.get(event.origin.update_id)

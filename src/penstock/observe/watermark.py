@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from penstock.errors import ConfigError
 from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, FlowStatus, read_events
+from penstock.events.codec import fields_to_json
 from penstock.events.compaction import mapping, total, totals_of
 from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
 from penstock.graph.identifier import Identifier
@@ -35,30 +36,23 @@ TOTALS: Final = "lateness"
 class DelayCost:
     """What one delay costs.
 
-    `lost` of the rows measured would have been dropped; per million, that is `per_million`, and at most `at_most` with
-    95 % confidence. `waits_ms` is how long after its end a window is written, None where rows are written at once.
-    `state_rows` and `state_bytes` are estimated from the most that there were with the current delay; None without any.
+    `lost` of the rows measured would have been dropped; per million, that is `per_million`, and with 95 % confidence at
+    most `at_most_per_million`. `waits_ms` is how long after its end a window is written, None where rows are written at
+    once. `state_rows` and `state_bytes` are estimated from the most that there were with the current delay; None
+    without any.
     """
 
     delay_ms: int
     lost: int
     per_million: float
-    at_most: float
+    at_most_per_million: float
     waits_ms: int | None
     state_rows: int | None
     state_bytes: int | None
 
     def to_json(self) -> dict[str, Any]:
         """Returns the numbers by name."""
-        return {
-            "delay_ms": self.delay_ms,
-            "lost": self.lost,
-            "per_million": self.per_million,
-            "at_most_per_million": self.at_most,
-            "waits_ms": self.waits_ms,
-            "state_rows": self.state_rows,
-            "state_bytes": self.state_bytes,
-        }
+        return fields_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +114,7 @@ class NotMeasured:
 
     def to_json(self) -> dict[str, Any]:
         """Returns one element of `watermark --json`."""
-        return {"dataset": self.dataset, "flow": self.flow, "reason": self.reason}
+        return fields_to_json(self)
 
 
 @dataclass(slots=True)
@@ -305,7 +299,7 @@ def _advice(measured: _Measured, definition: Any, target: float) -> WatermarkAdv
     current = measured.current_ms or 0
     waits = definition.get("flow_type") == "append" and _WINDOW_OPERATOR in (definition.get("stateful") or ())
     costs = tuple(_cost(measured, delay, waits=waits) for delay in _delays(measured, current))
-    recommended = next((each.delay_ms for each in costs if each.at_most <= target), None)
+    recommended = next((each.delay_ms for each in costs if each.at_most_per_million <= target), None)
     watermark = definition.get("watermark") or {}
     return WatermarkAdvice(
         measured.dataset,
@@ -342,7 +336,7 @@ def _cost(measured: _Measured, delay: int, *, waits: bool) -> DelayCost:
         delay_ms=delay,
         lost=lost,
         per_million=lost / measured.rows * _MILLION,
-        at_most=highest_share(lost, measured.rows) * _MILLION,
+        at_most_per_million=highest_share(lost, measured.rows) * _MILLION,
         waits_ms=delay if waits else None,
         state_rows=grown(measured.state_rows),
         state_bytes=grown(measured.state_bytes),

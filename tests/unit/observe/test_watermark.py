@@ -48,7 +48,7 @@ def test_rows_lost_are_those_at_least_so_late() -> None:
     assert (advice.rows, advice.batches, advice.current_ms) == (200_000, 2, 10 * MINUTE)
     per_million = {cost.delay_ms: cost.per_million for cost in advice.delays}
     assert per_million[2 * MINUTE] == 40
-    assert all(cost.at_most > cost.per_million for cost in advice.delays)
+    assert all(cost.at_most_per_million > cost.per_million for cost in advice.delays)
 
 
 def test_the_shortest_delay_within_the_target_is_recommended_with_confidence() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from penstock.care.doctor import rules
 from penstock.care.doctor.facts import StorageFacts, read_facts
 from penstock.care.doctor.rules import Finding
-from penstock.events.codec import format_timestamp
+from penstock.events.codec import fields_to_json
 from penstock.observe.problems import Severity
 
 _RULES: Final[tuple[Callable[[StorageFacts], Iterator[Finding]], ...]] = (
@@ -46,13 +46,7 @@ class Examination:
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `penstock doctor --json` prints."""
-        return {
-            "at": format_timestamp(self.at),
-            "checkpoints": list(self.checkpoints),
-            "tables": list(self.tables),
-            "findings": [finding.to_json() for finding in self.findings],
-            "running": self.running,
-        }
+        return fields_to_json(self)
 
 
 def examine(storage_uri: str) -> Examination:

@@ -61,7 +61,7 @@ def _print(advice: WatermarkAdvice) -> None:
             delay_text(cost.delay_ms),
             count(cost.lost),
             _share(cost.per_million),
-            _share(cost.at_most),
+            _share(cost.at_most_per_million),
             *([duration_ms(cost.waits_ms)] if waits else []),
             *([count(cost.state_rows), byte_size(cost.state_bytes)] if state else []),
             ", ".join(_marks(cost, advice)),
