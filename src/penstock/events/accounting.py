@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from penstock.events.flow_facts import details_of
 from penstock.events.text import plural
 from penstock.events.types import Event, EventType
 
@@ -118,9 +118,8 @@ def verdict_of(event: Event) -> Verdict | None:
     """Returns the verdict of an `accounting` event, else None."""
     if event.event_type is not EventType.ACCOUNTING:
         return None
-    details = event.details.get(EventType.ACCOUNTING.value)
     try:
-        return Verdict(details.get("verdict")) if isinstance(details, Mapping) else None
+        return Verdict(details_of(event).get("verdict"))
     except ValueError:
         return None
 

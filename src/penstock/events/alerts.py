@@ -10,6 +10,8 @@ from enum import Enum
 from typing import Any
 
 from penstock.events.codec import format_timestamp
+from penstock.events.details import mappings, moment
+from penstock.events.flow_facts import details_of
 from penstock.events.text import clean
 from penstock.events.types import Event, EventType
 
@@ -123,10 +125,10 @@ def alert_delivery(
 
 def alert_of(event: Event) -> Alert | None:
     """Returns the alert of an `alert` event, else None."""
-    details = event.details.get(EventType.ALERT.value)
-    if event.event_type is not EventType.ALERT or not isinstance(details, Mapping):
+    if event.event_type is not EventType.ALERT:
         return None
-    since, fired = _moment(details.get("since")), _moment(details.get("fired"))
+    details = details_of(event)
+    since, fired = moment(details, "since"), moment(details, "fired")
     if since is None or fired is None or not isinstance(details.get("rule"), str):
         return None
     return Alert(
@@ -136,31 +138,23 @@ def alert_of(event: Event) -> Alert | None:
         error={key: details.get(key) for key in ("condition", "message", "fix")},
         since=since,
         fired=fired,
-        resolved=_moment(details.get("resolved")),
+        resolved=moment(details, "resolved"),
     )
 
 
 def delivery_of(event: Event) -> tuple[str, dict[str, AlertState]] | None:
     """Returns which destination has taken which states of alerts, by their ids; None for other events."""
-    details = event.details.get(EventType.ALERT_DELIVERY.value)
-    if event.event_type is not EventType.ALERT_DELIVERY or not isinstance(details, Mapping):
+    if event.event_type is not EventType.ALERT_DELIVERY:
         return None
+    details = details_of(event)
     if details.get("state") != DeliveryState.DELIVERED.value or not isinstance(details.get("destination"), str):
         return None
     found: dict[str, AlertState] = {}
-    alerts = details.get("alerts")
-    for each in alerts if isinstance(alerts, list) else ():
+    for each in mappings(details, "alerts"):
         match each:
             case {"id": str(known), "state": "FIRING" | "RESOLVED" as state}:
                 found[known] = AlertState(state)
     return details["destination"], found
-
-
-def _moment(value: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
 
 
 def _name(value: object) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from penstock.events.details import mapping, mappings, total
 from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 
 MOST_INPUTS: Final = 2000
@@ -34,17 +35,15 @@ def lineage_to_json(lineage: ColumnLineage) -> dict[str, Any]:
 
 def lineage_of(definition: Mapping[str, Any]) -> ColumnLineage | None:
     """Returns the lineage of a `flow_definition`; None when it has none, as that of an older version."""
-    recorded = definition.get("column_lineage")
-    if not isinstance(recorded, Mapping):
+    recorded = mapping(definition, "column_lineage")
+    if recorded is None:
         return None
-    rows, left_out = recorded.get("rows"), recorded.get("columns_left_out")
-    rows = rows if isinstance(rows, Mapping) else {}
+    rows = mapping(recorded, "rows") or {}
     columns = tuple(
         OutputColumn(str(each.get("name")), _inputs(each), each.get("resolved") is True)
-        for each in _mappings(recorded.get("columns"))
+        for each in mappings(recorded, "columns")
     )
-    left_out = left_out if isinstance(left_out, int) else 0
-    return ColumnLineage(columns, _inputs(rows), rows.get("resolved") is True, left_out)
+    return ColumnLineage(columns, _inputs(rows), rows.get("resolved") is True, total(recorded, "columns_left_out"))
 
 
 def _inputs_to_json(inputs: Sequence[InputColumn]) -> list[dict[str, Any]]:
@@ -60,9 +59,5 @@ def _inputs(recorded: Mapping[str, Any]) -> tuple[InputColumn, ...]:
             str(each.get("column")),
             tuple(Transformation(kind) for kind in each.get("how") or () if kind in _KNOWN),
         )
-        for each in _mappings(recorded.get("inputs"))
+        for each in mappings(recorded, "inputs")
     )
-
-
-def _mappings(value: object) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

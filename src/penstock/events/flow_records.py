@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from penstock.events.compaction import mapping, total, totals_of
+from penstock.events.compaction import totals_of
+from penstock.events.details import mapping, mappings, total
 from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
 from penstock.events.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
@@ -121,15 +122,15 @@ class FlowRecords:
                 if fact.after_full_refresh:
                     self._forget(name, None)
                 if fact.progress is not None:
-                    numbers = fact.progress
+                    progress = fact.progress
                     # The end of a log may have batches without the flow's definition.
                     record = self._records.setdefault(key, FlowRecord(_identifier(name), fact.flow))
                     written = record.written
-                    written[numbers.batch_id] = _rows_of(numbers)
-                    record.read += numbers.num_input_rows
+                    written[progress.batch_id] = _rows_of(progress)
+                    record.read += progress.num_input_rows
                     if len(written) > _REMEMBERED:
                         del written[next(iter(written))]
-                    record.remember(numbers.batch_id, checkpointed_batch_of(event))
+                    record.remember(progress.batch_id, checkpointed_batch_of(event))
 
     def _define(self, event: Event, name: str) -> None:
         if event.origin.update_id != self._defining:
@@ -144,11 +145,10 @@ class FlowRecords:
         inputs = definition.get("input_datasets")
         record.stateful = bool(definition.get("stateful") or definition.get("watermark"))
         record.inputs = tuple(str(each) for each in inputs) if isinstance(inputs, list) else ()
-        sources = definition.get("sources")
         record.sources = {
             str(source.get("name")): f"{source.get('format')} {source.get('description') or ''}".strip()
-            for source in (sources if isinstance(sources, list) else ())
-            if isinstance(source, dict) and source.get("name")
+            for source in mappings(definition, "sources")
+            if source.get("name")
         }
 
     def _act(self, event: Event, name: str) -> None:
@@ -160,8 +160,7 @@ class FlowRecords:
                 self._records.setdefault(flow_key(name, flow), FlowRecord(_identifier(name), flow))
                 self._forget(name, event.origin.flow_name)
             case action if action == REWIND:
-                arguments = details_of(event).get("arguments")
-                batch = arguments.get("to_batch") if isinstance(arguments, dict) else None
+                batch = (mapping(details_of(event), "arguments") or {}).get("to_batch")
                 if isinstance(batch, int):
                     self._forget(name, event.origin.flow_name, after=batch)
             case _:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
+from penstock.events.details import total
+from penstock.events.flow_facts import details_of
 from penstock.events.text import clean, plural
 from penstock.events.types import Event, EventType
 
@@ -33,9 +35,9 @@ class LateRows:
 
 def late_rows_of_event(event: Event) -> LateRows | None:
     """Returns the details of a `late_rows` event, else None."""
-    details = event.details.get(EventType.LATE_ROWS.value)
-    if event.event_type is not EventType.LATE_ROWS or not isinstance(details, dict):
+    if event.event_type is not EventType.LATE_ROWS:
         return None
+    details = details_of(event)
     try:
         return LateRows(**{field.name: details[field.name] for field in fields(LateRows)})
     except KeyError:
@@ -51,6 +53,4 @@ def reprocessed(flow: str, table: str, *, windows: int, rows: int) -> tuple[str,
 
 def reprocessed_rows_of(event: Event) -> int:
     """Returns how many late rows came into their windows after all, by a `late_rows` event that says so, else 0."""
-    details = event.details.get(EventType.LATE_ROWS.value)
-    rows = details.get("reprocessed") if event.event_type is EventType.LATE_ROWS and isinstance(details, dict) else None
-    return rows if isinstance(rows, int) else 0
+    return total(details_of(event), "reprocessed") if event.event_type is EventType.LATE_ROWS else 0

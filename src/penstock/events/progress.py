@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from penstock.events.details import mapping, mappings, moment
 from penstock.events.lateness import Lateness
 from penstock.events.types import (
     BatchProgress,
@@ -28,13 +29,7 @@ def flow_status_of(event: Event) -> FlowStatus | None:
 
 def retry_at_of(event: Event) -> datetime | None:
     """Returns when the flow of a `flow_progress` event is tried again, if it has failed, else None."""
-    recorded = _progress(event).get("retry_at")
-    if not isinstance(recorded, str):
-        return None
-    try:
-        return datetime.fromisoformat(recorded)
-    except ValueError:
-        return None
+    return moment(_progress(event), "retry_at")
 
 
 def batch_progress_of(event: Event) -> BatchProgress | None:
@@ -47,18 +42,14 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
     metrics = progress.get("metrics")
     if not isinstance(metrics, dict):
         return None
-    quality = progress.get("data_quality")
-    counts = quality.get("expectations") if isinstance(quality, dict) else None
+    quality = mapping(progress, "data_quality") or {}
     phases = metrics.get("phases_ms")
     watermark, newest = metrics.get("watermark"), metrics.get("event_time_max")
     return BatchProgress(
         batch_id=_integer(metrics.get("batch_id"), event.origin.batch_id) or 0,
         num_input_rows=_integer(metrics.get("num_input_rows")) or 0,
         num_output_rows=_integer(metrics.get("num_output_rows")) or 0,
-        dropped_records=_integer(
-            metrics.get("dropped_records"), quality.get("dropped_records") if isinstance(quality, dict) else None
-        )
-        or 0,
+        dropped_records=_integer(metrics.get("dropped_records"), quality.get("dropped_records")) or 0,
         quarantined_records=_integer(metrics.get("quarantined_records")) or 0,
         input_rows_per_second=_number(metrics.get("input_rows_per_second")),
         processed_rows_per_second=_number(metrics.get("processed_rows_per_second")),
@@ -67,7 +58,7 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
         watermark=watermark if isinstance(watermark, str) else None,
         state_rows=_integer(metrics.get("state_rows")),
         state_bytes=_integer(metrics.get("state_bytes")),
-        state_operators=tuple(_operators(metrics.get("state_operators"))),
+        state_operators=tuple(_operators(metrics)),
         late_rows=_integer(metrics.get("late_rows")),
         num_upserted_rows=_integer(metrics.get("num_upserted_rows")),
         num_deleted_rows=_integer(metrics.get("num_deleted_rows")),
@@ -84,8 +75,7 @@ def batch_progress_of(event: Event) -> BatchProgress | None:
                 failed_records=_integer(count.get("failed_records")) or 0,
                 action=str(count.get("action") or "warn"),
             )
-            for count in (counts if isinstance(counts, list) else ())
-            if isinstance(count, dict)
+            for count in mappings(quality, "expectations")
         ),
         event_time_max=newest if isinstance(newest, str) else None,
         lateness=Lateness.from_json(metrics.get("lateness")),
@@ -111,17 +101,16 @@ def _partitions(recorded: object) -> dict[str, dict[str, int]]:
     }
 
 
-def _operators(recorded: object) -> Iterator[OperatorState]:
-    for operator in recorded if isinstance(recorded, list) else ():
-        if isinstance(operator, dict):
-            yield OperatorState(
-                name=str(operator.get("name")),
-                rows=_integer(operator.get("rows")) or 0,
-                bytes=_integer(operator.get("bytes")) or 0,
-                updated_rows=_integer(operator.get("updated_rows")) or 0,
-                removed_rows=_integer(operator.get("removed_rows")) or 0,
-                growth=_integer(operator.get("growth")),
-            )
+def _operators(metrics: Mapping[str, Any]) -> Iterator[OperatorState]:
+    for operator in mappings(metrics, "state_operators"):
+        yield OperatorState(
+            name=str(operator.get("name")),
+            rows=_integer(operator.get("rows")) or 0,
+            bytes=_integer(operator.get("bytes")) or 0,
+            updated_rows=_integer(operator.get("updated_rows")) or 0,
+            removed_rows=_integer(operator.get("removed_rows")) or 0,
+            growth=_integer(operator.get("growth")),
+        )
 
 
 def _progress(event: Event) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from penstock.events import (
     watermark_state_of,
 )
 from penstock.events.codec import fields_to_json, json_ready
-from penstock.events.compaction import mapping, mappings, moment, total, totals_of
+from penstock.events.compaction import totals_of
+from penstock.events.details import mapping, mappings, moment, total
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.events.state_size import StateGrowth
 from penstock.graph.unbounded_state import STREAM_JOIN, UNBOUNDED_STATE
@@ -275,5 +276,4 @@ class DatasetCounts:
 
 
 def _expectations(definition: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    found = (definition or {}).get("expectations")
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    return list(mappings(definition or {}, "expectations"))

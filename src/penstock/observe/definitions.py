@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.events.details import mappings
+from penstock.events.flow_facts import details_of
 from penstock.events.types import Event, EventType
 
 
@@ -50,8 +52,8 @@ class DefinitionProjection:
         """Takes one event into account; only `dataset_definition` and `sink_definition` change anything."""
         if event.event_type not in {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION}:
             return
-        details = event.details.get(event.event_type.value)
-        if isinstance(details, Mapping) and isinstance(details.get("dataset"), str):
+        details = details_of(event)
+        if isinstance(details.get("dataset"), str):
             self._definitions[details["dataset"]] = _definition(details)
 
     def of(self, dataset: str) -> DatasetDefinition:
@@ -68,17 +70,13 @@ def _definition(details: Mapping[str, Any]) -> DatasetDefinition:
         path=_text(details.get("path")),
         columns=tuple(
             ColumnDefinition(str(column.get("name", "")), str(column.get("type", "")), _text(column.get("comment")))
-            for column in _mappings(details.get("schema"))
+            for column in mappings(details, "schema")
         ),
         rules=tuple(
             RuleDefinition(str(rule.get("name", "")), str(rule.get("constraint", "")), str(rule.get("action", "")))
-            for rule in _mappings(details.get("expectations"))
+            for rule in mappings(details, "expectations")
         ),
     )
-
-
-def _mappings(value: object) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list | tuple) else []
 
 
 def _text(value: object) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.events.column_lineage import lineage_of
+from penstock.events.details import mapping, mappings
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.events.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
@@ -77,7 +78,7 @@ class FlowDefinitionProjection:
 
 
 def _defined(known: FlowDefinition, details: Mapping[str, Any]) -> FlowDefinition:
-    watermark = details.get("watermark")
+    watermark = mapping(details, "watermark")
     return replace(
         known,
         flow_type=_text(details.get("flow_type")),
@@ -85,13 +86,10 @@ def _defined(known: FlowDefinition, details: Mapping[str, Any]) -> FlowDefinitio
         inputs=tuple(str(name) for name in _list(details.get("input_datasets"))),
         sources=tuple(
             (str(source.get("format") or "source"), str(source.get("description") or ""))
-            for source in _list(details.get("sources"))
-            if isinstance(source, Mapping)
+            for source in mappings(details, "sources")
         ),
         stateful=tuple(str(name) for name in _list(details.get("stateful"))),
-        watermark=(str(watermark.get("column")), str(watermark.get("delay")))
-        if isinstance(watermark, Mapping)
-        else None,
+        watermark=None if watermark is None else (str(watermark.get("column")), str(watermark.get("delay"))),
         plan=_text(details.get("explain_text")) or "",
         lineage=lineage_of(details),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from penstock.events.details import mappings
 from penstock.events.types import Event, EventType, FlowStatus
 from penstock.graph.elements import FormatSink, StreamingTable
 from penstock.graph.resolved import Input, ResolvedGraph
@@ -192,11 +193,10 @@ class LineageProjection:
             return
         self._nodes.setdefault(target, LineageNode(target, NodeKind.DATASET, target))
         self._connect(_names(definition.get("input_datasets")), target)
-        for source in definition.get("sources") or ():
-            if isinstance(source, Mapping):
-                node = source_node(str(source.get("format") or "source"), str(source.get("description") or ""))
-                self._nodes.setdefault(node.name, node)
-                self._edges[LineageEdge(node.name, target)] = None
+        for source in mappings(definition, "sources"):
+            node = source_node(str(source.get("format") or "source"), str(source.get("description") or ""))
+            self._nodes.setdefault(node.name, node)
+            self._edges[LineageEdge(node.name, target)] = None
 
     def _connect(self, inputs: Sequence[str], target: str) -> None:
         for name in inputs:

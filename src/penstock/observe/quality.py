@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from penstock.events import Event, ExpectationCount
 from penstock.events.codec import json_ready
-from penstock.events.compaction import mappings, moment, total, totals_of
+from penstock.events.compaction import totals_of
+from penstock.events.details import mappings, moment, total
 from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
 
 _MAX_POINTS: Final = 200

@@ -11,7 +11,7 @@ from penstock.errors.catalogue import condition, fill
 from penstock.events import Event, FlowStatus
 from penstock.events.alerts import Alert
 from penstock.events.codec import fields_to_json
-from penstock.events.compaction import mapping
+from penstock.events.details import mapping
 from penstock.events.flow_facts import FlowFact, FlowFacts
 from penstock.observe.accounting import AccountCounts
 from penstock.observe.alerts import AlertProjection

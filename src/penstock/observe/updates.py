@@ -10,7 +10,7 @@ from typing import Any, Final
 from penstock.errors import StateError
 from penstock.events import Event, EventType, FlowStatus, UpdateState
 from penstock.events.codec import fields_to_json
-from penstock.events.compaction import mapping, moment, total
+from penstock.events.details import mapping, moment, total
 from penstock.events.flow_facts import FlowFact, details_of
 
 _MAX_UPDATES: Final = 500

@@ -16,7 +16,8 @@ from typing import Any, Final
 from penstock.errors import ConfigError
 from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, FlowStatus, read_events
 from penstock.events.codec import fields_to_json
-from penstock.events.compaction import mapping, total, totals_of
+from penstock.events.compaction import totals_of
+from penstock.events.details import mapping, total
 from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
 from penstock.graph.identifier import Identifier
 from penstock.observe.tables import find_table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
@@ -26,6 +26,7 @@ from openlineage.client.facet_v2 import (
 from penstock.events import Event, EventType, FlowStatus, UpdateState
 from penstock.events.codec import format_timestamp
 from penstock.events.column_lineage import lineage_of
+from penstock.events.details import mappings
 from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
 from penstock.openlineage.columns import column_lineage_facet
 from penstock.openlineage.graph import DeclaredGraph, Definition
@@ -188,7 +189,7 @@ class RunEvents:
                         description=column.get("comment"),
                         ordinal_position=position,
                     )
-                    for position, column in enumerate(_mappings(definition["schema"]), start=1)
+                    for position, column in enumerate(mappings(definition, "schema"), start=1)
                 ],
                 producer=PRODUCER,
             )
@@ -224,7 +225,3 @@ def _error(state: RunState, event: Event) -> dict[str, Any]:
     error = event.error or {}
     message = f"[{error['condition']}] {error.get('message')}" if error.get("condition") else event.message
     return {"errorMessage": error_message_run.ErrorMessageRunFacet(message, "PYTHON", producer=PRODUCER)}
-
-
-def _mappings(value: object) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
