@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from penstock.events.details import mapping, mappings
-from penstock.events.flow_facts import details_of, flow_key
+from penstock.events.flow_facts import FlowProjection, details_of, flow_key
 from penstock.events.types import Event, EventType
 
 Key = tuple[str, str]
 
 _KEY: Final = EventType.COMPACTION.value
+
+
+class SummedProjection(FlowProjection):
+    """A projection with sums over all batches; a `compaction` event has them in the part of this name."""
+
+    PART: ClassVar[str]
+
+    @abstractmethod
+    def totals(self) -> dict[Key, dict[str, Any]]:
+        """Returns of each flow its totals for a `compaction` event."""
 
 
 def compaction(

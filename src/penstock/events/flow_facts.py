@@ -7,6 +7,7 @@ with each batch. Every projection that adds up batches must know all three, so i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -128,6 +129,21 @@ class FlowFacts:
         if dataset in self._begun:
             return False
         return self._refreshes_all or dataset in self._refreshed or dataset.rpartition(".")[2] in self._refreshed
+
+
+class FlowProjection(ABC):
+    """What is made of a log, event by event in its order. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._facts = FlowFacts()
+
+    def apply(self, event: Event) -> None:
+        """Takes one event into account."""
+        self.take(event, self._facts.apply(event))
+
+    @abstractmethod
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """As `apply`, for an event of which `FlowFacts` made `fact`."""
 
 
 def flow_key(dataset: str, flow: str) -> tuple[str, str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from penstock.events.compaction import totals_of
+from penstock.events.compaction import SummedProjection, totals_of
 from penstock.events.details import mapping, mappings, total
-from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
+from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.events.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
 from penstock.graph.flow_type import FlowType
@@ -19,9 +19,6 @@ RESET = "RESET_CHECKPOINT"
 
 REWIND = "REWIND_CHECKPOINT"
 """The user action after which a flow does its batches after `to_batch` again."""
-
-TOTALS: Final = "checkpoint"
-"""The part of a `compaction` event that has what these records sum up."""
 
 _QUERIES = {FlowType.APPEND.value, FlowType.COMPLETE.value, FlowType.UPDATE.value, FlowType.CHANGE.value}
 _REMEMBERED = 200
@@ -72,12 +69,14 @@ class FlowRecord:
         return bool(known) and not any(known)
 
 
-class FlowRecords:
+class FlowRecords(SummedProjection):
     """The records of all flows in a log, kept up to date event by event."""
+
+    PART = "checkpoint"
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._records: dict[Key, FlowRecord] = {}
-        self._facts = FlowFacts()
+        super().__init__()
         self._defining: str | None = None
         self.sinks: set[Identifier] = set()
         for event in events:
@@ -97,13 +96,9 @@ class FlowRecords:
             for key, record in self._records.items()
         }
 
-    def apply(self, event: Event) -> None:
-        """Takes one event into account."""
-        self.take(event, self._facts.apply(event))
-
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
-        for key, totals in totals_of(event, TOTALS):
+        for key, totals in totals_of(event, self.PART):
             record = self._records.setdefault(key, FlowRecord(_identifier(key[0]), key[1]))
             record.read, record.was_reset = total(totals, "read"), totals.get("began_anew") is True
             record.settings = {str(name): str(value) for name, value in (mapping(totals, "settings") or {}).items()}

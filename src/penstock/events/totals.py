@@ -41,20 +41,15 @@ class Totals:
 
     def fits(self, segments: Segments) -> bool:
         """Whether the log has grown only, or was compacted, since the totals were made."""
-        names = {segment.name for _, segment in segments}
         last = next(reversed(self.covers), "")
         end = segment_key(last)
-        if end is None or last not in names:
+        covered = [segment for key, segment in segments if end is not None and key <= end]
+        if not covered or covered[-1].name != last or covered[-1].size < self.covers[last]:
             return False
-        for key, segment in segments:
-            covered = self.covers.get(segment.name)
-            if key > end:
-                return True
-            if covered is None and not is_compacted(segment.name):
-                return False
-            if covered is not None and segment.size != covered and (segment.name != last or segment.size < covered):
-                return False
-        return True
+        return all(
+            segment.size == self.covers[segment.name] if segment.name in self.covers else is_compacted(segment.name)
+            for segment in covered[:-1]
+        )
 
     def uncovered(self, segments: Segments) -> list[tuple[StoredFile, int]]:
         """Returns the segments that go on behind what is covered, and from which byte on."""

@@ -12,22 +12,18 @@ from penstock.events import (
     Event,
     EventType,
     FlowStatus,
-    LateRows,
     WatermarkState,
     late_rows_of_event,
     reprocessed_rows_of,
     watermark_state_of,
 )
 from penstock.events.codec import fields_to_json, json_ready
-from penstock.events.compaction import totals_of
+from penstock.events.compaction import SummedProjection, totals_of
 from penstock.events.details import mapping, mappings, moment, total
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.events.state_size import StateGrowth
 from penstock.graph.unbounded_state import STREAM_JOIN, UNBOUNDED_STATE
 from penstock.observe.accounting import AccountCounts
-
-TOTALS: Final = "status"
-"""The part of a `compaction` event that has these totals."""
 
 _SAME_IN_TOTALS: Final = (
     *("rows", "dropped", "quarantined", "late"),
@@ -82,14 +78,16 @@ class FlowCounts:
         self.state = StateGrowth()
         self.last = self.current = self.last_at = self.watermark_warning = None
 
-    def add_late(self, late: LateRows) -> None:
-        """Puts the rows that were found in the place of those that Spark has counted."""
-        if late.kept is not None:
-            self.late += late.kept - (late.counted or 0)
-
-    def bring_in(self, rows: int) -> None:
-        """Takes back late rows that came into their windows after all."""
-        self.late = max(self.late - rows, 0)
+    def note(self, event: Event) -> None:
+        """Takes an event about the flow into account that is not one of its progress."""
+        self.accounts.add(event)
+        if (late := late_rows_of_event(event)) is not None and late.kept is not None:
+            self.late += late.kept - (late.counted or 0)  # the rows that were found, not those that Spark has counted
+        if rows := reprocessed_rows_of(event):
+            self.late = max(self.late - rows, 0)
+        if (state := watermark_state_of(event)) is not None:
+            self.watermark_warning = None if state is WatermarkState.MOVING else event.error
+            self.watermark_warning_since = event.timestamp
 
     def totals(self) -> dict[str, Any]:
         """Returns JSON-ready sums over all batches, for `take_totals`."""
@@ -136,19 +134,22 @@ class FlowCounts:
             check.failed += sign * count.failed_records
 
 
-class DatasetCounts:
+class DatasetCounts(SummedProjection):
     """All datasets of a log. Names compare without regard to case; not thread-safe."""
 
+    PART = "status"
+
     def __init__(self) -> None:
+        super().__init__()
         self._definitions: dict[str, Mapping[str, Any]] = {}
         self._flows: dict[tuple[str, str], FlowCounts] = {}
         self._update_id: str | None = None
         self._defined: dict[str, None] = {}
         self._defined_by: str | None = None
 
-    def apply(self, event: Event, fact: FlowFact | None) -> None:
-        """Takes an event into account; `fact` is what `FlowFacts` made of it."""
-        for key, totals in totals_of(event, TOTALS):
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """As `apply`, for an event of which `FlowFacts` made `fact`."""
+        for key, totals in totals_of(event, self.PART):
             flow = self._flows.pop(key, FlowCounts())
             flow.take_totals(totals)
             self._flows[key] = flow  # in the order of all events, not of those that are left
@@ -158,26 +159,18 @@ class DatasetCounts:
             self._update_id = event.origin.update_id
             for each in self._flows.values():
                 each.status = each.error = each.current = each.retry_at = None
-        if event.event_type in {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION}:
-            self._define(details_of(event))
-        elif event.event_type is EventType.ACCOUNTING and event.origin.dataset_name is not None:
-            key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
-            self._flows.setdefault(key, FlowCounts()).accounts.add(event)
-        elif (late := late_rows_of_event(event)) is not None and event.origin.dataset_name is not None:
-            key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
-            self._flows.setdefault(key, FlowCounts()).add_late(late)
-        elif (rows := reprocessed_rows_of(event)) and event.origin.dataset_name is not None:
-            key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
-            self._flows.setdefault(key, FlowCounts()).bring_in(rows)
-        elif (state := watermark_state_of(event)) is not None and event.origin.dataset_name is not None:
-            key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
-            warning = None if state is WatermarkState.MOVING else event.error
-            flow = self._flows.setdefault(key, FlowCounts())
-            flow.watermark_warning, flow.watermark_warning_since = warning, event.timestamp
-        elif event.error is not None and event.error.get("condition") == UNBOUNDED_STATE[STREAM_JOIN]:
-            self._flow_of_warning(event.error).unbounded = event.error
-        elif fact is not None:
-            self._progress(event, fact)
+        match event.event_type:
+            case EventType.DATASET_DEFINITION | EventType.SINK_DEFINITION:
+                self._define(details_of(event))
+            case EventType.ACCOUNTING | EventType.LATE_ROWS | EventType.WATERMARK if (
+                event.origin.dataset_name is not None
+            ):
+                key = flow_key(event.origin.dataset_name, event.origin.flow_name or event.origin.dataset_name)
+                self._flows.setdefault(key, FlowCounts()).note(event)
+            case _ if event.error is not None and event.error.get("condition") == UNBOUNDED_STATE[STREAM_JOIN]:
+                self._flow_of_warning(event.error).unbounded = event.error
+            case _ if fact is not None:
+                self._progress(event, fact)
 
     def _flow_of_warning(self, warning: Mapping[str, Any]) -> FlowCounts:
         dataset = str(warning.get("dataset"))

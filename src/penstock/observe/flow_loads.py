@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from penstock.events import BatchProgress, Event, FlowStatus
 from penstock.events.codec import fields_to_json
-from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
+from penstock.events.flow_facts import FlowFact, FlowProjection, flow_key
 from penstock.observe.lag import Lag
 from penstock.observe.status import PipelineStatus, StatusProjection
 from penstock.observe.throughput import WINDOW, Recent, drain_seconds, falling_behind
@@ -60,18 +60,14 @@ class FlowLoad:
         return fields_to_json(self)
 
 
-class FlowLoadProjection:
+class FlowLoadProjection(FlowProjection):
     """The load of all flows, kept up to date event by event. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._facts = FlowFacts()
+        super().__init__()
         self._update_id: str | None = None
         self._newest: dict[tuple[str, str], FlowFact] = {}
         self._recent: dict[tuple[str, str], deque[tuple[datetime, BatchProgress]]] = {}
-
-    def apply(self, event: Event) -> None:
-        """Takes one event into account."""
-        self.take(event, self._facts.apply(event))
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
@@ -116,17 +112,16 @@ class FlowLoadProjection:
         )
 
 
-class LoadedStatus:
+class LoadedStatus(FlowProjection):
     """The status, and the loads of the flows, from one reading of each event. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._facts = FlowFacts()
+        super().__init__()
         self._status = StatusProjection()
         self._loads = FlowLoadProjection()
 
-    def apply(self, event: Event) -> None:
-        """Takes one event into account."""
-        fact = self._facts.apply(event)
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """As `apply`, for an event of which `FlowFacts` made `fact`."""
         self._status.take(event, fact)
         self._loads.take(event, fact)
 

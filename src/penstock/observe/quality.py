@@ -10,15 +10,12 @@ from typing import Any, Final
 
 from penstock.events import Event, ExpectationCount
 from penstock.events.codec import json_ready
-from penstock.events.compaction import totals_of
+from penstock.events.compaction import SummedProjection, totals_of
 from penstock.events.details import mappings, moment, total
-from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
+from penstock.events.flow_facts import FlowFact, flow_key
 
 _MAX_POINTS: Final = 200
 _TOTALS: Final = ("dataset", "name", "action", "passed", "failed", "first_failure_at", "last_failure_at")
-
-TOTALS: Final = "quality"
-"""The part of a `compaction` event that has these totals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +91,18 @@ class _Track:
         )
 
 
-class QualityProjection:
+class QualityProjection(SummedProjection):
     """The quality of all datasets, kept up to date event by event. Not thread-safe."""
 
-    def __init__(self) -> None:
-        self._facts = FlowFacts()
-        self._tracks: dict[tuple[str, str], dict[tuple[str, str], _Track]] = {}
+    PART = "quality"
 
-    def apply(self, event: Event) -> None:
-        """Takes one event into account; only a batch with expectations, or a full refresh, changes anything."""
-        self.take(event, self._facts.apply(event))
+    def __init__(self) -> None:
+        super().__init__()
+        self._tracks: dict[tuple[str, str], dict[tuple[str, str], _Track]] = {}
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
-        for flow, totals in totals_of(event, TOTALS):
+        for flow, totals in totals_of(event, self.PART):
             for check in mappings(totals, "expectations"):
                 dataset, name = str(check.get("dataset")), str(check.get("name"))
                 track = _Track(dataset, name, str(check.get("action")))

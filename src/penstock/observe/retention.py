@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from penstock.events.codec import encode, line_end
+from penstock.events.codec import line_end
 from penstock.events.segments import (
     compacted_name,
     is_compacted,
@@ -76,16 +76,12 @@ def compact(storage_uri: str, before: datetime, *, most_bytes: int | None = None
     old = _chosen(storage, before, most_bytes)
     if all(is_compacted(segment.name) for segment in old):
         return Compacted(0, 0, size, size)
-    summary = summarize(_lines(storage, old))
-    content = [line + b"\n" for number, line in enumerate(_lines(storage, old)) if number in summary.kept]
-    if summary.totals is not None:
-        content.append(encode(summary.totals).encode("ascii"))
-    name = compacted_name(old[-1].name)
-    storage.write_bytes_atomic(f"{StorageLayout(storage.uri).events}/{name}", b"".join(content))
-    storage.sync(StorageLayout(storage.uri).events)
+    summary = summarize(lambda: _lines(storage, old))
+    events, name = StorageLayout(storage.uri).events, compacted_name(old[-1].name)
+    storage.write_bytes_atomic(f"{events}/{name}", b"".join(line + b"\n" for line in summary.lines))
+    storage.sync(events)
     _delete_left_over(storage)
-    retained = len(summary.kept)
-    return Compacted(summary.lines - retained, retained, size, _size(storage))
+    return Compacted(summary.read - summary.retained, summary.retained, size, _size(storage))
 
 
 def _chosen(storage: Storage, before: datetime, most_bytes: int | None) -> list[StoredFile]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
+from penstock.events.flow_facts import FlowFact, FlowProjection, flow_key
 from penstock.events.types import BatchProgress, Event
 
 CAPACITY: Final = 2000
@@ -116,11 +116,11 @@ class _Columns:
         )
 
 
-class SeriesProjection:
+class SeriesProjection(FlowProjection):
     """The series of all flows, kept up to date event by event. Not thread-safe."""
 
     def __init__(self, *, capacity: int = CAPACITY, total: int = TOTAL) -> None:
-        self._facts = FlowFacts()
+        super().__init__()
         self._capacity = capacity
         self._total = total
         self._flows: dict[str, dict[str, _Columns]] = {}
@@ -130,10 +130,6 @@ class SeriesProjection:
     def capacity(self) -> int:
         """How many batches of each flow are kept at present."""
         return min(self._capacity, max(self._total // max(self._count, 1), _LEAST))
-
-    def apply(self, event: Event) -> None:
-        """Takes one event into account; only the numbers of a batch change anything."""
-        self.take(event, self._facts.apply(event))
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""

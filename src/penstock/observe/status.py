@@ -12,7 +12,7 @@ from penstock.events import Event, FlowStatus
 from penstock.events.alerts import Alert
 from penstock.events.codec import fields_to_json
 from penstock.events.details import mapping
-from penstock.events.flow_facts import FlowFact, FlowFacts
+from penstock.events.flow_facts import FlowFact, FlowProjection
 from penstock.observe.accounting import AccountCounts
 from penstock.observe.alerts import AlertProjection
 from penstock.observe.cluster import ClusterProjection, ClusterStatus
@@ -130,7 +130,7 @@ class PipelineStatus:
         return fields_to_json(self)
 
 
-class StatusProjection:
+class StatusProjection(FlowProjection):
     """The status, kept up to date event by event in the order of the log. Not thread-safe.
 
     Shown are the datasets that the newest update defined; until it defines any (and when it failed
@@ -138,7 +138,7 @@ class StatusProjection:
     """
 
     def __init__(self) -> None:
-        self._facts = FlowFacts()
+        super().__init__()
         self._history = UpdateHistory()
         self._counts = DatasetCounts()
         self._undeclared = UndeclaredDatasets()
@@ -150,14 +150,10 @@ class StatusProjection:
         """The updates that led here."""
         return self._history
 
-    def apply(self, event: Event) -> None:
-        """Takes one event into account."""
-        self.take(event, self._facts.apply(event))
-
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
-        self._history.apply(event, fact)
-        self._counts.apply(event, fact)
+        self._history.take(event, fact)
+        self._counts.take(event, fact)
         self._undeclared.apply(event)
         self._alerts.apply(event)
         self._cluster.apply(event)

@@ -3,76 +3,81 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.events.compaction import compaction
-from penstock.events.flow_facts import FlowFacts
-from penstock.events.flow_records import TOTALS as CHECKPOINT
+from penstock.events.codec import encode
+from penstock.events.compaction import SummedProjection, compaction
+from penstock.events.details import total
+from penstock.events.flow_facts import FlowFacts, details_of
 from penstock.events.flow_records import FlowRecords
 from penstock.events.segments import try_decode
 from penstock.events.types import Event, EventType, Level, Origin
-from penstock.observe.dataset_counts import TOTALS as STATUS
 from penstock.observe.dataset_counts import DatasetCounts
-from penstock.observe.quality import TOTALS as QUALITY
 from penstock.observe.quality import QualityProjection
 from penstock.observe.retained_events import RetainedEvents
 from penstock.observe.updates import UpdateHistory
-from penstock.observe.watermark import TOTALS as LATENESS
 from penstock.observe.watermark import WatermarkProjection
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What stays of `lines` lines: those `kept`, by their numbers from 0, and behind them the event with the `totals`.
+    """What stays of `read` lines, without newlines: the `retained` first of them, and behind them the event.
 
-    `totals` is None when no line could be read.
+    There is no event when no line could be read.
     """
 
-    kept: set[int]
-    totals: Event | None
-    lines: int
+    lines: list[bytes]
+    retained: int
+    read: int
 
 
-def summarize(lines: Iterable[bytes]) -> Summary:
-    """Sums up the beginning of a log, line by line; it may begin with the summary of an older part."""
-    facts, retained = FlowFacts(), RetainedEvents()
-    records, counts, quality, watermark = FlowRecords(), DatasetCounts(), QualityProjection(), WatermarkProjection()
-    history = UpdateHistory()
+def summarize(read_lines: Callable[[], Iterable[bytes]]) -> Summary:
+    """Sums up the beginning of a log, which may begin with the summary of an older part.
+
+    The lines are read twice, once to find out which stay: they need not be in memory.
+    """
+    facts, retained, history = FlowFacts(), RetainedEvents(), UpdateHistory()
+    parts: tuple[SummedProjection, ...] = (
+        DatasetCounts(),
+        FlowRecords(),
+        QualityProjection(),
+        WatermarkProjection(),
+    )
     last: Event | None = None
-    number, dropped_before = -1, 0
-    for number, line in enumerate(lines):
+    read = dropped_before = 0
+    for number, line in enumerate(read_lines()):
+        read += 1
         event = try_decode(line)
         if event is None:
             retained.keep(number)
             continue
-        last = event
-        fact = facts.apply(event)
-        records.take(event, fact)
-        counts.apply(event, fact)
-        quality.take(event, fact)
-        watermark.take(event, fact)
-        history.apply(event, fact)
+        last, fact = event, facts.apply(event)
+        for projection in (*parts, history):
+            projection.take(event, fact)
         retained.take(number, event, fact)
         if event.event_type is EventType.COMPACTION:
-            earlier = event.details[EventType.COMPACTION.value].get("dropped")
-            dropped_before += earlier - 1 if isinstance(earlier, int) else 0
-    stays, count = retained.lines(), number + 1
-    if last is None:
-        return Summary(stays, None, count)
+            dropped_before += total(details_of(event), "dropped") - 1
+    stay = retained.lines()
+    lines = [line for number, line in enumerate(read_lines()) if number in stay]
+    if last is not None:
+        flows = _totals_by_flow(parts)
+        event = _event(last, *compaction(read - len(stay) + dropped_before, flows, history.totals()))
+        lines.append(encode(event).rstrip("\n").encode("ascii"))
+    return Summary(lines, len(stay), read)
+
+
+def _totals_by_flow(parts: Iterable[SummedProjection]) -> list[dict[str, Any]]:
     flows: dict[tuple[str, str], dict[str, Any]] = {}
-    parts = {
-        STATUS: counts.totals(),
-        CHECKPOINT: records.totals(),
-        QUALITY: quality.totals(),
-        LATENESS: watermark.totals(),
-    }
-    for part, totals in parts.items():
-        for (dataset, flow), values in totals.items():
-            flows.setdefault((dataset, flow), {"dataset": dataset, "flow": flow})[part] = values
-    message, details = compaction(count - len(stays) + dropped_before, list(flows.values()), history.totals())
-    event = Event(
+    for part in parts:
+        for (dataset, flow), totals in part.totals().items():
+            flows.setdefault((dataset, flow), {"dataset": dataset, "flow": flow})[part.PART] = totals
+    return list(flows.values())
+
+
+def _event(last: Event, message: str, details: dict[str, Any]) -> Event:
+    return Event(
         id=str(uuid.uuid5(uuid.NAMESPACE_OID, f"compaction/{last.id}")),
         sequence=last.sequence,
         timestamp=last.timestamp,
@@ -82,4 +87,3 @@ def summarize(lines: Iterable[bytes]) -> Summary:
         message=message,
         details=details,
     )
-    return Summary(stays, event, count)

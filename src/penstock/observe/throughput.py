@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from penstock.events import BatchProgress, Event
-from penstock.events.flow_facts import FlowFact, FlowFacts, flow_key
+from penstock.events.flow_facts import FlowFact, FlowProjection, flow_key
 from penstock.observe.cluster import ClusterProjection
 
 WINDOW: Final = 10
@@ -41,19 +41,15 @@ class FlowThroughput:
     """When the oldest of these batches was reported: what is said is true since then at least."""
 
 
-class ThroughputProjection:
+class ThroughputProjection(FlowProjection):
     """The throughput of all flows, kept up to date event by event. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._facts = FlowFacts()
+        super().__init__()
         self._cluster = ClusterProjection()
         self._update_id: str | None = None
         self._recent: dict[tuple[str, str], deque[tuple[datetime, BatchProgress]]] = {}
         self._names: dict[tuple[str, str], tuple[str, str]] = {}
-
-    def apply(self, event: Event) -> None:
-        """Takes one event into account."""
-        self.take(event, self._facts.apply(event))
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import takewhile
 from typing import Final
 
 from penstock.errors import PenstockError
-from penstock.events.codec import encode
 from penstock.events.reader import EventReader
 from penstock.events.segments import list_segments, read_lines
 from penstock.events.totals import Segments, Totals, read_totals, write_totals
@@ -72,27 +70,23 @@ def _continued(storage: Storage, segments: Segments, totals: Totals) -> Totals:
         chosen.append(part)
         if _size(chosen) >= AT_ONCE:
             break
-    summary = summarize(_lines(storage, totals, chosen))
-    lines = [line for number, line in enumerate(_lines(storage, totals, chosen)) if number in summary.kept]
-    if summary.totals is not None:
-        lines.append(encode(summary.totals).rstrip("\n").encode("ascii"))
+    summary = summarize(lambda: _lines(storage, totals, chosen))
     sizes = {**totals.covers, **{segment.name: segment.size for segment, _ in chosen}}
     newest, offset = chosen[-1]
     if newest is segments[-1][1]:  # which may end in half a line
-        sizes[newest.name] = max((after for _, after in _complete_lines(storage, newest, offset)), default=offset)
-    return Totals({segment.name: sizes[segment.name] for _, segment in segments if segment.name in sizes}, lines)
+        end = storage.read_bytes(newest.uri, start=offset, limit=newest.size - offset)
+        sizes[newest.name] = offset + end.rfind(b"\n") + 1
+    covers = {segment.name: sizes[segment.name] for _, segment in segments if segment.name in sizes}
+    return Totals(covers, summary.lines)
 
 
 def _lines(storage: Storage, totals: Totals, parts: list[tuple[StoredFile, int]]) -> Iterator[bytes]:
     yield from totals.lines
     for segment, offset in parts:
-        for line, _ in _complete_lines(storage, segment, offset):
+        for line, after in read_lines(storage, segment.uri, offset):
+            if after > segment.size:  # written since the segment was listed
+                break
             yield line
-
-
-def _complete_lines(storage: Storage, segment: StoredFile, offset: int) -> Iterator[tuple[bytes, int]]:
-    """Yields the lines that were there when the segment was listed, with the offset after each."""
-    return takewhile(lambda line: line[1] <= segment.size, read_lines(storage, segment.uri, offset))
 
 
 def _size(parts: list[tuple[StoredFile, int]]) -> int:

@@ -11,7 +11,7 @@ from penstock.errors import StateError
 from penstock.events import Event, EventType, FlowStatus, UpdateState
 from penstock.events.codec import fields_to_json
 from penstock.events.details import mapping, moment, total
-from penstock.events.flow_facts import FlowFact, details_of
+from penstock.events.flow_facts import FlowFact, FlowProjection, details_of
 
 _MAX_UPDATES: Final = 500
 
@@ -51,10 +51,11 @@ class UpdateStatus:
         return {name: document[name] for name in ("id", "state", "started", "ended", "cause", "pipeline", "error")}
 
 
-class UpdateHistory:
+class UpdateHistory(FlowProjection):
     """The newest 500 updates, kept up to date event by event. Not thread-safe."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._updates: dict[str, UpdateStatus] = {}
         self._remains: str | None = None
 
@@ -67,8 +68,8 @@ class UpdateHistory:
         """Returns the updates, newest first. One that was followed by another has ended."""
         return tuple(reversed(self._updates.values()))
 
-    def apply(self, event: Event, fact: FlowFact | None = None) -> None:
-        """Takes an event into account; `fact` is what `FlowFacts` made of it."""
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """As `apply`, for an event of which `FlowFacts` made `fact`."""
         if event.event_type is EventType.COMPACTION:  # of the updates before, the log has remains only
             self._updates.clear()
             last = _from_totals(mapping(details_of(event), "update") or {})

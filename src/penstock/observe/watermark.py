@@ -16,9 +16,9 @@ from typing import Any, Final
 from penstock.errors import ConfigError
 from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, FlowStatus, read_events
 from penstock.events.codec import fields_to_json
-from penstock.events.compaction import totals_of
+from penstock.events.compaction import SummedProjection, totals_of
 from penstock.events.details import mapping, total
-from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
+from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.graph.identifier import Identifier
 from penstock.observe.tables import find_table
 
@@ -28,9 +28,6 @@ _WINDOW_OPERATOR: Final = "aggregate"
 _DEFINITIONS: Final = (EventType.DATASET_DEFINITION, EventType.FLOW_DEFINITION)
 _RELEVANT: Final = (EventType.CREATE_UPDATE, *_DEFINITIONS, EventType.FLOW_PROGRESS, EventType.COMPACTION)
 _SUMS: Final = ("rows", "batches", "all_batches", "rows_read", "all_rows_read", "window_ms")
-
-TOTALS: Final = "lateness"
-"""The part of a `compaction` event that has these totals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +168,16 @@ class _Measured:
             self.state_rows, self.state_bytes = progress.state_rows, progress.state_bytes
 
 
-class WatermarkProjection:
+class WatermarkProjection(SummedProjection):
     """How late the rows of all flows came, kept up to date event by event in the order of the log."""
 
+    PART = "lateness"
+
     def __init__(self) -> None:
-        self._facts = FlowFacts()
+        super().__init__()
         self._flows: dict[tuple[str, str], _Measured] = {}
         self._definitions: dict[tuple[str, str], Any] = {}
         self._not_measured: dict[tuple[str, str], NotMeasured] = {}
-
-    def apply(self, event: Event) -> None:
-        """Takes one event into account."""
-        self.take(event, self._facts.apply(event))
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
@@ -190,7 +185,7 @@ class WatermarkProjection:
             details = details_of(event)
             key = flow_key(str(details.get("output_dataset")), event.origin.flow_name or "")
             self._definitions[key] = details
-        for key, totals in totals_of(event, TOTALS):
+        for key, totals in totals_of(event, self.PART):
             self._flows.setdefault(key, _Measured(*key)).take_totals(totals)
         if fact is None:
             return
