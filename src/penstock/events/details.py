@@ -22,6 +22,18 @@ def moment(part: Mapping[str, Any], name: str) -> datetime | None:
         return None
 
 
+def text(part: Mapping[str, Any], name: str) -> str | None:
+    """Returns a text of a part, None where there is none or an empty one."""
+    value = part.get(name)
+    return None if value is None or value == "" else str(value)
+
+
+def texts(part: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Returns a list of texts of a part, an empty one where there is none."""
+    value = part.get(name)
+    return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
 def mapping(part: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     """Returns an object of a part, None where there is none."""
     value = part.get(name)

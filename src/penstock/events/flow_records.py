@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.events.compaction import SummedProjection, totals_of
-from penstock.events.details import mapping, mappings, total
+from penstock.events.details import mapping, mappings, texts, total
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.events.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
@@ -137,9 +137,8 @@ class FlowRecords(SummedProjection):
         record.dataset, record.flow, record.declared = _identifier(name), flow, True
         record.flow_type = str(definition.get("flow_type"))
         record.query = record.flow_type in _QUERIES and not definition.get("once")
-        inputs = definition.get("input_datasets")
         record.stateful = bool(definition.get("stateful") or definition.get("watermark"))
-        record.inputs = tuple(str(each) for each in inputs) if isinstance(inputs, list) else ()
+        record.inputs = texts(definition, "input_datasets")
         record.sources = {
             str(source.get("name")): f"{source.get('format')} {source.get('description') or ''}".strip()
             for source in mappings(definition, "sources")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.events.details import mappings
+from penstock.events.details import mappings, text
 from penstock.events.flow_facts import details_of
 from penstock.events.types import Event, EventType
 
@@ -64,12 +64,12 @@ class DefinitionProjection:
 def _definition(details: Mapping[str, Any]) -> DatasetDefinition:
     return DatasetDefinition(
         name=details["dataset"],
-        type=_text(details.get("dataset_type")),
-        comment=_text(details.get("comment")),
-        location=_text(details.get("location")),
-        path=_text(details.get("path")),
+        type=text(details, "dataset_type"),
+        comment=text(details, "comment"),
+        location=text(details, "location"),
+        path=text(details, "path"),
         columns=tuple(
-            ColumnDefinition(str(column.get("name", "")), str(column.get("type", "")), _text(column.get("comment")))
+            ColumnDefinition(str(column.get("name", "")), str(column.get("type", "")), text(column, "comment"))
             for column in mappings(details, "schema")
         ),
         rules=tuple(
@@ -77,7 +77,3 @@ def _definition(details: Mapping[str, Any]) -> DatasetDefinition:
             for rule in mappings(details, "expectations")
         ),
     )
-
-
-def _text(value: object) -> str | None:
-    return str(value) if value else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.events.column_lineage import lineage_of
-from penstock.events.details import mapping, mappings
+from penstock.events.details import mapping, mappings, text, texts
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.events.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
@@ -81,23 +81,15 @@ def _defined(known: FlowDefinition, details: Mapping[str, Any]) -> FlowDefinitio
     watermark = mapping(details, "watermark")
     return replace(
         known,
-        flow_type=_text(details.get("flow_type")),
-        location=_text(details.get("location")),
-        inputs=tuple(str(name) for name in _list(details.get("input_datasets"))),
+        flow_type=text(details, "flow_type"),
+        location=text(details, "location"),
+        inputs=texts(details, "input_datasets"),
         sources=tuple(
             (str(source.get("format") or "source"), str(source.get("description") or ""))
             for source in mappings(details, "sources")
         ),
-        stateful=tuple(str(name) for name in _list(details.get("stateful"))),
+        stateful=texts(details, "stateful"),
         watermark=None if watermark is None else (str(watermark.get("column")), str(watermark.get("delay"))),
-        plan=_text(details.get("explain_text")) or "",
+        plan=text(details, "explain_text") or "",
         lineage=lineage_of(details),
     )
-
-
-def _list(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def _text(value: object) -> str | None:
-    return str(value) if value else None

@@ -32,9 +32,9 @@ class Lag:
         """Returns the sum over the newest batch of each flow, or None when none of them reports it."""
         known = list(batches)
         lag = cls(
-            rows=_sum(batch.backlog_records for batch in known),
-            files=_sum(batch.backlog_files for batch in known),
-            bytes=_sum(batch.backlog_bytes for batch in known),
+            rows=sum_known(batch.backlog_records for batch in known),
+            files=sum_known(batch.backlog_files for batch in known),
+            bytes=sum_known(batch.backlog_bytes for batch in known),
             milliseconds=max((each.backlog_ms for each in known if each.backlog_ms is not None), default=None),
             partitions=_by_partition(batch.backlog_partitions for batch in known),
         )
@@ -66,6 +66,7 @@ def _by_partition(flows: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str,
     return {topic: dict(partitions) for topic, partitions in summed.items()}
 
 
-def _sum(values: Iterable[int | None]) -> int | None:
+def sum_known(values: Iterable[int | None]) -> int | None:
+    """Returns the sum of the numbers that are known, None when none is."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from penstock.events.details import mappings
+from penstock.events.details import mappings, texts
 from penstock.events.types import Event, EventType, FlowStatus
 from penstock.graph.elements import FormatSink, StreamingTable
 from penstock.graph.resolved import Input, ResolvedGraph
@@ -180,7 +180,7 @@ class LineageProjection:
         if not isinstance(name, str):
             return
         self._nodes[name] = LineageNode(name, _kind(definition.get("dataset_type")), name)
-        self._connect(_names(definition.get("inputs")), name)
+        self._connect(texts(definition, "inputs"), name)
 
     def _sink(self, definition: Mapping[str, Any]) -> None:
         name = definition.get("dataset")
@@ -192,7 +192,7 @@ class LineageProjection:
         if not isinstance(target, str):
             return
         self._nodes.setdefault(target, LineageNode(target, NodeKind.DATASET, target))
-        self._connect(_names(definition.get("input_datasets")), target)
+        self._connect(texts(definition, "input_datasets"), target)
         for source in mappings(definition, "sources"):
             node = source_node(str(source.get("format") or "source"), str(source.get("description") or ""))
             self._nodes.setdefault(node.name, node)
@@ -274,7 +274,3 @@ def _kind(dataset_type: object) -> NodeKind:
             return NodeKind.VIEW
         case _:
             return NodeKind.DATASET
-
-
-def _names(value: object) -> list[str]:
-    return [name for name in value if isinstance(name, str)] if isinstance(value, list | tuple) else []

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from penstock.events.alerts import Alert
+from penstock.events.details import mapping, text
 from penstock.events.types import FlowStatus
 from penstock.observe.lineage import Lineage
 from penstock.observe.numbers import duration_ms
@@ -178,19 +179,18 @@ def _problem(
     holds_up: tuple[str, ...] = (),
     commands: tuple[str, ...] = (),
 ) -> Problem:
-    facts = error.get("facts")
-    condition = _text(error.get("condition"))
-    file, line = _text(error.get("file")), _text(error.get("line"))
+    condition = text(error, "condition")
+    file, line = text(error, "file"), text(error, "line")
     return Problem(
         severity,
-        _text(error.get("message")) or "It failed without a message.",
+        text(error, "message") or "It failed without a message.",
         dataset=dataset,
         condition=condition,
-        fix=_text(error.get("fix")),
+        fix=text(error, "fix"),
         place=f"{file}:{line}" if file and line else file,
         since=since,
         retry_at=retry_at,
-        row=_text(facts.get("row")) if isinstance(facts, Mapping) else None,
+        row=text(mapping(error, "facts") or {}, "row"),
         evidence=evidence,
         holds_up=holds_up,
         commands=(*commands, *([f"penstock explain {condition}"] if condition else [])),
@@ -214,7 +214,3 @@ class _Downstream:
                 found[name] = None
                 waiting.extend(self._after.get(name.casefold(), ()))
         return tuple(found)
-
-
-def _text(value: object) -> str | None:
-    return None if value is None or value == "" else str(value)

@@ -47,12 +47,6 @@ class ExpectationQuality:
     last_failure_at: datetime | None
     points: tuple[QualityPoint, ...]
 
-    @property
-    def pass_rate(self) -> float | None:
-        """The share of rows that met the expectation, from 0 to 1; None before any row."""
-        total = self.passed + self.failed
-        return self.passed / total if total else None
-
 
 @dataclass(slots=True)
 class _Track:

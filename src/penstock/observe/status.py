@@ -17,7 +17,7 @@ from penstock.observe.accounting import AccountCounts
 from penstock.observe.alerts import AlertProjection
 from penstock.observe.cluster import ClusterProjection, ClusterStatus
 from penstock.observe.dataset_counts import CheckCounts, DatasetCounts, FlowCounts
-from penstock.observe.lag import Lag
+from penstock.observe.lag import Lag, sum_known
 from penstock.observe.undeclared import UndeclaredDatasets
 from penstock.observe.updates import UpdateHistory, UpdateStatus
 
@@ -197,7 +197,7 @@ class StatusProjection(FlowProjection):
             processed_rows_per_second=None if stalled else _rate(flows, "processed_rows_per_second"),
             watermark=min((batch.watermark for batch in batches if batch.watermark is not None), default=None),
             lag=Lag.of(batches),
-            state_rows=_sum(batch.state_rows for batch in batches),
+            state_rows=sum_known(batch.state_rows for batch in batches),
             last_batch_duration_ms=newest.last.batch_duration_ms if newest and newest.last else None,
             last_batch_at=newest.last_at if newest else None,
             error=next((flow.error for flow in flows if flow.error is not None), None),
@@ -271,11 +271,6 @@ def _with_size(flow: FlowCounts) -> Mapping[str, Any] | None:
         "message": fill(condition(str(flow.unbounded["condition"])).message, facts),
         "facts": facts,
     }
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 def _batch_time(flow: FlowCounts) -> datetime:

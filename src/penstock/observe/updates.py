@@ -10,7 +10,7 @@ from typing import Any, Final
 from penstock.errors import StateError
 from penstock.events import Event, EventType, FlowStatus, UpdateState
 from penstock.events.codec import fields_to_json
-from penstock.events.details import mapping, moment, total
+from penstock.events.details import mapping, moment, text, texts, total
 from penstock.events.flow_facts import FlowFact, FlowProjection, details_of
 
 _MAX_UPDATES: Final = 500
@@ -81,10 +81,9 @@ class UpdateHistory(FlowProjection):
         match event.event_type:
             case EventType.CREATE_UPDATE:
                 details = details_of(event)
-                cause = details.get("cause")
                 update = replace(
                     update,
-                    cause=None if cause is None else str(cause),
+                    cause=text(details, "cause"),
                     continuous=details.get("continuous") is True,
                 )
             case EventType.UPDATE_PROGRESS:
@@ -131,7 +130,6 @@ def _progressed(update: UpdateStatus, event: Event) -> UpdateStatus:
 def _from_totals(totals: Mapping[str, Any]) -> UpdateStatus | None:
     """Returns the update of a `compaction` event, None when it has none."""
     started, last_event_at = moment(totals, "started"), moment(totals, "last_event_at")
-    cause, failed = totals.get("cause"), totals.get("failed_flows")
     try:
         state = UpdateState(totals.get("state"))
     except ValueError:
@@ -145,12 +143,12 @@ def _from_totals(totals: Mapping[str, Any]) -> UpdateStatus | None:
         started=started,
         last_event_at=last_event_at,
         ended=moment(totals, "ended"),
-        cause=None if cause is None else str(cause),
+        cause=text(totals, "cause"),
         continuous=totals.get("continuous") is True,
         error=mapping(totals, "error"),
         rows=total(totals, "rows"),
         dropped=total(totals, "dropped"),
-        failed_flows=tuple(map(str, failed)) if isinstance(failed, list) else (),
+        failed_flows=texts(totals, "failed_flows"),
     )
 
 
