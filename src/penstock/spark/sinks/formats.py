@@ -121,7 +121,8 @@ def _of_connector(
 ) -> Iterator[PenstockError]:
     if isinstance(connector, JudgesOptions):
         yield from connector.problems(spark, sink)
-    for problem in problems(connector.options or (), sink.options):
+    found = () if connector.options is None else problems(connector.options, sink.options)
+    for problem in found:
         if problem.kind == "unknown":
             way_out = problem.instead.removesuffix(".") or "Correct or remove it"
         else:
