@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,6 +20,16 @@ _UPDATE_TONES = {
     UpdateState.COMPLETED: "good",
     UpdateState.FAILED: "bad",
     UpdateState.CANCELED: "stopped",
+}
+_USES: Final = {
+    "TRANSFORMATION": "computed",
+    "AGGREGATION": "aggregated",
+    "JOIN": "join",
+    "GROUP_BY": "grouping",
+    "FILTER": "filter",
+    "SORT": "order",
+    "WINDOW": "window",
+    "CONDITIONAL": "condition",
 }
 
 
@@ -57,6 +68,16 @@ def moment(value: datetime | str | None) -> datetime | None:
     return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
 
 
+def error_texts(error: Mapping[str, Any] | None) -> dict[str, str | None] | None:
+    """Returns an error's texts; a log may lack any of them."""
+    if error is None:
+        return None
+    keys = ("condition", "message", "fix", "file", "line")
+    texts: dict[str, str | None] = {key: None if error.get(key) is None else str(error[key]) for key in keys}
+    texts["message"] = texts["message"] or "It failed without a message."
+    return texts
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -76,6 +97,8 @@ def _environment() -> Environment:
         dataset_path=dataset_path,
         flow_path=flow_path,
         quoted=lambda value: quote(str(value), safe="", errors="replace"),
+        error_texts=error_texts,
+        uses=_uses,
         tone=_tone,
         word=_word,
         iso=_iso,
@@ -93,6 +116,11 @@ def _tone(status: FlowStatus | UpdateState) -> str:
 def _word(status: FlowStatus | UpdateState | str) -> str:
     value = status if isinstance(status, str) else status.value
     return value.replace("_", " ").capitalize()
+
+
+def _uses(how: Iterable[str]) -> str:
+    """How a column is used; nothing where it is taken as it is."""
+    return ", ".join(_USES[kind] for kind in how if kind in _USES)
 
 
 def _iso(value: datetime | str) -> str:

@@ -96,6 +96,7 @@ class Site:
             problem_count=len(snapshot.problems),
             read=snapshot.read,
             sums=snapshot.sums,
+            running=update is not None and not update.state.terminal,
             pace=2000 if len(snapshot.status.datasets) >= _MANY else 0,
             actions=self.actions,
             here=page.here,

@@ -96,8 +96,18 @@ class DatasetStatus:
 
     @property
     def has_quarantine(self) -> bool:
-        """Whether an expectation quarantines rows."""
-        return any(expectation.action == "quarantine" for expectation in self.expectations)
+        """Whether an expectation quarantines rows, or one has."""
+        return bool(self.quarantined) or any(each.action == "quarantine" for each in self.expectations)
+
+    @property
+    def passed(self) -> int:
+        """Checks that were met, over all expectations."""
+        return sum(each.passed for each in self.expectations)
+
+    @property
+    def checked(self) -> int:
+        """All checks of all expectations."""
+        return self.passed + sum(each.failed for each in self.expectations)
 
     def to_json(self) -> dict[str, Any]:
         """Returns one element of `datasets` of `status --json`."""

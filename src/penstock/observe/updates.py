@@ -38,6 +38,11 @@ class UpdateStatus:
     dropped: int = 0
     failed_flows: tuple[str, ...] = ()
 
+    @property
+    def milliseconds(self) -> float | None:
+        """How long it took; None while it runs."""
+        return None if self.ended is None else 1000 * (self.ended - self.started).total_seconds()
+
     def interrupted(self) -> UpdateStatus:
         """Returns what remains of an update whose process is gone; one that ended is unchanged."""
         if self.state.terminal:

@@ -78,7 +78,7 @@ def _status_table(status: PipelineStatus, shown: Iterable[DatasetStatus], *, nar
 
     number = short_count if narrow else count
     visible = _visible(status.datasets)
-    with_quarantine = any(dataset.has_quarantine or dataset.quarantined for dataset in visible)
+    with_quarantine = any(dataset.has_quarantine for dataset in visible)
     late = any(dataset.late for dataset in visible)
     headings = (
         "rows",
@@ -103,7 +103,7 @@ def _status_table(status: PipelineStatus, shown: Iterable[DatasetStatus], *, nar
             rate(dataset.input_rows_per_second),
             rate(dataset.processed_rows_per_second),
             duration_ms(dataset.last_batch_duration_ms),
-            passed(dataset),
+            percent(dataset.passed, dataset.checked),
         )
         rows.append([Cell(names[dataset.name]), Cell(word.lower(), _STYLES.get(word, "")), *map(Cell, numbers)])
     return FastTable(columns, rows, gap=0 if narrow else 1)
@@ -183,13 +183,6 @@ def short_names(datasets: Iterable[DatasetStatus]) -> dict[str, str]:
     names = [dataset.name for dataset in datasets]
     one_schema = len({name.partition(".")[0] for name in names}) == 1
     return {name: clean((one_schema and name.partition(".")[2]) or name) for name in names}
-
-
-def passed(dataset: DatasetStatus) -> str:
-    """Returns the share of checks that passed, over all expectations of the dataset; a dash without any."""
-    good = sum(one.passed for one in dataset.expectations)
-    bad = sum(one.failed for one in dataset.expectations)
-    return percent(good, good + bad)
 
 
 def accounts_line(status: PipelineStatus) -> str | None:

@@ -28,7 +28,7 @@ def print_summary(
     """
     added = {dataset.name: dataset.rows for dataset in this_run.datasets}
     stored = [dataset for dataset in total.datasets if dataset.name in added and dataset.type != "VIEW"]
-    with_quarantine = any(dataset.has_quarantine or dataset.quarantined for dataset in stored)
+    with_quarantine = any(dataset.has_quarantine for dataset in stored)
     late = any(dataset.late for dataset in stored)
     out, names = stderr(), short_names(total.datasets)
     if stored:
@@ -66,9 +66,9 @@ def _last_line(state: UpdateState, errors: Sequence[PenstockError], this_run: Pi
     if errors:
         word = f"Failed with {plural(len(errors), 'error')}"
     update = this_run.update
-    if update is None or update.ended is None:
+    if update is None or update.milliseconds is None:
         return f"{word}."
-    return f"{word} in {duration_ms(1000 * (update.ended - update.started).total_seconds())}."
+    return f"{word} in {duration_ms(update.milliseconds)}."
 
 
 def _what_next(errors: Sequence[PenstockError], last_table: str, directory: str) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from penstock.dashboard import page_models as models
-from penstock.dashboard.column_rows import columns_table
 from penstock.dashboard.event_window import Wanted
 from penstock.dashboard.live_log import Snapshot
-from penstock.dashboard.pages.drawing import lineage_drawing
+from penstock.dashboard.pages.drawing import lineage_drawing, sparkline
 from penstock.dashboard.site import Page, Site, unknown_dataset
+from penstock.observe.column_lineage import origins_of, readers_of, rows_of
 
 _LATEST = 8
 _STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
@@ -28,21 +27,28 @@ def dataset(site: Site, snapshot: Snapshot, request: Request) -> Page:
         flows = projections.flows.of(found.name)
         declared = projections.flows.declared()
         throughput = {each.flow.casefold(): each for each in projections.throughput.of(found.name)}
-        quality = projections.quality.of(found.name)
+        quality = {each.name: each for each in projections.quality.of(found.name)}
+    own = [flow for flow in declared if flow.dataset.casefold() == found.name.casefold()]
+    readers = readers_of(found.name, (flow for flow in declared if flow.flow_type != "view"))
     around = snapshot.lineage.around(found.name)
     context = {
-        "dataset": models.DatasetRow.of(found),
-        "running": models.is_running(snapshot.status.update),
+        "dataset": found,
         "is_stored": found.type in _STORED,
         "definition": definition,
-        "columns": columns_table(definition, declared, [each.name for each in snapshot.status.datasets]),
-        "flows": [models.flow_row(flow, throughput.get(flow.flow.casefold())) for flow in flows],
-        "expectations": models.rule_rows(found, definition, quality),
+        "origins": origins_of((column.name for column in definition.columns), own),
+        "readers": {each.name: uses for each in definition.columns if (uses := readers.get(each.name.casefold()))},
+        "rows": rows_of(own),
+        "pages": {each.name.casefold() for each in snapshot.status.datasets},
+        "flows": flows,
+        "throughput": throughput,
+        "constraints": {rule.name: rule.constraint for rule in definition.rules},
+        "quality": quality,
+        "sparklines": {name: sparkline(each) for name, each in quality.items()},
         "has_series": has_series,
         "problems": [each for each in snapshot.problems if each.dataset == found.name],
         "upstream": snapshot.lineage.upstream(found.name),
         "downstream": snapshot.lineage.downstream(found.name),
         "lineage_svg": lineage_drawing(snapshot, around, f"Inputs and outputs of {found.name}"),
-        "events": models.event_models(events),
+        "events": events,
     }
     return Page("dataset.html", "dataset", context=context)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from penstock.dashboard import page_models as models
 from penstock.dashboard.event_window import Shown, Wanted
 from penstock.dashboard.live_log import Snapshot
 from penstock.dashboard.site import Page, Site
@@ -46,7 +45,7 @@ def events(site: Site, snapshot: Snapshot, request: Request) -> Page:
         "text": wanted.text,
         "update_id": wanted.update_id or "",
         "query": request.url.query,
-        "events": models.event_models(found),
+        "events": found,
         "more": more,
         "unknown": unknown,
         "suggestion": did_you_mean(unknown, names) if unknown else "",

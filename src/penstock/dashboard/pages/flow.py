@@ -8,7 +8,6 @@ from typing import Any
 from markupsafe import Markup
 from starlette.requests import Request
 
-from penstock.dashboard import page_models as models
 from penstock.dashboard.live_log import Snapshot
 from penstock.dashboard.rendering import dataset_path
 from penstock.dashboard.site import Page, Site, missing_page, unknown_dataset
@@ -47,13 +46,11 @@ def flow(site: Site, snapshot: Snapshot, request: Request) -> Page:
         not_measured = projections.watermark.not_measured(found.name)
     measured = next((each for each in advice if each.flow.casefold() == same), None)
     context = {
-        "dataset": models.DatasetRow.of(found),
-        "flow": models.flow_row(chosen, throughput),
+        "dataset": found,
+        "flow": chosen,
         "others": [each.flow for each in flows if each is not chosen],
-        "running": models.is_running(snapshot.status.update),
         "throughput": throughput,
         "last": chosen.last,
-        "definition": chosen,
         "has_series": has_series,
         "lateness": None if measured is None else lateness_model(measured),
         "not_measured": next((each.reason for each in not_measured if each.flow.casefold() == same), None),

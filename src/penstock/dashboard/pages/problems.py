@@ -6,9 +6,9 @@ from typing import Any
 
 from starlette.requests import Request
 
-from penstock.dashboard import page_models as models
 from penstock.dashboard.event_window import Shown, Wanted
 from penstock.dashboard.live_log import Snapshot
+from penstock.dashboard.rendering import error_texts
 from penstock.dashboard.site import Page, Site
 from penstock.events import Event
 
@@ -27,7 +27,7 @@ def grouped(newest_first: list[Event]) -> list[dict[str, Any]]:
     """Returns the errors by condition and dataset, the newest first, each with how often and when it happened."""
     found: dict[tuple[str | None, str | None], dict[str, Any]] = {}
     for event in newest_first:
-        error = models.error_model(event.error)
+        error = error_texts(event.error)
         if error is None:
             continue
         key = error["condition"] or error["message"], event.origin.dataset_name

@@ -7,7 +7,6 @@ from typing import Any
 from markupsafe import Markup
 from starlette.requests import Request
 
-from penstock.dashboard import page_models as models
 from penstock.dashboard.event_window import Shown, Wanted
 from penstock.dashboard.live_log import Snapshot
 from penstock.dashboard.rendering import flow_path
@@ -23,8 +22,7 @@ _EVENTS = 20
 
 def updates(site: Site, snapshot: Snapshot, request: Request) -> Page:
     """Makes the list, newest first."""
-    known = _updates(site, snapshot)[:_SHOWN]
-    return Page("updates.html", "updates", context={"updates": [_row(each) for each in known]})
+    return Page("updates.html", "updates", context={"updates": _updates(site, snapshot)[:_SHOWN]})
 
 
 def update(site: Site, snapshot: Snapshot, request: Request) -> Page:
@@ -38,12 +36,12 @@ def update(site: Site, snapshot: Snapshot, request: Request) -> Page:
         events, _ = site.log.projections.window.newest(_EVENTS, Wanted(Shown.WARNINGS, update_id=found.id))
     before = next((each for each in known[known.index(found) + 1 :]), None)
     context = {
-        "update": _row(found),
+        "update": found,
         "before": None if before is None else before.id,
         "flows": flows[:_BARS],
         "more_flows": max(len(flows) - _BARS, 0),
         "gantt": _gantt(found, flows[:_BARS]),
-        "events": models.event_models(events),
+        "events": events,
     }
     return Page("update.html", "updates", context=context)
 
@@ -62,9 +60,9 @@ def compare(site: Site, snapshot: Snapshot, request: Request) -> Page:
     with site.log.lock:
         old, new = (site.log.projections.updates.of(each) for each in (before, after))
     context = {
-        "choices": [(each.id, _row(each)) for each in known[:_SHOWN]],
-        "before": _row(known[ids.index(before)]),
-        "after": _row(known[ids.index(after)]),
+        "choices": known[:_SHOWN],
+        "before": known[ids.index(before)],
+        "after": known[ids.index(after)],
         "rows": compared(old, new),
     }
     return Page("compare.html", "updates", context=context)
@@ -116,12 +114,6 @@ def _updates(site: Site, snapshot: Snapshot) -> tuple[UpdateStatus, ...]:
         known = site.log.projections.status.history.updates()
     current = snapshot.status.update
     return (current, *known[1:]) if current is not None and known and known[0].id == current.id else known
-
-
-def _row(found: UpdateStatus) -> dict[str, Any]:
-    model = models.update_model(found)
-    assert model is not None
-    return {**model, "rows": found.rows, "dropped": found.dropped, "failed_flows": found.failed_flows}
 
 
 def _unknown(update_id: str) -> Page:
