@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from penstock.events.text import clean
 
 
-def shorten(text: str, room: int, ellipsis: str = "…") -> str:
+def shorten(text: str, room: int) -> str:
     """Returns `text` in at most `room` cells; the middle goes, because both ends distinguish similar names."""
     if cell_len(text) <= room:
         return text
@@ -19,7 +19,7 @@ def shorten(text: str, room: int, ellipsis: str = "…") -> str:
     end = text[len(text) - tail :]
     while cell_len(end) > tail:
         end = end[1:]
-    return set_cell_size(text, head) + ellipsis + end
+    return set_cell_size(text, head) + "…" + end
 
 
 _NOT_XML = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"}

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rich.cells import cell_len, set_cell_size
 
 from penstock.events.text import clean
 from penstock.observe.drawing.layering import forward_edges
 from penstock.observe.drawing.markup import shorten
-from penstock.observe.drawing.tone import Tone, tone
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind
-from penstock.observe.numbers import UNKNOWN, rate, short_count
+from penstock.observe.numbers import rate, short_count
 
-_ANSI = {
-    Tone.WAITING: "36",
-    Tone.ACTIVE: "34;1",
-    Tone.GOOD: "32",
-    Tone.SKIPPED: "33",
-    Tone.RETRYING: "33;1",
-    Tone.BAD: "31;1",
-    Tone.STOPPED: "2",
-}
 _SHORT_KINDS = {
     NodeKind.STREAMING_TABLE: "stream table",
     NodeKind.MATERIALIZED_VIEW: "mat. view",
@@ -30,87 +18,57 @@ _KIND_WIDTH, _STATUS_WIDTH, _ROWS_WIDTH, _RATE_WIDTH = 12, 9, 6, 7
 _LEAST_NAME = 12
 
 
-@dataclass(frozen=True, slots=True)
-class _Strokes:
-    """The characters of the arrows; `cross` is a line that passes over another without touching it."""
-
-    down: str
-    along: str
-    fork: str
-    last: str
-    join: str
-    join_last: str
-    cross: str
-    marks: dict[NodeKind, str]
-    ellipsis: str
-    unknown: str
+_MARKS = {
+    NodeKind.SOURCE: "○",
+    NodeKind.STREAMING_TABLE: "●",
+    NodeKind.MATERIALIZED_VIEW: "■",
+    NodeKind.VIEW: "◇",
+    NodeKind.SINK: "▷",
+    NodeKind.DATASET: "□",
+}
 
 
-_UNICODE = _Strokes(
-    "│", "─", "├", "╰", "┼", "┴", "│",
-    {NodeKind.SOURCE: "○", NodeKind.STREAMING_TABLE: "●", NodeKind.MATERIALIZED_VIEW: "■", NodeKind.VIEW: "◇",
-     NodeKind.SINK: "▷", NodeKind.DATASET: "□"},
-    "…", UNKNOWN,
-)  # fmt: skip
-_ASCII = _Strokes(
-    "|", "-", "+", "`", "+", "'", "|",
-    {NodeKind.SOURCE: "o", NodeKind.STREAMING_TABLE: "*", NodeKind.MATERIALIZED_VIEW: "#", NodeKind.VIEW: "%",
-     NodeKind.SINK: ">", NodeKind.DATASET: "?"},
-    "~", "-",
-)  # fmt: skip
-
-
-def to_terminal(lineage: Lineage, *, width: int = 80, colour: bool = False, ascii_only: bool = False) -> str:
+def to_terminal(lineage: Lineage, *, width: int = 80) -> str:
     """Returns the drawing, one line a node and a legend, ending with a newline; "" for an empty graph.
 
-    Every line is at most `width` cells (at least 60 are used); status, rows and rate appear when
-    any node has one. Without `colour` there is no escape sequence in it. `ascii_only` is for
-    terminals whose encoding has no box-drawing characters.
+    Every line is at most `width` cells (at least 60 are used); status, rows and rate appear when any node has one.
     """
     if not lineage.nodes:
         return ""
     width = max(width, 60)
-    strokes = _ASCII if ascii_only else _UNICODE
     numbers = any(node.status is not None or node.rows is not None for node in lineage.nodes)
-    rows = _rails(lineage, strokes)
+    rows = _rails(lineage)
     taken = _KIND_WIDTH + 1 + ((_STATUS_WIDTH + _ROWS_WIDTH + _RATE_WIDTH + 3) if numbers else 0)
     widest = max(cell_len(rail) + 1 + cell_len(clean(node.label)) for rail, node in rows)
     room = min(widest, width - taken)
-    lines = [_heading(room)] if numbers else []
+    lines = [_columns(" " * room, "", "status", "rows", "rows/s")] if numbers else []
     for whole_rail, node in rows:
-        rail = shorten(whole_rail, room - 1 - _LEAST_NAME, strokes.ellipsis) if room < widest else whole_rail
-        name_room = room - cell_len(rail) - 1
-        left = f"{rail} {shorten(clean(node.label), name_room, strokes.ellipsis)}"
-        lines.append(_line(set_cell_size(left, room), node, numbers=numbers, colour=colour, strokes=strokes))
+        rail = shorten(whole_rail, room - 1 - _LEAST_NAME) if room < widest else whole_rail
+        left = f"{rail} {shorten(clean(node.label), room - cell_len(rail) - 1)}"
+        lines.append(_line(set_cell_size(left, room), node, numbers=numbers))
     used = [kind for kind in NodeKind if any(node.kind is kind for node in lineage.nodes)]
-    lines += ["", "  ".join(f"{strokes.marks[kind]} {kind.value}" for kind in used)]
+    lines += ["", "  ".join(f"{_MARKS[kind]} {kind.value}" for kind in used)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _heading(room: int) -> str:
-    return (
-        " " * room
-        + f" {'':<{_KIND_WIDTH}} {'status':<{_STATUS_WIDTH}} {'rows':>{_ROWS_WIDTH}} {'rows/s':>{_RATE_WIDTH}}"
-    )
-
-
-def _line(left: str, node: LineageNode, *, numbers: bool, colour: bool, strokes: _Strokes) -> str:
+def _line(left: str, node: LineageNode, *, numbers: bool) -> str:
     kind = _SHORT_KINDS.get(node.kind, node.kind_in_words)
     if node.kind is NodeKind.SINK and len(kind) > _KIND_WIDTH:
         kind = node.kind.value
-    line = f"{left} {set_cell_size(clean(kind), _KIND_WIDTH)}"
+    kind = set_cell_size(clean(kind), _KIND_WIDTH)
     if not numbers:
-        return line
-    status = f"{node.status.value if node.status else '':<{_STATUS_WIDTH}}"
-    if colour and node.status is not None:
-        status = f"\x1b[{_ANSI[tone(node.status)]}m{status}\x1b[0m"
+        return f"{left} {kind}"
     stored = node.kind not in {NodeKind.SOURCE, NodeKind.VIEW}
     figures = (short_count(node.rows), rate(node.rows_per_second)) if stored else ("", "")
-    rows, speed = (strokes.unknown if figure == UNKNOWN else figure for figure in figures)
-    return f"{line} {status} {rows:>{_ROWS_WIDTH}} {speed:>{_RATE_WIDTH}}"
+    return _columns(left, kind, node.status.value if node.status else "", *figures)
 
 
-def _rails(lineage: Lineage, strokes: _Strokes) -> list[tuple[str, LineageNode]]:
+def _columns(left: str, kind: str, status: str, rows: str, speed: str) -> str:
+    figures = f"{rows:>{_ROWS_WIDTH}} {speed:>{_RATE_WIDTH}}"
+    return f"{left} {kind:<{_KIND_WIDTH}} {status:<{_STATUS_WIDTH}} {figures}"
+
+
+def _rails(lineage: Lineage) -> list[tuple[str, LineageNode]]:
     """Walks the nodes in reading order; lane i holds the node whose arrows still run down column i."""
     edges = forward_edges(lineage)
     upstream: dict[str, list[str]] = {node.name: [] for node in lineage.nodes}
@@ -129,9 +87,9 @@ def _rails(lineage: Lineage, strokes: _Strokes) -> list[tuple[str, LineageNode]]
         for name in upstream[node.name]:
             pending[name] -= 1
         ended = {at for at in inputs if pending[str(lanes[at])] == 0}
-        rail = _rail(lanes, inputs, ended, own, strokes) + strokes.marks[node.kind]
+        rail = _rail(lanes, inputs, ended, own) + _MARKS[node.kind]
         beyond = lanes[own + 1 :]
-        rail += "".join(f" {strokes.down}" if lane is not None else "  " for lane in beyond)
+        rail += "".join(" │" if lane is not None else "  " for lane in beyond)
         rows.append((rail.rstrip(), node))
         for at in ended:
             lanes[at] = None
@@ -142,20 +100,20 @@ def _rails(lineage: Lineage, strokes: _Strokes) -> list[tuple[str, LineageNode]]
     return rows
 
 
-def _rail(lanes: list[str | None], inputs: set[int], ended: set[int], own: int, strokes: _Strokes) -> str:
+def _rail(lanes: list[str | None], inputs: set[int], ended: set[int], own: int) -> str:
     """The columns left of the node: arrows that start here, pass by or pass over."""
     first = min(inputs, default=own)
     cells = []
     for at in range(own):
         lane = lanes[at] if at < len(lanes) else None
         if at < first:
-            cells.append(f"{strokes.down if lane is not None else ' '} ")
+            cells.append("│ " if lane is not None else "  ")
         elif at == first:
-            cells.append((strokes.last if at in ended else strokes.fork) + strokes.along)
+            cells.append("╰─" if at in ended else "├─")
         elif at in inputs:
-            cells.append((strokes.join_last if at in ended else strokes.join) + strokes.along)
+            cells.append("┴─" if at in ended else "┼─")
         else:
-            cells.append((strokes.cross if lane is not None else strokes.along) + strokes.along)
+            cells.append("│─" if lane is not None else "──")
     return "".join(cells)
 
 
