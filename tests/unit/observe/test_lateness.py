@@ -1,19 +1,17 @@
-"""The histogram of lateness: its intervals, its drawing, and the delays that the flow page puts beside it."""
+"""The histogram of lateness: its intervals, their bars, and the delays that the flow page puts beside it."""
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 
 from tests.recorded.build import RECORDED
 
 from penstock.dashboard.pages.flow import lateness_model
 from penstock.events import DELAYS_MS, EventReader
-from penstock.observe.drawing.histogram import short_delay, to_histogram
 from penstock.observe.lateness import EDGES_MS, LatenessBar, lateness_bars
 from penstock.observe.watermark import WatermarkAdvice, WatermarkProjection
 
-_SVG = "{http://www.w3.org/2000/svg}"
 MINUTE, DAY = 60_000, 86_400_000
 
 
@@ -45,25 +43,16 @@ def test_the_delay_begins_an_interval_and_nothing_is_after_the_last_one() -> Non
     assert lateness_bars({60 * DAY: 2}, MINUTE)[-1] == LatenessBar(30 * DAY, None, 2, lost=True)
 
 
-def test_delays_are_short() -> None:
-    found = [short_delay(each) for each in (0, 500, 30_000, 90_000, 10 * MINUTE, 60 * MINUTE, 7 * DAY)]
-    assert found == ["0", "500 ms", "30 s", "90 s", "10 min", "1 h", "7 d"]
+def test_the_page_shows_each_interval_and_what_the_delay_loses() -> None:
+    bars = lateness_model(_recorded_advice())["bars"]
+    assert [bar["late"] for bar in bars][:2] == ["0 seconds to 1 second", "1 second to 5 seconds"]
+    assert [bar["late"] for bar in bars if bar["is_lost"]] == ["10 minutes to 30 minutes", "30 minutes to 1 hour"]
+    assert {bar["late"]: bar["rows"] for bar in bars}["10 minutes to 30 minutes"] == 9
 
 
-def test_the_drawing_tells_a_screen_reader_every_column() -> None:
-    bars = lateness_bars({0: 1_234, 45_000: 7, 10 * MINUTE: 1}, 10 * MINUTE)
-    root = ET.fromstring(to_histogram(bars, delay_ms=10 * MINUTE))
-    told = str(root.get("aria-label"))
-    assert root.get("role") == "img"
-    for words in ("0 to 1 s late: 1,234", "30 s to 1 min late: 7", "10 min to 30 min late: 1", "a delay of 10 min"):
-        assert words in told
-    columns = root.findall(f"{_SVG}rect")
-    heights = [float(str(each.get("height"))) for each in columns]
-    assert heights == [200.0, 2.0, 2.0], "a row is always seen"
-    assert [str(each.get("class")).split()[-1] for each in columns] == ["lineage-active"] * 2 + ["lineage-skipped"]
-    [mark] = [each for each in root.iter(f"{_SVG}path") if each.get("class") == "histogram-delay"]
-    edge = next(text for text in root.iter(f"{_SVG}text") if text.text == "10 min")
-    assert float(str(mark.get("d")).removeprefix("M").split()[0]) + 0.5 == float(str(edge.get("x")))
+def test_the_latest_interval_has_no_end() -> None:
+    advice = replace(_recorded_advice(), late={60 * DAY: 2})
+    assert lateness_model(advice)["bars"][-1] == {"late": "30 days or more", "rows": 2, "is_lost": True}
 
 
 def test_the_page_sets_other_delays_beside_it() -> None:

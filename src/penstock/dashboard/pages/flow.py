@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from markupsafe import Markup
 from starlette.requests import Request
 
 from penstock.dashboard.live_log import Snapshot
 from penstock.dashboard.rendering import dataset_path
 from penstock.dashboard.site import Page, Site, missing_page, unknown_dataset
-from penstock.observe.drawing.histogram import to_histogram
 from penstock.observe.flow_definitions import FlowDefinition
-from penstock.observe.lateness import EDGES_MS, lateness_bars
+from penstock.observe.lateness import EDGES_MS, LatenessBar, lateness_bars
 from penstock.observe.watermark import WatermarkAdvice, delay_text
 
 _LOSS = 100  # rows of a million, as `penstock watermark` takes it
@@ -61,7 +59,7 @@ def flow(site: Site, snapshot: Snapshot, request: Request) -> Page:
 
 
 def lateness_model(advice: WatermarkAdvice) -> dict[str, Any]:
-    """Returns the histogram of lateness, and what delays would have lost: those at its edges, and those marked."""
+    """Returns how many rows came how late, and what delays would have lost: those at the edges, and those marked."""
     bars = lateness_bars(advice.late, advice.current_ms)
     marked = {advice.current_ms, advice.recommended_ms, advice.delays[-1].delay_ms}
     most = max(each.lost for each in advice.delays)
@@ -70,8 +68,8 @@ def lateness_model(advice: WatermarkAdvice) -> dict[str, Any]:
         "in_time": advice.rows - sum(bar.rows for bar in bars),
         "target": advice.target,
         "too_few": advice.rows_needed if advice.recommended_ms is None and advice.rows < advice.rows_needed else None,
-        # only numbers and words of our own
-        "histogram": Markup(to_histogram(bars, delay_ms=advice.current_ms)),  # noqa: S704
+        "bars": [{"late": _interval(bar), "rows": bar.rows, "is_lost": bar.lost} for bar in bars],
+        "most": max(1, *(bar.rows for bar in bars)),
         "delays": [
             {
                 "delay": delay_text(each.delay_ms),
@@ -84,6 +82,11 @@ def lateness_model(advice: WatermarkAdvice) -> dict[str, Any]:
             if each.delay_ms in EDGES_MS or each.delay_ms in marked
         ],
     }
+
+
+def _interval(bar: LatenessBar) -> str:
+    begin = delay_text(bar.begin_ms)
+    return f"{begin} or more" if bar.end_ms is None else f"{begin} to {delay_text(bar.end_ms)}"
 
 
 def checkpoint_model(flow: FlowDefinition) -> dict[str, Any]:
