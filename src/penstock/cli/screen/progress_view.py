@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from penstock.cli.screen.console import clean, note, stderr
 from penstock.cli.screen.status_view import live_report
@@ -24,61 +24,27 @@ from penstock.observe.numbers import count, duration_ms, rate
 from penstock.observe.status import PipelineStatus
 
 
-class ProgressView(Protocol):
-    """Shows a run. `on_event` may be called from any thread, `refresh` by the thread that entered it."""
-
-    def on_event(self, event: Event) -> None:
-        """Takes one event into account."""
-        ...
-
-    def progress(self, message: str) -> None:
-        """Shows one line about the start-up."""
-        ...
-
-    def announce(self, message: str) -> None:
-        """Shows one line that must not be missed; may be called from a signal handler."""
-        ...
-
-    def refresh(self) -> None:
-        """Draws what is new; called a few times a second."""
-        ...
-
-    def status(self) -> PipelineStatus:
-        """Returns the status from this run's events, numbers of this run only."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-def progress_view() -> ProgressView:
-    """Returns the live table when stderr is a terminal, plain lines otherwise."""
-    return LiveTable() if sys.stderr.isatty() else PlainLines()
-
-
-class _Following:
-    """The status of this run, safe to read while events arrive."""
+class _View:
+    """Shows a run. `on_event` may be called from any thread, `refresh` by the thread that entered the view."""
 
     def __init__(self) -> None:
         self._projection = LoadedStatus()
         self._lock = threading.Lock()
 
-    def apply(self, event: Event) -> None:
+    def status(self) -> PipelineStatus:
+        """Returns the status from this run's events, numbers of this run only."""
+        return self._look()[0]
+
+    def _apply(self, event: Event) -> None:
         with self._lock:
             self._projection.apply(event)
 
-    def look(self) -> tuple[PipelineStatus, tuple[FlowLoad, ...]]:
+    def _look(self) -> tuple[PipelineStatus, tuple[FlowLoad, ...]]:
         with self._lock:
             return self._projection.look(datetime.now(UTC))
 
-    def status(self) -> PipelineStatus:
-        return self.look()[0]
 
-
-class PlainLines:
+class PlainLines(_View):
     """One line for each transition and each batch, for logs and pipes.
 
     A thread writes them: a pipe that is not read, or a terminal that is held, holds up neither the flows nor the
@@ -86,7 +52,7 @@ class PlainLines:
     """
 
     def __init__(self, write: Callable[[str], None] = note) -> None:
-        self._following = _Following()
+        super().__init__()
         self._write = write
         self._last_progress = ""
         self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # a signal handler may put
@@ -94,7 +60,7 @@ class PlainLines:
 
     def on_event(self, event: Event) -> None:
         """Shows the event's line, if it has one."""
-        self._following.apply(event)
+        self._apply(event)
         line = event_line(event)
         if line is not None:
             self._waiting.put(line)
@@ -116,10 +82,6 @@ class PlainLines:
     def refresh(self) -> None:
         """Does nothing: lines are written as they come."""
 
-    def status(self) -> PipelineStatus:
-        """Returns the status from this run's events."""
-        return self._following.status()
-
     def __enter__(self) -> Self:
         self._writer.start()
         return self
@@ -137,13 +99,13 @@ class PlainLines:
                 self._write(text)
 
 
-class LiveTable:
+class LiveTable(_View):
     """A table that is redrawn in place; warnings and errors scroll by above it."""
 
     def __init__(self) -> None:
         from rich.live import Live
 
-        self._following = _Following()
+        super().__init__()
         self._console = stderr()
         # Transient: the summary that follows holds the same numbers, and one table is enough.
         self._live = Live(
@@ -156,7 +118,7 @@ class LiveTable:
 
     def on_event(self, event: Event) -> None:
         """Remembers the event for the next redraw."""
-        self._following.apply(event)
+        self._apply(event)
         self._news.set()
         if event.level in (Level.WARN, Level.ERROR):
             self._lines.append(event_line(event) or _timed(event.timestamp, event.message))
@@ -183,14 +145,10 @@ class LiveTable:
             self._live.console.print(Text(self._lines.popleft()))
         self._live.update(self._drawing(), refresh=True)
 
-    def status(self) -> PipelineStatus:
-        """Returns the status from this run's events."""
-        return self._following.status()
-
     def _drawing(self) -> Any:
         from rich.text import Text
 
-        status, flows = self._following.look()
+        status, flows = self._look()
         return live_report(status, flows) if status.datasets else Text(self._message)
 
     def __enter__(self) -> Self:
@@ -204,6 +162,14 @@ class LiveTable:
         if kind is None:
             self.refresh()
         self._live.stop()
+
+
+ProgressView = LiveTable | PlainLines
+
+
+def progress_view() -> ProgressView:
+    """Returns the live table when stderr is a terminal, plain lines otherwise."""
+    return LiveTable() if sys.stderr.isatty() else PlainLines()
 
 
 def event_line(event: Event) -> str | None:
