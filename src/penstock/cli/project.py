@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from penstock.cli.options import settings
+from penstock.cli.options import Directory, DirectoryOrScript, Environment, Pipeline, Settings, StorageUri
+from penstock.cli.options import settings as parse_settings
 
 if TYPE_CHECKING:
     from penstock.config import PipelineConfig
+
+    Project = PipelineConfig
+else:
+    Project = Any  # Typer evaluates it for the help, which needs no configuration
+
+
+def project_command(
+    *, scripts: bool = False, settings: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options that name a pipeline, and the pipeline's configuration as its parameter `config`.
+
+    On the command line DIR is in the place of `config`, and --env, --pipeline and --storage come before --json or last;
+    `settings` adds --set. With `scripts` DIR may be a script's file as well.
+    """
+    options: dict[str, Any] = {"environment": Environment, "pipeline": Pipeline, "storage": StorageUri}
+    if settings:
+        options["set_"] = Settings
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def opened(directory: Path, **given: Any) -> None:
+            chosen = {name: given.pop(name) for name in options}
+            command(config=open_project(directory, **chosen, scripts=scripts), **given)
+
+        parameters = list(inspect.signature(command, eval_str=True).parameters.values())
+        names = [each.name for each in parameters]
+        end = names.index("as_json") if "as_json" in names else len(names)
+        parameters[end:end] = [_parameter(name, kind, None) for name, kind in options.items()]
+        parameters[names.index("config")] = _parameter("directory", DirectoryOrScript if scripts else Directory, Path())
+        opened.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        opened.__annotations__ = {each.name: each.annotation for each in parameters}
+        return opened
+
+    return decorate
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def open_project(
@@ -37,7 +78,7 @@ def open_project(
         config = load_script(directory, environment=environment, pipeline=pipeline, storage=storage)
     else:
         config = load_project(
-            directory, environment=environment, pipeline=pipeline, storage=storage, overrides=settings(set_)
+            directory, environment=environment, pipeline=pipeline, storage=storage, overrides=parse_settings(set_)
         )
     use_s3_settings(config.resolve_spark_conf)
     restrict_new_files(config.shared_storage, config.storage_access)

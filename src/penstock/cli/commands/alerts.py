@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson, Environment, Pipeline
+from penstock.cli.project import Project, open_project, project_command
 from penstock.cli.screen.console import note, plural, print_json, say
 from penstock.errors import ConfigError, did_you_mean, render
 
@@ -16,15 +16,13 @@ if TYPE_CHECKING:
     from penstock.config import Destination, PipelineConfig
 
 
+@project_command(scripts=True)
 def check(
-    directory: DirectoryOrScript = Path(),
     *,
+    config: Project,
     send: Annotated[
         bool, typer.Option("--send", help="Tell the destinations what begins and what is over, unless a run does.")
     ] = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Look once at the event log for what `alerts` watches; exit code 1 when anything is wrong.
@@ -38,7 +36,6 @@ def check(
     from penstock.alerts.check import notify
     from penstock.cli.screen.status_view import error_record_lines
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     found = look(config, datetime.now(UTC))
     if send and not found.run_is_alive:
         notify(config)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import note, plural, print_json, print_table, say
 from penstock.errors import StateError
 
@@ -16,16 +15,14 @@ if TYPE_CHECKING:
     from penstock.events.audit import RecordedAction
 
 
+@project_command(scripts=True)
 def audit(
-    directory: DirectoryOrScript = Path(),
     *,
+    config: Project,
     expect: Annotated[
         str | None,
         typer.Option("--expect", metavar="HASH", help="The record must hold this hash of an earlier 'penstock audit'."),
     ] = None,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """List who did what, when and from where; exit code 3 when that record was changed.
@@ -35,7 +32,6 @@ def audit(
     """
     from penstock.events.audit import recorded_actions
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     actions = list(recorded_actions(config.storage))
     newest = next((each.hash for each in reversed(actions) if each.hash is not None), None)
     wrong = [_words(each) for each in actions if each.tampering is not None]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import note, plural, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -24,11 +23,10 @@ Flows = Annotated[
 ]
 
 
+@project_command()
 def list_all(
-    directory: Directory = Path(),
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
+    *,
+    config: Project,
     as_json: AsJson = False,
 ) -> None:
     """List the checkpoints: how far each flow has read, and which generation the next run goes on with.
@@ -36,7 +34,7 @@ def list_all(
     Also those of flows that the pipeline no longer declares. A full refresh begins a new generation and keeps the
     old ones. A batch in flight was planned and not finished: the next run does it again, with the same rows.
     """
-    inventory = open_inventory(open_project(directory, environment=environment, pipeline=pipeline, storage=storage))
+    inventory = open_inventory(config)
     found = inventory.checkpoints
     if as_json:
         print_json([each.to_json() for each in found])
@@ -48,13 +46,11 @@ def list_all(
     print_table([*headings, ("", False)], [_row(each) for each in found])
 
 
+@project_command()
 def show(
     *,
     flow: FlowName,
-    directory: Directory = Path(),
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
+    config: Project,
     as_json: AsJson = False,
 ) -> None:
     """Show what a checkpoint says: the newest batches, up to where they read, watermark, state, and its table.
@@ -64,7 +60,6 @@ def show(
     """
     from penstock.care.checkpoints.description import describe
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     inventory = open_inventory(config)
     described = [
         describe(inventory, each) for each in current_generations(inventory.select(flow, default_schema=config.schema))
@@ -76,13 +71,11 @@ def show(
         say(("\n" if number else "") + "\n".join(_description(one)))
 
 
+@project_command()
 def verify(
     *,
-    directory: Directory = Path(),
+    config: Project,
     flow: Flows = None,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Check the checkpoints that the next run goes on with: each file, gaps, and whether they fit their tables.
@@ -94,7 +87,6 @@ def verify(
     from penstock.errors import render
     from penstock.storage import is_locked
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     inventory = open_inventory(config)
     chosen, flows = inventory.checkpoints, list(inventory.records)
     if flow:

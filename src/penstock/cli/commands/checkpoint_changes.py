@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from penstock.cli.commands.checkpoint import FlowName, Flows, open_inventory
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import note, plural, print_json
 from penstock.errors import ConfigError
 
@@ -23,14 +22,12 @@ if TYPE_CHECKING:
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
+@project_command()
 def backup(
     *,
     to: Annotated[str, typer.Argument(metavar="TO", help="A new folder, or a URI; outside of the storage.")],
-    directory: Directory = Path(),
+    config: Project,
     flow: Flows = None,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Copy the checkpoints that the next run goes on with, under the storage's lock, with a manifest of checksums.
@@ -41,7 +38,6 @@ def backup(
     from penstock.care.checkpoints.verify import verify
     from penstock.storage.checkpoint import CheckpointToCopy, write_backup
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     with alone(config) as inventory:
         chosen = [each for each in _chosen(inventory, flow, config.schema) if each.in_use]
         if not chosen:
@@ -61,18 +57,16 @@ def backup(
         note(f"  {each.name}, generation {each.generation}")
 
 
+@project_command()
 def restore(
     *,
     source: Annotated[str, typer.Argument(metavar="FROM", help="The folder or URI of a backup.")],
-    directory: Directory = Path(),
+    config: Project,
     flow: Flows = None,
     force: Annotated[
         bool, typer.Option("--force", help="Also when the table went on since: its newer rows come twice.")
     ] = False,
     yes: Yes = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Put checkpoints of a backup in the place of the present ones, which are kept beside them.
@@ -85,7 +79,6 @@ def restore(
     from penstock.storage.checkpoint import read_backup
     from penstock.storage.checkpoint import restore as put_back
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     found = read_backup(source)
     planned = plan_restore(open_inventory(config), found, flow, default_schema=config.schema, force=force)
     names = [f"{each.copied.dataset}/{each.copied.flow}" for each in planned]
@@ -118,14 +111,12 @@ def restore(
             note(f"  What was there is kept at {one['kept']}")
 
 
+@project_command()
 def reset(
     *,
     flow: FlowName,
-    directory: Directory = Path(),
+    config: Project,
     yes: Yes = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Let a flow read its sources from the beginning, while its table keeps its rows. Asks.
@@ -137,7 +128,6 @@ def reset(
     from penstock.events.flow_records import RESET
     from penstock.storage.checkpoint import reset as take_away
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     chosen = to_reset(open_inventory(config), flow, default_schema=config.schema)
     names = ", ".join(each.name for each in chosen)
     confirm(f"Read everything again for {names}? The table keeps its rows, so those of append flows double.", yes=yes)

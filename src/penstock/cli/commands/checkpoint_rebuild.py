@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from penstock.cli.commands.checkpoint import FlowName, open_inventory
 from penstock.cli.commands.checkpoint_changes import Yes, alone, confirm, log_action
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import note, print_json
 
 
+@project_command()
 def rebuild(
     *,
     flow: FlowName,
-    directory: Directory = Path(),
+    config: Project,
     yes: Yes = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the lost checkpoint of a flow again, from the event log and the batches that its table holds.
@@ -29,7 +25,6 @@ def rebuild(
     from penstock.care.checkpoints.rebuilding import plan_rebuild
     from penstock.storage.checkpoint import rebuild as make_again
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     planned = plan_rebuild(open_inventory(config), flow, default_schema=config.schema)
     confirm(f"Make the checkpoint of {planned.name} again, as it was after batch {max(planned.batches)}?", yes=yes)
     with alone(config) as inventory:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock.cli.commands.checkpoint import FlowName, open_inventory
 from penstock.cli.commands.checkpoint_changes import Yes, alone, confirm, log_action
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import enter, open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, plural, print_json, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 
@@ -18,15 +17,13 @@ if TYPE_CHECKING:
     from penstock.care.checkpoints.repartitioning import Repartition
 
 
+@project_command()
 def repartition(
     *,
     flow: FlowName,
     partitions: Annotated[int, typer.Option("--partitions", metavar="N", help="Into how many partitions.")],
-    directory: Directory = Path(),
+    config: Project,
     yes: Yes = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Divide the state of a flow into another number of partitions, as many as can work on it at once. Uses Spark.
@@ -36,7 +33,6 @@ def repartition(
     """
     from penstock.care.checkpoints.repartitioning import plan_repartition
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     planned = plan_repartition(open_inventory(config), flow, partitions, default_schema=config.schema)
     confirm(f"{_words(planned)} Divide it?", yes=yes)
     enter(config, writes=True)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock.cli.commands.checkpoint import FlowName
 from penstock.cli.commands.checkpoint_changes import Yes, alone, confirm, log_action
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import note, print_json
 from penstock.errors import StateError
 
@@ -19,18 +18,16 @@ if TYPE_CHECKING:
     from penstock.storage import Storage
 
 
+@project_command()
 def rewind(
     *,
     flow: FlowName,
     to_batch: Annotated[int, typer.Option("--to-batch", metavar="N", help="The newest batch that stays.", min=0)],
-    directory: Directory = Path(),
+    config: Project,
     force: Annotated[
         bool, typer.Option("--force", help="Also when streams that read the table stop, because rows go.")
     ] = False,
     yes: Yes = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Take a flow and its table back to a batch; the next run does all later ones again, from the same place.
@@ -44,7 +41,6 @@ def rewind(
     from penstock.cli.commands.checkpoint import open_inventory
     from penstock.events.flow_records import REWIND
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     planned = plan_rewind(open_inventory(config), flow, to_batch, default_schema=config.schema, force=force)
     confirm(f"{_words(planned)} Go back?", yes=yes)
     with alone(config) as inventory:

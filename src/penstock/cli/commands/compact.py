@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import note, plural, print_json, say
 from penstock.errors import PenstockError
 
@@ -17,16 +16,14 @@ if TYPE_CHECKING:
     from penstock.config import PipelineConfig
 
 
+@project_command(scripts=True)
 def compact(
-    directory: DirectoryOrScript = Path(),
     *,
+    config: Project,
     older_than: Annotated[
         str | None,
         typer.Option("--older-than", metavar="INTERVAL", help='Instead of event_log.retention, e.g. "7 days".'),
     ] = None,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Drop events of the log that are older than its retention; their totals stay.
@@ -42,7 +39,6 @@ def compact(
     from penstock.observe.retention import compact as compact_log
     from penstock.storage import lock_for_command
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     seconds = config.event_log_retention if older_than is None else parse_interval(older_than)
     done = Compacted(0, 0, 0, 0)
     if seconds is not None:

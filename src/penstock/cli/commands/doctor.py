@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import note, plural, print_json, say
 
 if TYPE_CHECKING:
@@ -18,11 +17,10 @@ if TYPE_CHECKING:
     from penstock.config import PipelineConfig
 
 
+@project_command()
 def doctor(
-    directory: Directory = Path(),
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
+    *,
+    config: Project,
     as_json: AsJson = False,
 ) -> None:
     """Look for what is wrong with the storage: checkpoints, tables, event log, lock, disk; say what to type.
@@ -35,7 +33,6 @@ def doctor(
     """
     from penstock.care.doctor.examination import examine
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     found = examine(config.storage)
     found = replace(found, findings=(*_altered_jars(), *found.findings, *_open_driver(config)))
     if as_json:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import enter, open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, print_json, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.errors import ConfigError
@@ -19,21 +18,18 @@ if TYPE_CHECKING:
     from penstock.graph.identifier import Identifier
 
 
+@project_command()
 def drop(
     *,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Its name, with or without the schema.")],
-    directory: Directory = Path(),
+    config: Project,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    environment: Environment = None,
-    storage: StorageUri = None,
-    pipeline: Pipeline = None,
     as_json: AsJson = False,
 ) -> None:
     """Delete a table that the pipeline no longer declares, with its checkpoints.
 
     The rows are lost. Refused while the pipeline's files still declare the table, and while a run is going on.
     """
-    config = open_project(directory, environment=environment, storage=storage, pipeline=pipeline)
     identifier, uri = _find(config, table)
     if not yes:
         if not sys.stdin.isatty():

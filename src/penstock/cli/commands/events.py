@@ -6,13 +6,12 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import clean, note, say, stdout
 
 if TYPE_CHECKING:
@@ -35,9 +34,10 @@ class LevelName(Enum):
 _ORDER = [level.name for level in LevelName]
 
 
+@project_command(scripts=True)
 def events(
     *,
-    directory: DirectoryOrScript = Path(),
+    config: Project,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new events until Ctrl-C.")] = False,
     level: Annotated[
         LevelName, typer.Option("--level", help="Only events at least this important.", case_sensitive=False)
@@ -48,9 +48,6 @@ def events(
     count: Annotated[
         int, typer.Option("--count", "-n", metavar="N", min=0, help="Only the newest N events; 0 means all.")
     ] = 50,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what happened: updates, definitions, each batch with its numbers, errors.
@@ -59,7 +56,6 @@ def events(
     """
     from penstock.graph.identifier import Identifier
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     wanted = str(Identifier.parse(dataset, default_schema=config.schema)) if dataset else None
     chosen = _Filter(level, wanted)
     printed = False

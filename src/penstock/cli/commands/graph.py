@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
-from penstock.cli.project import enter, open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, print_json, progress_lines, say
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.errors import ConfigError
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from penstock.observe.lineage import Lineage
 
 
+@project_command(settings=True)
 def graph(
     *,
-    directory: Directory = Path(),
+    config: Project,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Print a Mermaid diagram, for a README or a wiki.")
     ] = False,
@@ -28,10 +29,6 @@ def graph(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Analyse the pipeline's files now (starts Spark) instead of the last run.")
     ] = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
-    set_: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw the pipeline: sources, tables and views, and what reads what.
@@ -41,7 +38,6 @@ def graph(
     from penstock.observe.drawing import to_mermaid, to_svg, to_terminal
 
     target = svg.absolute() if svg is not None else None
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     lineage = _recorded(config) if not fresh else None
     if lineage is None:
         lineage = _analysed(config)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
-from penstock.cli.project import enter, open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, plural, progress_lines
 
 if TYPE_CHECKING:
     from penstock.observe.tables import TableRows
 
 
+@project_command()
 def show(
     *,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, with or without the schema.")],
-    directory: Directory = Path(),
+    config: Project,
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many rows.")] = 20,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the rows that a table's flows dropped because they came behind the watermark, the newest first.
@@ -34,7 +31,6 @@ def show(
     from penstock.observe.followed_log import read_definitions
     from penstock.observe.late_rows import find_late_rows, newest_late_rows, summarize_late_rows
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     found = find_late_rows(config.storage, table, default_schema=config.schema, events=read_definitions(config.storage))
     content = newest_late_rows(found, limit=limit)
     if as_json:
@@ -50,14 +46,11 @@ def show(
         note(f"To bring them into their windows: penstock late reprocess {table}")
 
 
+@project_command(settings=True)
 def reprocess(
     *,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, with or without the schema.")],
-    directory: Directory = Path(),
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
-    set_: Settings = None,
+    config: Project,
     as_json: AsJson = False,
 ) -> None:
     """Compute the windows again that have late rows, with these rows, and replace them in the table.
@@ -69,7 +62,6 @@ def reprocess(
     from penstock.cli.screen.console import print_json
     from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     enter(config, writes=True)
     from penstock.runtime.commands.late_reprocessing import reprocess_late_rows
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import enter, open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, plural, print_json, progress_lines, say
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 
@@ -25,21 +24,18 @@ Tables = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 
 
+@project_command()
 def optimize(
     *,
-    directory: Directory = Path(),
+    config: Project,
     table: Tables = None,
     dry_run: DryRun = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Put the small files of tables together: OPTIMIZE, by the columns of `pipelines.autoOptimize.zOrderCols` too.
 
     Rows stay as they are, and so do older versions. Refused while a run works; runs do it by themselves once a day.
     """
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     tables = _chosen(config, table)
     if dry_run:
         from penstock.runtime.commands.manual_maintenance import spare_files_of
@@ -64,14 +60,12 @@ def optimize(
         say(f"{name}: {became if each.files_removed else 'nothing to put together'}")
 
 
+@project_command()
 def vacuum(
     *,
-    directory: Directory = Path(),
+    config: Project,
     table: Tables = None,
     dry_run: DryRun = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Delete files of tables that nothing needs any more: VACUUM.
@@ -79,7 +73,6 @@ def vacuum(
     A file stays as long as a version needs it that is younger than the table's `delta.deletedFileRetentionDuration`
     (a week), or that a flow of this storage has still to read. Refused while a run works; runs do it once a day.
     """
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     tables = _chosen(config, table)
     enter(config, writes=not dry_run)
     from penstock.runtime.commands.manual_maintenance import deletable_files, vacuum_tables

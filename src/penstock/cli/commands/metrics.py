@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-from penstock.cli.options import DirectoryOrScript, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import say
 
 
+@project_command(scripts=True)
 def show(
-    directory: DirectoryOrScript = Path(),
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
+    *,
+    config: Project,
 ) -> None:
     """Print the metrics of the newest update, as a run serves them; reads the event log only."""
     from prometheus_client import generate_latest
@@ -23,7 +20,6 @@ def show(
     from penstock.metrics.exposition import registry_of
     from penstock.metrics.projection import MetricsProjection
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     projection = MetricsProjection()
     for event in read_events(config.storage):
         projection.apply(event)

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
-from penstock.cli.options import AsJson, Batch, Directory, Environment, Pipeline, Settings, StorageUri
-from penstock.cli.project import enter, open_project
+from penstock.cli.options import AsJson, Batch
+from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, print_json, progress_lines, say
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
 from penstock.errors import UpdateRefused, render
 
 
+@project_command(settings=True)
 def plan(
     *,
-    directory: Directory = Path(),
+    config: Project,
     refresh: Refresh = None,
     full_refresh: FullRefresh = None,
     full_refresh_all: FullRefreshAll = False,
     batch: Batch = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
-    set_: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what `penstock run` with the same flags would do, step by step; nothing is written."""
     from penstock.plan.explain import render_plan
 
     chosen = selection(refresh, full_refresh, full_refresh_all)
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     if batch:
         config = config.as_batch()
     enter(config)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, Directory, Environment, Settings, StorageUri
-from penstock.cli.project import enter, open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, plural, progress_lines
 
 if TYPE_CHECKING:
@@ -17,13 +16,12 @@ if TYPE_CHECKING:
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table or view, with or without the schema.")]
 
 
+@project_command()
 def show(
     *,
     table: Table,
-    directory: Directory = Path(),
+    config: Project,
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many rows.")] = 20,
-    environment: Environment = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the quarantined rows of a table, the newest first, with the rules that they break.
@@ -34,7 +32,6 @@ def show(
     from penstock.observe.followed_log import read_definitions
     from penstock.observe.quarantine import find_quarantine, newest_rows, summarize
 
-    config = open_project(directory, environment=environment, storage=storage)
     found = find_quarantine(
         config.storage, table, default_schema=config.schema, events=read_definitions(config.storage)
     )
@@ -51,16 +48,14 @@ def show(
         note(f"Stored at {found.uri}; once they are repaired: penstock quarantine replay {table}")
 
 
+@project_command(settings=True)
 def replay(
     *,
     table: Table,
-    directory: Directory = Path(),
+    config: Project,
     where: Annotated[
         str | None, typer.Option("--where", metavar="SQL", help="Only the rows that meet this condition.")
     ] = None,
-    environment: Environment = None,
-    storage: StorageUri = None,
-    set_: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Send the quarantined rows of a streaming table through its expectations again.
@@ -72,7 +67,6 @@ def replay(
     from penstock.cli.screen.console import print_json
     from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 
-    config = open_project(directory, environment=environment, storage=storage, set_=set_)
     enter(config, writes=True)
     from penstock.runtime.commands.replay import replay_quarantine
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
-from penstock.cli.project import enter, open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, plural, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
@@ -57,10 +56,11 @@ def read_as_reader(
     return TableRows(tuple(columns), tuple(rows[:limit]), version, truncated=len(rows) > limit)
 
 
+@project_command(scripts=True)
 def show(
     *,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Its name, with or without the schema.")],
-    directory: DirectoryOrScript = Path(),
+    config: Project,
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many rows.")] = 20,
     version: Annotated[
         int | None, typer.Option("--version", metavar="N", min=0, help="As of this version of the table.")
@@ -76,9 +76,6 @@ def show(
     ] = None,
     sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="The first rows by this column.")] = None,
     descending: Annotated[bool, typer.Option("--descending", help="Sort from the greatest to the smallest.")] = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Show rows of a table, now or as of an earlier version.
@@ -93,7 +90,6 @@ def show(
         raise typer.BadParameter("give --version or --timestamp, not both", param_hint="--timestamp")
     if timestamp is not None and timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=UTC)
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     found = find_table(config.storage, table, default_schema=config.schema, events=read_definitions(config.storage))
     try:
         content = read_table(found, limit=limit, version=version, timestamp=timestamp, sort=sort, descending=descending)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
-from penstock.cli.project import enter, open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, plural, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
 
 
+@project_command(settings=True)
 def sql(
     *,
     statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="Spark SQL; tables by their pipeline names.")],
-    directory: Directory = Path(),
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
-    set_: Settings = None,
+    config: Project,
     as_json: AsJson = False,
 ) -> None:
     """Query the pipeline's tables with Spark SQL.
@@ -30,7 +26,6 @@ def sql(
     cloud_files_state(TABLE(name)) of those of one table. All rows of the result are printed, so put a LIMIT on a
     query over a large table.
     """
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     enter(config)
     from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
     from penstock.observe.tables import external_tables

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from penstock.cli.commands.replay_batch import IntoTable
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import enter, open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, plural, print_json, print_table, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
@@ -20,18 +19,16 @@ if TYPE_CHECKING:
     from penstock.spark.streams.state_rows import StateTable
 
 
+@project_command()
 def state(
     *,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, with or without the schema.")],
-    directory: Directory = Path(),
+    config: Project,
     flow: IntoTable = None,
     operator: Annotated[
         int | None, typer.Option("--operator", metavar="K", min=0, help="Only this stateful operator.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many rows of each.")] = 20,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the state of a streaming flow: open windows, ids that were seen, rows that wait for a match, variables.
@@ -43,7 +40,6 @@ def state(
     from penstock.cli.commands.checkpoint import open_inventory
     from penstock.events import read_events
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     found = find_state(
         open_inventory(config),
         read_events(config.storage),

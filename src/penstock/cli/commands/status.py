@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import print_json
 
 
+@project_command(scripts=True)
 def status(
     *,
-    directory: DirectoryOrScript = Path(),
+    config: Project,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep it up to date until Ctrl-C.")] = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the state of the pipeline and of each dataset: rows, rates, expectations, errors.
@@ -33,7 +30,6 @@ def status(
     from penstock.observe.followed_log import FollowedLog
     from penstock.observe.status import PipelineStatus, StatusProjection
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     log = FollowedLog(config.storage, StatusProjection)
 
     def look() -> PipelineStatus:

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, DirectoryOrScript, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import plural, print_json, stdout, table
 
 if TYPE_CHECKING:
@@ -48,14 +47,12 @@ class _Picture:
         }
 
 
+@project_command(scripts=True)
 def top(
     *,
-    directory: DirectoryOrScript = Path(),
+    config: Project,
     sort: Annotated[Order, typer.Option("--sort", help="What comes first.", case_sensitive=False)] = Order.BUSY,
     once: Annotated[bool, typer.Option("--once", help="Print it once; so it is where no terminal is.")] = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what each flow does now until Ctrl-C: how busy it is, its rates, what waits for it, its state.
@@ -67,7 +64,6 @@ def top(
     from penstock.observe.flow_loads import LoadedStatus
     from penstock.observe.followed_log import FollowedLog
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, scripts=True)
     log = FollowedLog(config.storage, LoadedStatus)
 
     def look() -> _Picture:

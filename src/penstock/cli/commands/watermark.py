@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import AsJson, Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.options import AsJson
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import note, plural, print_json, print_table
 
 if TYPE_CHECKING:
     from penstock.observe.watermark import DelayCost, WatermarkAdvice
 
 
+@project_command()
 def watermark(
     *,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, with or without the schema.")],
-    directory: Directory = Path(),
+    config: Project,
     target: Annotated[
         float,
         typer.Option("--target", metavar="N", min=0.001, max=999_999, help="How many rows of a million may be lost."),
     ] = 100,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Show, for each delay of the watermark, the rows lost, the state and the wait for results, and recommend one.
@@ -34,7 +31,6 @@ def watermark(
     """
     from penstock.observe.watermark import advise
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
     found = advise(config.storage, table, default_schema=config.schema, target=target)
     if as_json:
         not_measured = [each.to_json() for each in found.not_measured]
