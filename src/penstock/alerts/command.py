@@ -8,8 +8,7 @@ import subprocess
 from contextlib import suppress
 from typing import Final
 
-from penstock.alerts.message import Message
-from penstock.alerts.not_delivered import NotDelivered
+from penstock.alerts.message import Message, NotDelivered
 from penstock.config import Command
 from penstock.events import clean
 

@@ -9,8 +9,7 @@ from email.utils import formatdate
 from typing import Final
 
 from penstock.alerts.address import addresses_of, is_loopback, refusal
-from penstock.alerts.message import Message
-from penstock.alerts.not_delivered import NotDelivered
+from penstock.alerts.message import Message, NotDelivered
 from penstock.config import Email
 from penstock.errors import ConfigError
 

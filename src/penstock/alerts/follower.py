@@ -15,11 +15,10 @@ from penstock.alerts.dispatcher import FIRST_PAUSE, AlertDispatcher
 from penstock.alerts.ledger import Ledger
 from penstock.alerts.message import Message
 from penstock.alerts.sending import Send, send
-from penstock.alerts.watch import Watch
+from penstock.alerts.watch import Watch, is_running
 from penstock.config import PipelineConfig
-from penstock.events import Event, EventLog, EventType, Level, UpdateState, builders, read_events
+from penstock.events import Event, EventLog, EventType, Level, builders, read_events
 from penstock.events.background import BackgroundThread
-from penstock.events.flow_facts import details_of
 
 INTERVAL: Final = 5.0
 CLOSE_SECONDS: Final = 10.0
@@ -107,7 +106,7 @@ class Alerts:
         while not self._events.empty():
             event = self._events.get()
             self._watch.apply(event)
-            if _is_running(event):
+            if is_running(event):
                 self._warn_of_unknown_names()
         now = self._now()
         found = self._watch.findings(now)
@@ -125,8 +124,3 @@ class Alerts:
             error.location = error.location or self._config.file
             built = builders.planning_warning(error.message)
             self._log.append(EventType.PLANNING_INFORMATION, *built, level=Level.WARN, error=error)
-
-
-def _is_running(event: Event) -> bool:
-    state = details_of(event).get("state")
-    return event.event_type is EventType.UPDATE_PROGRESS and state == UpdateState.RUNNING.value

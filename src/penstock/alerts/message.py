@@ -14,6 +14,18 @@ _NAMESPACE = uuid.UUID("ac1a4c35-07d2-5a0e-8bd1-6b8a2f3f3c02")
 _SHOWN: Final = 20
 
 
+class NotDelivered(Exception):
+    """A destination did not take a message: `reason` says why, without any secret.
+
+    `passing` says that the same message may be taken a moment later.
+    """
+
+    def __init__(self, reason: str, *, passing: bool) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.passing = passing
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """Alerts of one pipeline; without any it is a test. `host` is the machine that sends it."""

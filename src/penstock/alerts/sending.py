@@ -7,8 +7,7 @@ from typing import assert_never
 
 from penstock.alerts.command import run_command
 from penstock.alerts.email import send_email
-from penstock.alerts.message import Message
-from penstock.alerts.not_delivered import NotDelivered
+from penstock.alerts.message import Message, NotDelivered
 from penstock.alerts.webhook import send_webhook
 from penstock.config import Command, Destination, Email, Webhook
 from penstock.errors import ConfigError, ExternalError, PenstockError

@@ -33,7 +33,7 @@ class Watch:
             return
         if event.event_type in _DEFINITIONS:
             self._define(event)
-        elif _is_running(event):
+        elif is_running(event):
             self._before = _Declared()
         self._unfinished = None if _is_over(event) else event
         fact = self._facts.apply(event)
@@ -114,7 +114,8 @@ def _is_over(event: Event) -> bool:
     return event.event_type is EventType.UPDATE_PROGRESS and details_of(event).get("state") in states
 
 
-def _is_running(event: Event) -> bool:
+def is_running(event: Event) -> bool:
+    """Whether an update has begun to run its flows."""
     state = details_of(event).get("state")
     return event.event_type is EventType.UPDATE_PROGRESS and state == UpdateState.RUNNING.value
 

@@ -14,8 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from penstock.alerts.address import addresses_of, is_loopback, refusal
-from penstock.alerts.message import Message
-from penstock.alerts.not_delivered import NotDelivered
+from penstock.alerts.message import Message, NotDelivered
 from penstock.config import SecretReference, Webhook
 from penstock.errors import ConfigError
 

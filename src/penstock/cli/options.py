@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock.errors import ConfigError
+
+if TYPE_CHECKING:
+    from penstock.plan.selection import RefreshSelection
 
 Directory = Annotated[
     Path,
@@ -41,6 +44,17 @@ Batch = Annotated[
         "--batch", help="Compute every table as one batch over all the data, in the storage's folder 'batch'."
     ),
 ]
+Refresh = Annotated[
+    list[str] | None,
+    typer.Option("--refresh", metavar="TABLE[,TABLE]", help="Update these tables only; may be given several times."),
+]
+FullRefresh = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--full-refresh", metavar="TABLE[,TABLE]", help="Empty these tables and build them again from their sources."
+    ),
+]
+FullRefreshAll = Annotated[bool, typer.Option("--full-refresh-all", help="The same for every table.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
 
 
@@ -73,3 +87,14 @@ def names(given: Iterable[str] | None) -> tuple[str, ...]:
                 start = position + 1
         found.append(text[start:].strip())
     return tuple(name for name in found if name)
+
+
+def selection(refresh: list[str] | None, full_refresh: list[str] | None, full_refresh_all: bool) -> RefreshSelection:
+    """Returns the flags as the planner takes them.
+
+    Raises:
+        ConfigError: CONFLICTING_REFRESH_OPTIONS.
+    """
+    from penstock.plan.selection import RefreshSelection
+
+    return RefreshSelection(refresh=names(refresh), full_refresh=names(full_refresh), full_refresh_all=full_refresh_all)

@@ -36,9 +36,14 @@ class Authority:
 
     def is_loopback(self) -> bool:
         """Whether the host is this machine's own name or address for itself; nothing is looked up."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` is this machine's own name or address for itself; nothing is looked up."""
+    if host.rstrip(".").casefold() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

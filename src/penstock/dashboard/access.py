@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from penstock.config.authority import Authority
+from penstock.config.authority import Authority, is_loopback
 from penstock.errors import ConfigError
 
 SHORTEST_TOKEN: Final = 22  # characters: 128 bits in Base64
@@ -130,16 +130,6 @@ def access_for(
     allowed = frozenset(_allowed(name) for name in allowed_hosts)
     hosts = allowed if is_loopback(host) and not allowed else allowed | {_bare(name) for name in named}
     return Access(hosts, token, certificate, key, None if run_command is None else tuple(run_command))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` is this machine's own name or address for itself; nothing is looked up."""
-    if host.rstrip(".").casefold() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _token(file: str | None) -> str | None:

@@ -15,43 +15,23 @@ _CAPACITY, _METRICS = 5000, 2000
 
 
 class Shown(Enum):
-    """Which events a reader requested; the value is in the page's address."""
+    """Which events a reader requested: the value in the page's address, what the filter calls it, which levels."""
 
-    NOTABLE = ""
-    WARNINGS = "warnings"
-    ERRORS = "errors"
-    BATCHES = "batches"
-    ALL = "all"
+    NOTABLE = "", "All but batch metrics", {Level.INFO, Level.WARN, Level.ERROR}
+    WARNINGS = "warnings", "Warnings and errors", {Level.WARN, Level.ERROR}
+    ERRORS = "errors", "Errors", {Level.ERROR}
+    BATCHES = "batches", "Batch metrics", {Level.METRICS}
+    ALL = "all", "Everything", set(Level)
 
-    @property
-    def words(self) -> str:
-        """What the filter calls it."""
-        return {
-            Shown.NOTABLE: "All but batch metrics",
-            Shown.WARNINGS: "Warnings and errors",
-            Shown.ERRORS: "Errors",
-            Shown.BATCHES: "Batch metrics",
-            Shown.ALL: "Everything",
-        }[self]
+    def __init__(self, address: str, words: str, levels: set[Level]) -> None:
+        self.address = address
+        self.words = words
+        self.levels = levels
 
     @classmethod
-    def of(cls, value: str) -> Shown:
-        """Returns the filter with this value; NOTABLE for a value that is none."""
-        return next((each for each in cls if each.value == value), cls.NOTABLE)
-
-    def admits(self, event: Event) -> bool:
-        """Whether the filter lets `event` through."""
-        match self:
-            case Shown.NOTABLE:
-                return event.level is not Level.METRICS
-            case Shown.WARNINGS:
-                return event.level in {Level.WARN, Level.ERROR}
-            case Shown.ERRORS:
-                return event.level is Level.ERROR
-            case Shown.BATCHES:
-                return event.level is Level.METRICS
-            case Shown.ALL:
-                return True
+    def of(cls, address: str) -> Shown:
+        """Returns the filter with this address; NOTABLE for one that is none."""
+        return next((each for each in cls if each.address == address), cls.NOTABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +48,7 @@ class Wanted:
         """Whether the reader wants `event`."""
         origin = event.origin
         return (
-            self.shown.admits(event)
+            event.level in self.shown.levels
             and (self.dataset is None or (origin.dataset_name or "").casefold() == self.dataset.casefold())
             and (self.event_type is None or event.event_type.value == self.event_type)
             and (self.update_id is None or origin.update_id == self.update_id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import http.server
-import ipaddress
 import socket
 import ssl
 import threading
@@ -16,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from penstock.config import MetricsSettings
-from penstock.config.authority import Authority
+from penstock.config.authority import Authority, is_loopback
 from penstock.errors import ConfigError
 
 _TIMEOUT_SECONDS: Final = 10.0
@@ -35,7 +34,7 @@ class MetricsEndpoint:
     """
 
     def __init__(self, registry: CollectorRegistry, settings: MetricsSettings) -> None:
-        loopback = _is_loopback(settings.address)
+        loopback = is_loopback(settings.address)
         if not loopback and (settings.certificate is None or settings.token is None):
             raise ConfigError("METRICS_ADDRESS_REFUSED", address=settings.address)
         token = None if settings.token is None else settings.token.resolve()
@@ -175,12 +174,3 @@ def _context(settings: MetricsSettings) -> ssl.SSLContext | None:
 def _names_this_machine(hosts: list[str]) -> bool:
     requested = Authority.parse(hosts[0]) if len(hosts) == 1 else None
     return requested is not None and requested.is_loopback()
-
-
-def _is_loopback(host: str) -> bool:
-    if host.rstrip(".").casefold() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
 from typing import Any, Final
 
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
+from openlineage.client.facet_v2 import column_lineage_dataset as facet
 from openlineage.client.facet_v2 import (
     documentation_dataset,
     documentation_job,
@@ -28,7 +29,7 @@ from penstock.events.codec import format_timestamp
 from penstock.events.column_lineage import lineage_of
 from penstock.events.details import mappings
 from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
-from penstock.openlineage.columns import column_lineage_facet
+from penstock.graph.column_lineage import ColumnLineage, InputColumn
 from penstock.openlineage.graph import DeclaredGraph, Definition
 from penstock.openlineage.names import DatasetName
 
@@ -174,7 +175,7 @@ class RunEvents:
         if lineage is None or target.get("format") == "foreach_batch":
             return {}
         name = self._graph.input_name(run.dataset, run.flow)
-        found = column_lineage_facet(lineage, name, producer=PRODUCER)
+        found = _column_lineage(lineage, name)
         return {} if found is None else {"columnLineage": found}
 
     def _facets(self, definition: Definition) -> dict[str, Any]:
@@ -203,6 +204,36 @@ class RunEvents:
             found["symlinks"] = symlinks_dataset.SymlinksDatasetFacet([symlink], producer=PRODUCER)
             found["storage"] = storage_dataset.StorageDatasetFacet("delta", "parquet", producer=PRODUCER)
         return found
+
+
+def _column_lineage(
+    lineage: ColumnLineage, name: Callable[[str], DatasetName]
+) -> facet.ColumnLineageDatasetFacet | None:
+    """Returns the facet; None when nothing is known. A column that could not be followed at all is left out.
+
+    `name` gives what OpenLineage calls a dataset of `InputColumn.dataset`.
+    """
+    fields = {
+        column.name: facet.Fields(_input_fields(column.inputs, name))
+        for column in lineage.columns
+        if column.resolved or column.inputs
+    }
+    if not fields:
+        return None
+    return facet.ColumnLineageDatasetFacet(fields, _input_fields(lineage.rows, name), producer=PRODUCER)
+
+
+def _input_fields(columns: Sequence[InputColumn], name: Callable[[str], DatasetName]) -> list[facet.InputField]:
+    return [
+        facet.InputField(
+            *name(each.dataset),
+            field=each.column,
+            transformations=[
+                facet.Transformation("DIRECT" if kind.direct else "INDIRECT", kind.value) for kind in each.how
+            ],
+        )
+        for each in columns
+    ]
 
 
 def _job_type(*, streaming: bool, kind: str) -> job_type_job.JobTypeJobFacet:

@@ -26,8 +26,7 @@ from penstock.alerts import webhook as webhooks
 from penstock.alerts.address import is_loopback, refusal
 from penstock.alerts.command import run_command
 from penstock.alerts.email import send_email
-from penstock.alerts.message import Message
-from penstock.alerts.not_delivered import NotDelivered
+from penstock.alerts.message import Message, NotDelivered
 from penstock.alerts.webhook import send_webhook
 from penstock.config import Command, Email, SecretReference, Webhook
 from penstock.errors import ConfigError

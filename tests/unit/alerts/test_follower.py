@@ -17,8 +17,7 @@ from tests.projected import projected
 from tests.unit.alerts.receivers import WebReceiver, certificate, web_receiver
 
 from penstock.alerts.follower import Alerts
-from penstock.alerts.message import Message
-from penstock.alerts.not_delivered import NotDelivered
+from penstock.alerts.message import Message, NotDelivered
 from penstock.config import PipelineConfig, load_project
 from penstock.errors import ExternalError
 from penstock.events import (

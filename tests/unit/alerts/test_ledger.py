@@ -13,7 +13,7 @@ import pytest
 from penstock.alerts import webhook as webhooks
 from penstock.alerts.dispatcher import AlertDispatcher
 from penstock.alerts.ledger import Ledger
-from penstock.alerts.not_delivered import NotDelivered
+from penstock.alerts.message import NotDelivered
 from penstock.alerts.sending import failure, may_pass
 from penstock.alerts.webhook import send_webhook
 from penstock.config import Command, Destination, Webhook

@@ -18,7 +18,7 @@ from tests.recorded.checkpoints import recorded_checkpoints
 from tests.unit.dashboard.conftest import client_of
 
 from penstock.dashboard import stored_tables
-from penstock.dashboard.csv_export import to_csv
+from penstock.dashboard.pages.figures import to_csv
 from penstock.dashboard.table_reader import answer
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import MASKS

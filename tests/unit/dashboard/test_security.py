@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from tests.recorded.build import FIRST_UPDATE, RECORDED, START, SteppedClock, recorded_orders
 from tests.unit.dashboard.conftest import client_of
 
+from penstock.config.authority import is_loopback
 from penstock.dashboard import table_reader
-from penstock.dashboard.access import is_loopback
 from penstock.dashboard.background import Dashboard, start_in_background
 from penstock.errors import DataError
 from penstock.events import EventLog, EventType, FlowStatus

@@ -66,8 +66,7 @@ def send_test(
     """Send a test message to one destination, or to each; exit code 1 when one does not take it."""
     import socket
 
-    from penstock.alerts.message import Message
-    from penstock.alerts.not_delivered import NotDelivered
+    from penstock.alerts.message import Message, NotDelivered
     from penstock.alerts.sending import failure, send
     from penstock.cli.screen.failures import errors_json
 

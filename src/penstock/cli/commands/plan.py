@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from penstock.cli.options import AsJson, Batch
+from penstock.cli.options import AsJson, Batch, FullRefresh, FullRefreshAll, Refresh, selection
 from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, print_json, progress_lines, say
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
-from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
 from penstock.errors import UpdateRefused, render
 
 

@@ -14,11 +14,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.commands.compact import compact_when_due
-from penstock.cli.options import AsJson, Batch, Directory, Environment, Pipeline, Settings, StorageUri
+from penstock.cli.options import (
+    AsJson,
+    Batch,
+    Directory,
+    Environment,
+    FullRefresh,
+    FullRefreshAll,
+    Pipeline,
+    Refresh,
+    Settings,
+    StorageUri,
+    selection,
+)
 from penstock.cli.project import enter, open_project
 from penstock.cli.screen.console import note, print_json
 from penstock.cli.screen.failures import errors_json, errors_of
-from penstock.cli.selection import FullRefresh, FullRefreshAll, Refresh, selection
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -206,28 +206,16 @@ def problems(status: PipelineStatus) -> Iterator[list[str]]:
     update: their rows are still what they are; then file descriptors, threads and output of the run, when they are too
     many. Alerts that fire come last.
     """
-    found: list[tuple[str, Mapping[str, Any], datetime | None]] = []
-    if status.update is not None and status.update.error is not None:
-        found.append(("", status.update.error, None))
-    if status.cluster is not None and status.cluster.error is not None:
-        found.append(("", status.cluster.error, None))
-    found += [
-        (dataset.name, dataset.error, dataset.retry_at) for dataset in status.datasets if dataset.error is not None
+    every: list[tuple[str, Mapping[str, Any] | None, datetime | None]] = [
+        ("", None if status.update is None else status.update.error, None),
+        ("", None if status.cluster is None else status.cluster.error, None),
+        *((each.name, each.error, each.retry_at) for each in status.datasets),
+        *((each.name, each.watermark_warning, None) for each in status.datasets),
+        *((each.name, each.state_warning, None) for each in status.datasets),
+        *((each.name, None if each.accounts is None else each.accounts.error, None) for each in status.datasets),
+        *(("", error, None) for error in status.resources),
     ]
-    found += [
-        (dataset.name, dataset.watermark_warning, None)
-        for dataset in status.datasets
-        if dataset.watermark_warning is not None
-    ]
-    found += [
-        (dataset.name, dataset.state_warning, None) for dataset in status.datasets if dataset.state_warning is not None
-    ]
-    found += [
-        (dataset.name, dataset.accounts.error, None)
-        for dataset in status.datasets
-        if dataset.accounts is not None and dataset.accounts.error is not None
-    ]
-    found += [("", error, None) for error in status.resources]
+    found = [(name, error, retry_at) for name, error, retry_at in every if error is not None]
     yield from (list(error_record_lines(name, error, retry_at)) for name, error, retry_at in found)
     yield from _alerts(status, [(name or None, error.get("condition")) for name, error, _ in found])
 

@@ -36,8 +36,8 @@ def events(site: Site, snapshot: Snapshot, request: Request) -> Page:
         found, more = ([], False) if unknown else window.newest(SHOWN, wanted)
         nothing_at_all = len(window) == 0
     context = {
-        "levels": [(each.value, each.words) for each in Shown],
-        "level": wanted.shown.value,
+        "levels": [(each.address, each.words) for each in Shown],
+        "level": wanted.shown.address,
         "types": [(each.value, each.value.replace("_", " ")) for each in EventType],
         "type": wanted.event_type or "",
         "names": names,
