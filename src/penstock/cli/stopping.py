@@ -46,6 +46,7 @@ _NO_MORE: Final = 0
 _AT_ONCE_SECONDS: Final = 3.0
 """So long what is unwound after the second signal may take."""
 
+_CONTINUES: Final = "Stopped at once. The next run continues after the last committed batch."
 _SHOW_CURSOR: Final = "\x1b[?25h"
 
 
@@ -60,6 +61,11 @@ class StopNow(BaseException):
     def exit_code(self) -> int:
         """What a shell reports for a program ended by this signal."""
         return 128 + self.signal_number
+
+    def end(self) -> NoReturn:
+        """Ends a run: Spark's threads would hold a normal exit up."""
+        sys.stdout.flush()
+        end_now(self.signal_number, _CONTINUES)
 
 
 def end_now(signal_number: int, why: str) -> NoReturn:
@@ -192,4 +198,4 @@ class StopRequests:
                     seconds = self._timeout if count == 1 else _AT_ONCE_SECONDS
                     if not math.isinf(self._timeout):
                         deadline = min(deadline, time.monotonic() + seconds)
-        end_now(last, "Stopped at once. The next run continues after the last committed batch.")
+        end_now(last, _CONTINUES)

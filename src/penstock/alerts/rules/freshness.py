@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from penstock.alerts.finding import Finding
 from penstock.alerts.rules.silence import Silence
 from penstock.config import AlertSettings
-from penstock.errors import ExternalError
 from penstock.events import Event, EventType, FlowStatus
 from penstock.events.flow_facts import FlowFact, details_of
-from penstock.observe.numbers import duration_ms
 
 RULE = "freshness"
 
@@ -21,7 +19,7 @@ class Freshness:
 
     def __init__(self, settings: AlertSettings) -> None:
         self._settings = settings
-        self._tables: dict[str, tuple[str, Silence]] = {}
+        self._tables: dict[str, Silence] = {}
 
     def apply(self, event: Event, fact: FlowFact | None) -> None:
         """Takes one event into account."""
@@ -29,21 +27,14 @@ class Freshness:
             self._silence(str(event.origin.dataset_name), event.timestamp)
         if fact is not None and (fact.progress is not None or fact.status is FlowStatus.COMPLETED):
             limit = self._settings.of(fact.dataset).freshness
-            self._silence(fact.dataset, fact.timestamp).end(fact.timestamp, timedelta(seconds=limit or 0))
+            self._silence(fact.dataset, fact.timestamp).end(fact.timestamp, limit or 0)
 
     def findings(self, now: datetime) -> Iterator[Finding]:
         """Yields what holds for each table that has a limit."""
-        for table, silence in self._tables.values():
-            seconds = self._settings.of(table).freshness
-            if seconds is None:
-                continue
-            since = silence.too_long_since(now, timedelta(seconds=seconds))
-            if since is None:
-                yield Finding(RULE, table, None, silence.lively_since)
-                continue
-            age = duration_ms(1000 * round((now - silence.last).total_seconds()))
-            error = ExternalError("TABLE_STALE", dataset=table, table=table, age=age, limit=duration_ms(1000 * seconds))
-            yield Finding(RULE, table, None, since, error.to_json())
+        for silence in self._tables.values():
+            limit = self._settings.of(silence.table).freshness
+            if limit is not None:
+                yield silence.finding(RULE, "TABLE_STALE", now, limit)
 
     def _silence(self, table: str, moment: datetime) -> Silence:
-        return self._tables.setdefault(table.casefold(), (table, Silence.from_now(moment)))[1]
+        return self._tables.setdefault(table.casefold(), Silence(table, None, moment, moment))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from penstock.alerts.finding import Finding
 from penstock.alerts.rules.silence import Silence
 from penstock.config import AlertSettings
-from penstock.errors import ExternalError
 from penstock.events import Event, EventType
 from penstock.events.flow_facts import FlowFact, details_of, flow_key
 from penstock.graph.flow_type import FlowType
-from penstock.observe.numbers import duration_ms
 
 RULE = "no_input"
 _NOT_FED = {FlowType.MATERIALIZED_VIEW.value, "view"}
@@ -23,7 +21,7 @@ class NoInput:
 
     def __init__(self, settings: AlertSettings) -> None:
         self._settings = settings
-        self._flows: dict[tuple[str, str], tuple[str, str, Silence]] = {}
+        self._flows: dict[tuple[str, str], Silence] = {}
 
     def apply(self, event: Event, fact: FlowFact | None) -> None:
         """Takes one event into account."""
@@ -36,23 +34,14 @@ class NoInput:
         known = self._flows.get(flow_key(fact.dataset, fact.flow))
         if known is not None:
             limit = self._settings.of(fact.dataset).no_input
-            known[2].end(fact.timestamp, timedelta(seconds=limit or 0))
+            known.end(fact.timestamp, limit or 0)
 
     def findings(self, now: datetime) -> Iterator[Finding]:
         """Yields what holds for each flow into a table that has a limit."""
-        for table, flow, silence in self._flows.values():
-            seconds = self._settings.of(table).no_input
-            if seconds is None:
-                continue
-            since = silence.too_long_since(now, timedelta(seconds=seconds))
-            if since is None:
-                yield Finding(RULE, table, flow, silence.lively_since)
-                continue
-            age = duration_ms(1000 * round((now - silence.last).total_seconds()))
-            error = ExternalError(
-                "SOURCE_SILENT", dataset=table, flow=flow, table=table, age=age, limit=duration_ms(1000 * seconds)
-            )
-            yield Finding(RULE, table, flow, since, error.to_json())
+        for silence in self._flows.values():
+            limit = self._settings.of(silence.table).no_input
+            if limit is not None:
+                yield silence.finding(RULE, "SOURCE_SILENT", now, limit)
 
     def _silence(self, table: str, flow: str, moment: datetime) -> None:
-        self._flows.setdefault(flow_key(table, flow), (table, flow, Silence.from_now(moment)))
+        self._flows.setdefault(flow_key(table, flow), Silence(table, flow, moment, moment))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import queue
 import shlex
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -102,7 +101,10 @@ def run(
     enter(config, short_lived=False, writes=True)
     compact_when_due(config)  # while the JVM starts
 
-    from penstock.cli.screen.summary import print_summary  # before the run, after which perhaps no file can be opened
+    from penstock.cli.screen.summary import (  # before the run, after which perhaps no file can be opened
+        exit_code,
+        print_summary,
+    )
     from penstock.observe.current import read_status
 
     outcome, view = _run(config, chosen, accept_data_loss or [])
@@ -113,8 +115,7 @@ def run(
         print_json({**total.to_json(), "errors": errors})
     print_summary(outcome.state, outcome.errors, this_run=view.status(), total=total, directory=where)
     if failed:
-        codes = {error.exit_code for error in outcome.errors}
-        raise typer.Exit(codes.pop() if len(codes) == 1 else 1)
+        raise typer.Exit(exit_code(outcome.errors))
 
 
 def _as_typed(storage: str) -> str:
@@ -139,7 +140,7 @@ def _run(
     from penstock.cli.screen.followers import followers_of
     from penstock.cli.screen.progress_view import progress_view
     from penstock.cli.screen.quiet_stdout import only_results_on_stdout
-    from penstock.cli.stopping import StopNow, StopRequests, end_now
+    from penstock.cli.stopping import StopNow, StopRequests
 
     view = progress_view()
     ended: queue.SimpleQueue[UpdateOutcome | BaseException] = queue.SimpleQueue()
@@ -170,9 +171,7 @@ def _run(
                 worker.join(REDRAW_SECONDS)
                 view.refresh()
     except StopNow as now:
-        sys.stdout.flush()
-        # Spark's threads would hold a normal exit up.
-        end_now(now.signal_number, "Stopped at once. The next run continues after the last committed batch.")
+        now.end()
     result = ended.get()
     if isinstance(result, BaseException):
         raise result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,21 +53,20 @@ def script(
         note(f"Dashboard: {start_in_background(config.storage).url}")
     outcome, this_run = _run(config, file, arguments or [])
 
-    from penstock.cli.screen.summary import print_summary
+    from penstock.cli.screen.summary import exit_code, print_summary
     from penstock.observe.current import read_status
 
     total = read_status(config.storage)
     print_summary(outcome.state, outcome.errors, this_run=this_run, total=total, directory=shlex.quote(str(file)))
     if outcome.errors:
-        codes = {error.exit_code for error in outcome.errors}
-        raise typer.Exit(codes.pop() if len(codes) == 1 else 1)
+        raise typer.Exit(exit_code(outcome.errors))
 
 
 def _run(config: PipelineConfig, file: Path, arguments: list[str]) -> tuple[UpdateOutcome, PipelineStatus]:
     """Runs the script in this thread, as Python would: libraries may rely on that."""
     from penstock.cli.screen.followers import followers_of
     from penstock.cli.screen.progress_view import PlainLines
-    from penstock.cli.stopping import StopNow, StopRequests, end_now
+    from penstock.cli.stopping import StopNow, StopRequests
     from penstock.errors import render_error_record
 
     view = PlainLines()
@@ -95,5 +93,4 @@ def _run(config: PipelineConfig, file: Path, arguments: list[str]) -> tuple[Upda
             )
             return outcome, view.status()
     except StopNow as now:
-        sys.stdout.flush()
-        end_now(now.signal_number, "Stopped at once. The next run continues after the last committed batch.")
+        now.end()

@@ -61,6 +61,12 @@ def print_summary(
         note(_what_next(errors, names[tables[-1].name], directory))
 
 
+def exit_code(errors: Sequence[PenstockError]) -> int:
+    """Returns the code of a run with `errors`: theirs where they have one in common, else 1."""
+    codes = {error.exit_code for error in errors}
+    return codes.pop() if len(codes) == 1 else 1
+
+
 def _last_line(state: UpdateState, errors: Sequence[PenstockError], this_run: PipelineStatus) -> str:
     word = {UpdateState.COMPLETED: "Done", UpdateState.CANCELED: "Stopped"}.get(state, "Failed")
     if errors:
