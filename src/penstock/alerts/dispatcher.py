@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 from tenacity import RetryCallState, RetryError, Retrying, stop_when_event_set, wait_exponential, wait_random
 from tenacity.nap import sleep_using_event
 
+from penstock.alerts.ledger import Ledger
 from penstock.alerts.message import Message
 from penstock.alerts.sending import Send, failure, may_pass
 from penstock.config import Destination
-from penstock.errors import PenstockError
 from penstock.events.alerts import Alert
 
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 300.0
 _REPORT_AFTER: Final = 3
 """A failure that can pass is reported when so many tries have failed."""
-
-
-class Outbox(Protocol):
-    """What is to be sent, and what became of it; thread-safe."""
-
-    def undelivered(self, destination: str) -> tuple[Alert, ...]:
-        """Returns the alerts that are to be sent to the destination."""
-        ...
-
-    def delivered(self, destination: str, alerts: Sequence[Alert]) -> None:
-        """The destination has taken them."""
-        ...
-
-    def failed(self, destination: str, alerts: Sequence[Alert], error: PenstockError) -> None:
-        """The destination does not take them; called once, until it takes a message."""
-        ...
 
 
 class AlertDispatcher:
@@ -46,7 +30,7 @@ class AlertDispatcher:
     def __init__(
         self,
         destination: Destination,
-        outbox: Outbox,
+        ledger: Ledger,
         *,
         message: Callable[[tuple[Alert, ...]], Message],
         redacted: Callable[[str], str],
@@ -54,7 +38,7 @@ class AlertDispatcher:
         first_pause: float = FIRST_PAUSE,
     ) -> None:
         self._destination = destination
-        self._outbox = outbox
+        self._ledger = ledger
         self._message = message
         self._redacted = redacted
         self._send = send
@@ -67,7 +51,7 @@ class AlertDispatcher:
         self._thread = threading.Thread(target=self._work, name=f"alerts to {destination.name}", daemon=True)
 
     def start(self) -> None:
-        """Begins to look at the outbox."""
+        """Begins to look for what is undelivered."""
         self._thread.start()
 
     def wake(self) -> None:
@@ -102,12 +86,12 @@ class AlertDispatcher:
         )
 
     def _deliver(self) -> None:
-        alerts = self._outbox.undelivered(self._destination.name)
+        alerts = self._ledger.undelivered(self._destination.name)
         if not alerts:
             return
         self._send(self._destination, self._message(alerts))
         self._failing = False
-        self._outbox.delivered(self._destination.name, alerts)
+        self._ledger.delivered(self._destination.name, alerts)
 
     def _wait(self, state: RetryCallState) -> float:
         passing = state.outcome is not None and may_pass(state.outcome.exception())
@@ -120,5 +104,5 @@ class AlertDispatcher:
         if state.attempt_number >= _REPORT_AFTER or not may_pass(error):
             self._failing = True
             refusal = failure(self._destination, error, self._redacted)
-            self._outbox.failed(self._destination.name, self._outbox.undelivered(self._destination.name), refusal)
+            self._ledger.failed(self._destination.name, self._ledger.undelivered(self._destination.name), refusal)
             self._done.set()  # who waits for it to end need not wait for more tries

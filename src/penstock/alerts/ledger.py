@@ -61,7 +61,7 @@ class Ledger:
         )
 
     def failed(self, destination: str, alerts: Sequence[Alert], error: PenstockError) -> None:
-        """The destination does not take them."""
+        """The destination does not take them; called once, until it takes a message."""
         built = alert_delivery(destination, DeliveryState.FAILED, alerts, reason=error.message)
         self._append(EventType.ALERT_DELIVERY, *built, level=Level.WARN, error=error)
 

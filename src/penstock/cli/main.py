@@ -17,7 +17,6 @@ from penstock.cli.commands import (
     audit,
     checkpoint,
     checkpoint_changes,
-    checkpoint_rebuild,
     checkpoint_repartition,
     checkpoint_rewind,
     compact,
@@ -144,50 +143,47 @@ for panel, function in (
 app.command(cls=Command, rich_help_panel=RUN, context_settings=dict(script.CONTEXT))(script.script)
 app.command("test", cls=Command, rich_help_panel=RUN)(run_tests.run_tests)
 
-quarantined = typer.Typer(
-    name="quarantine", help="Look at rows that break a rule, and send them through again.", no_args_is_help=True
-)
-quarantined.command(cls=Command)(quarantine.show)
-quarantined.command(cls=Command)(quarantine.replay)
-app.add_typer(quarantined, rich_help_panel=LOOK)
-
-alerting = typer.Typer(
-    name="alerts", help="Look at what is wrong now, and test whom the pipeline file tells.", no_args_is_help=True
-)
-alerting.command(cls=Command)(alerts.check)
-alerting.command("test", cls=Command)(alerts.send_test)
-app.add_typer(alerting, rich_help_panel=LOOK)
-
-numbers = typer.Typer(
-    name="metrics", help="Numbers for Prometheus, and what it and Grafana do with them.", no_args_is_help=True
-)
-for shown in (metrics.show, metrics.rules, metrics.grafana):
-    numbers.command(cls=Command)(shown)
-app.add_typer(numbers, rich_help_panel=LOOK)
-
-late_rows = typer.Typer(
-    name="late", help="Look at rows that came behind the watermark, take them into account.", no_args_is_help=True
-)
-late_rows.command(cls=Command)(late.show)
-late_rows.command(cls=Command)(late.reprocess)
-app.add_typer(late_rows, rich_help_panel=LOOK)
-
-checkpoints = typer.Typer(
-    name="checkpoint", help="Look at what flows have read; check, copy and replace it.", no_args_is_help=True
-)
-for action, command in (
-    ("ls", checkpoint.list_all),
-    ("show", checkpoint.show),
-    ("verify", checkpoint.verify),
-    ("backup", checkpoint_changes.backup),
-    ("restore", checkpoint_changes.restore),
-    ("rebuild", checkpoint_rebuild.rebuild),
-    ("rewind", checkpoint_rewind.rewind),
-    ("repartition", checkpoint_repartition.repartition),
-    ("reset", checkpoint_changes.reset),
+for name, about, actions in (
+    (
+        "quarantine",
+        "Look at rows that break a rule, and send them through again.",
+        {"show": quarantine.show, "replay": quarantine.replay},
+    ),
+    (
+        "alerts",
+        "Look at what is wrong now, and test whom the pipeline file tells.",
+        {"check": alerts.check, "test": alerts.send_test},
+    ),
+    (
+        "metrics",
+        "Numbers for Prometheus, and what it and Grafana do with them.",
+        {"show": metrics.show, "rules": metrics.rules, "grafana": metrics.grafana},
+    ),
+    (
+        "late",
+        "Look at rows that came behind the watermark, take them into account.",
+        {"show": late.show, "reprocess": late.reprocess},
+    ),
+    (
+        "checkpoint",
+        "Look at what flows have read; check, copy and replace it.",
+        {
+            "ls": checkpoint.list_all,
+            "show": checkpoint.show,
+            "verify": checkpoint.verify,
+            "backup": checkpoint_changes.backup,
+            "restore": checkpoint_changes.restore,
+            "rebuild": checkpoint_changes.rebuild,
+            "rewind": checkpoint_rewind.rewind,
+            "repartition": checkpoint_repartition.repartition,
+            "reset": checkpoint_changes.reset,
+        },
+    ),
 ):
-    checkpoints.command(action, cls=Command)(command)
-app.add_typer(checkpoints, rich_help_panel=LOOK)
+    group = typer.Typer(name=name, help=about, no_args_is_help=True)
+    for action, command in actions.items():
+        group.command(action, cls=Command)(command)
+    app.add_typer(group, rich_help_panel=LOOK)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from penstock.config.authority import Authority, is_loopback
@@ -57,13 +57,7 @@ class Access:
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `from_json` reads, token included: for a pipe to the dashboard's process."""
-        return {
-            "hosts": sorted(self.hosts),
-            "token": self.token,
-            "certificate": self.certificate,
-            "key": self.key,
-            "run_command": self.run_command,
-        }
+        return {**asdict(self), "hosts": sorted(self.hosts)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Access:

@@ -1,4 +1,4 @@
-"""`penstock checkpoint backup | restore | reset`: copies of checkpoints, and what takes their place. No Spark."""
+"""`penstock checkpoint backup | restore | rebuild | reset`: copies of checkpoints, and what replaces them. No Spark."""
 
 from __future__ import annotations
 
@@ -144,6 +144,35 @@ def reset(
         note(f"{one['dataset']}, flow {one['flow']}: the next run reads from the beginning.")
         if one["kept"]:
             note(f"  The old checkpoint is kept at {', '.join(one['kept'])}")
+
+
+@project_command()
+def rebuild(
+    *,
+    flow: FlowName,
+    config: Project,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make the lost checkpoint of a flow again, from the event log and the batches that its table holds.
+
+    For flows without state that read Kafka, Delta tables or other sources whose offsets say everything; refused, with
+    the reason, for the rest. The next run goes on behind the newest batch: nothing is lost or doubled.
+    """
+    from penstock.care.checkpoints.rebuilding import plan_rebuild
+    from penstock.storage.checkpoint import rebuild as make_again
+
+    planned = plan_rebuild(open_inventory(config), flow, default_schema=config.schema)
+    confirm(f"Make the checkpoint of {planned.name} again, as it was after batch {max(planned.batches)}?", yes=yes)
+    with alone(config) as inventory:
+        planned = plan_rebuild(inventory, flow, default_schema=config.schema)
+        newest, record = max(planned.batches), planned.record
+        log_action(config, "REBUILD_CHECKPOINT", {"batch": newest}, str(record.dataset), record.flow)
+        make_again(inventory.storage, planned.place, planned.query_id, planned.batches, record.settings)
+    if as_json:
+        print_json({"dataset": str(record.dataset), "flow": record.flow, "last_batch": newest, "path": planned.place})
+        return
+    note(f"{planned.name}: batch {newest} is the newest one; the checkpoint is at {planned.place}")
 
 
 @contextmanager
