@@ -41,42 +41,38 @@ _ROWS: Final = "{row}"
 BATCH_SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 """Upper bounds of the buckets of a batch's duration."""
 
-UPDATE_STATE = Metric(
-    "penstock_update_state", Kind.GAUGE, "1", (*_PIPELINE, "state"), "1 for the state of the update, such as RUNNING."
+
+def _counter(name: str, unit: str, about: str, labels: tuple[str, ...] = _FLOW) -> Metric:
+    return Metric(name, Kind.COUNTER, unit, labels, about)
+
+
+def _gauge(name: str, unit: str, about: str, labels: tuple[str, ...] = _FLOW) -> Metric:
+    return Metric(name, Kind.GAUGE, unit, labels, about)
+
+
+UPDATE_STATE = _gauge(
+    "penstock_update_state", "1", "1 for the state of the update, such as RUNNING.", (*_PIPELINE, "state")
 )
-UPDATE_START = Metric(
-    "penstock_update_start_timestamp_seconds", Kind.GAUGE, "s", _PIPELINE, "When the update began, since 1970."
+UPDATE_START = _gauge("penstock_update_start_timestamp_seconds", "s", "When the update began, since 1970.", _PIPELINE)
+UPDATE_CONTINUOUS = _gauge(
+    "penstock_update_continuous", "1", "1 when the update goes on until it is stopped.", _PIPELINE
 )
-UPDATE_CONTINUOUS = Metric(
-    "penstock_update_continuous", Kind.GAUGE, "1", _PIPELINE, "1 when the update goes on until it is stopped."
-)
-EXECUTORS = Metric(
-    "penstock_executors", Kind.GAUGE, "{executor}", _PIPELINE, "Executors on the cluster; of no local master."
-)
-MASTER_LOST = Metric("penstock_master_lost", Kind.GAUGE, "1", _PIPELINE, "1 when the driver has lost its master.")
-STATUS = Metric(
-    "penstock_flow_status", Kind.GAUGE, "1", (*_FLOW, "status"), "1 for the status of the flow, such as RUNNING."
-)
-BATCHES = Metric("penstock_flow_batches_total", Kind.COUNTER, "{batch}", _FLOW, "Batches committed.")
-INPUT = Metric("penstock_flow_input_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Rows read.")
-OUTPUT = Metric("penstock_flow_output_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Rows handed to the target.")
-DROPPED = Metric("penstock_flow_dropped_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Rows that expectations dropped.")
-QUARANTINED = Metric(
-    "penstock_flow_quarantined_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Rows that expectations quarantined."
-)
-LATE = Metric(
-    "penstock_flow_late_rows_total", Kind.COUNTER, _ROWS, _FLOW, "Rows behind the watermark, as Spark counts."
-)
-FAILURES = Metric(
-    "penstock_flow_failures_total", Kind.COUNTER, "{failure}", _FLOW, "How often the flow failed for good."
-)
-RETRIES = Metric("penstock_flow_retries_total", Kind.COUNTER, "{retry}", _FLOW, "How often the flow was tried again.")
-ACCOUNTS = Metric(
+EXECUTORS = _gauge("penstock_executors", "{executor}", "Executors on the cluster; of no local master.", _PIPELINE)
+MASTER_LOST = _gauge("penstock_master_lost", "1", "1 when the driver has lost its master.", _PIPELINE)
+STATUS = _gauge("penstock_flow_status", "1", "1 for the status of the flow, such as RUNNING.", (*_FLOW, "status"))
+BATCHES = _counter("penstock_flow_batches_total", "{batch}", "Batches committed.")
+INPUT = _counter("penstock_flow_input_rows_total", _ROWS, "Rows read.")
+OUTPUT = _counter("penstock_flow_output_rows_total", _ROWS, "Rows handed to the target.")
+DROPPED = _counter("penstock_flow_dropped_rows_total", _ROWS, "Rows that expectations dropped.")
+QUARANTINED = _counter("penstock_flow_quarantined_rows_total", _ROWS, "Rows that expectations quarantined.")
+LATE = _counter("penstock_flow_late_rows_total", _ROWS, "Rows behind the watermark, as Spark counts.")
+FAILURES = _counter("penstock_flow_failures_total", "{failure}", "How often the flow failed for good.")
+RETRIES = _counter("penstock_flow_retries_total", "{retry}", "How often the flow was tried again.")
+ACCOUNTS = _counter(
     "penstock_flow_accounts_total",
-    Kind.COUNTER,
     "{batch}",
-    (*_FLOW, "verdict"),
     "Batches by whether their rows add up: BALANCED, BROKEN, NOT_CHECKABLE.",
+    (*_FLOW, "verdict"),
 )
 DURATION = Metric(
     "penstock_flow_batch_duration_seconds",
@@ -85,44 +81,31 @@ DURATION = Metric(
     _FLOW,
     "How long batches took, from planning to commit.",
 )
-PHASE = Metric(
+PHASE = _gauge(
     "penstock_flow_batch_phase_seconds",
-    Kind.GAUGE,
     "s",
-    (*_FLOW, "phase"),
     "How long a phase of the newest batch took, by Spark's name of it.",
+    (*_FLOW, "phase"),
 )
-LAST_BATCH = Metric(
-    "penstock_flow_last_batch_timestamp_seconds",
-    Kind.GAUGE,
-    "s",
-    _FLOW,
-    "When the newest batch was reported, since 1970.",
+LAST_BATCH = _gauge(
+    "penstock_flow_last_batch_timestamp_seconds", "s", "When the newest batch was reported, since 1970."
 )
-INPUT_RATE = Metric(
-    "penstock_flow_input_rows_per_second", Kind.GAUGE, "{row}/s", _FLOW, "How fast rows arrived, at the newest batch."
+INPUT_RATE = _gauge("penstock_flow_input_rows_per_second", "{row}/s", "How fast rows arrived, at the newest batch.")
+PROCESSED_RATE = _gauge(
+    "penstock_flow_processed_rows_per_second", "{row}/s", "How fast the newest batch processed rows."
 )
-PROCESSED_RATE = Metric(
-    "penstock_flow_processed_rows_per_second", Kind.GAUGE, "{row}/s", _FLOW, "How fast the newest batch processed rows."
+FALLING_BEHIND = _gauge("penstock_flow_falling_behind", "1", "1 when rows arrive faster than they are processed.")
+BACKLOG_ROWS = _gauge("penstock_flow_backlog_rows", _ROWS, "Rows that wait at the sources.")
+BACKLOG_FILES = _gauge("penstock_flow_backlog_files", "{file}", "Files that wait at the sources.")
+BACKLOG_BYTES = _gauge("penstock_flow_backlog_bytes", "By", "Bytes that wait at the sources.")
+STATE_ROWS = _gauge("penstock_flow_state_rows", _ROWS, "Rows in the flow's state stores.")
+STATE_BYTES = _gauge("penstock_flow_state_bytes", "By", "Memory of the flow's state stores.")
+WATERMARK = _gauge("penstock_flow_watermark_timestamp_seconds", "s", "The flow's watermark, since 1970.")
+WATERMARK_STALLED = _gauge(
+    "penstock_flow_watermark_stalled", "1", "1 when the watermark stands still although rows arrive."
 )
-FALLING_BEHIND = Metric(
-    "penstock_flow_falling_behind", Kind.GAUGE, "1", _FLOW, "1 when rows arrive faster than they are processed."
-)
-BACKLOG_ROWS = Metric("penstock_flow_backlog_rows", Kind.GAUGE, _ROWS, _FLOW, "Rows that wait at the sources.")
-BACKLOG_FILES = Metric("penstock_flow_backlog_files", Kind.GAUGE, "{file}", _FLOW, "Files that wait at the sources.")
-BACKLOG_BYTES = Metric("penstock_flow_backlog_bytes", Kind.GAUGE, "By", _FLOW, "Bytes that wait at the sources.")
-STATE_ROWS = Metric("penstock_flow_state_rows", Kind.GAUGE, _ROWS, _FLOW, "Rows in the flow's state stores.")
-STATE_BYTES = Metric("penstock_flow_state_bytes", Kind.GAUGE, "By", _FLOW, "Memory of the flow's state stores.")
-WATERMARK = Metric(
-    "penstock_flow_watermark_timestamp_seconds", Kind.GAUGE, "s", _FLOW, "The flow's watermark, since 1970."
-)
-WATERMARK_STALLED = Metric(
-    "penstock_flow_watermark_stalled", Kind.GAUGE, "1", _FLOW, "1 when the watermark stands still although rows arrive."
-)
-PASSED = Metric("penstock_expectation_passed_rows_total", Kind.COUNTER, _ROWS, _CHECK, "Rows that met the expectation.")
-FAILED = Metric(
-    "penstock_expectation_failed_rows_total", Kind.COUNTER, _ROWS, _CHECK, "Rows that broke the expectation."
-)
+PASSED = _counter("penstock_expectation_passed_rows_total", _ROWS, "Rows that met the expectation.", _CHECK)
+FAILED = _counter("penstock_expectation_failed_rows_total", _ROWS, "Rows that broke the expectation.", _CHECK)
 
 METRICS: Final = (
     UPDATE_STATE, UPDATE_START, UPDATE_CONTINUOUS, EXECUTORS, MASTER_LOST, STATUS, BATCHES, INPUT, OUTPUT, DROPPED,
