@@ -50,9 +50,9 @@ def _console(stream: Any) -> Console:
     return Console(file=stream, markup=False, highlight=False, emoji=False, width=width, soft_wrap=False)
 
 
-def say(text: str, *, multiline: bool = True) -> None:
+def say(text: str) -> None:
     """Writes lines to stdout."""
-    sys.stdout.write(clean(text, multiline=multiline) + "\n")
+    sys.stdout.write(clean(text, multiline=True) + "\n")
     sys.stdout.flush()
 
 

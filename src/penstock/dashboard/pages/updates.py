@@ -97,15 +97,8 @@ def _gantt(found: UpdateStatus, flows: tuple[FlowInUpdate, ...]) -> Markup | Non
     if not flows:
         return None
     end = found.ended or found.last_event_at
-    # to_gantt escapes every name itself
-    svg = to_gantt(
-        flows,
-        begin=found.started,
-        end=end,
-        link=lambda each: flow_path(each.dataset, each.flow),
-        title=f"{len(flows)} flows of the update over time",
-    )
-    return Markup(svg)  # noqa: S704
+    svg = to_gantt(flows, begin=found.started, end=end, link=lambda each: flow_path(each.dataset, each.flow))
+    return Markup(svg)  # noqa: S704 - to_gantt escapes every name itself
 
 
 def _updates(site: Site, snapshot: Snapshot) -> tuple[UpdateStatus, ...]:

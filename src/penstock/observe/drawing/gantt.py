@@ -17,12 +17,7 @@ _NICE_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 
 
 
 def to_gantt(
-    flows: Sequence[FlowInUpdate],
-    *,
-    begin: datetime,
-    end: datetime,
-    link: Callable[[FlowInUpdate], str] | None = None,
-    title: str = "Flows over time",
+    flows: Sequence[FlowInUpdate], *, begin: datetime, end: datetime, link: Callable[[FlowInUpdate], str]
 ) -> str:
     """Returns one `<svg>` element in the classes of the lineage's style sheet.
 
@@ -38,7 +33,7 @@ def to_gantt(
 
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lineage gantt" width="{_WIDTH}" height="{height}" '
-        f'viewBox="0 0 {_WIDTH} {height}" role="group" aria-label="{xml_text(title)}">'
+        f'viewBox="0 0 {_WIDTH} {height}" role="group" aria-label="{len(flows)} flows of the update over time">'
     )
     parts = [opening]
     for at in _ticks(seconds):
@@ -46,28 +41,16 @@ def to_gantt(
         parts.append(f'<path class="lineage-rule" d="M{left:.1f} {_AXIS - 6}V{height}"/>')
         parts.append(f'<text class="lineage-kind" x="{left + 3:.1f}" y="{_AXIS - 10}">{duration_ms(at * 1000)}</text>')
     for number, flow in enumerate(flows):
-        parts.append(_row(flow, _AXIS + number * _ROW, x=x, end=end, link=link, number=number))
+        top = _AXIS + number * _ROW
+        parts.append(
+            f'<path class="lineage-rule" d="M0 {top - 0.5}H{_WIDTH}"/>'
+            f'<a class="lineage-link" id="gantt-{number}" href="{xml_address(link(flow))}">'
+            f'<text class="lineage-name" x="4" y="{top + 18}">{xml_text(shorten(clean(flow.flow), 30))}'
+            f"<title>{xml_text(f'{flow.flow} into {flow.dataset}')}</title></text></a>"
+        )
+        parts += [_bar(span, top, x=x, end=end) for span in flow.spans]
     parts.append("</svg>")
     return "".join(parts) + "\n"
-
-
-def _row(
-    flow: FlowInUpdate,
-    top: int,
-    *,
-    x: Callable[[datetime], float],
-    end: datetime,
-    link: Callable[[FlowInUpdate], str] | None,
-    number: int,
-) -> str:
-    label = (
-        f'<text class="lineage-name" x="4" y="{top + 18}">{xml_text(shorten(clean(flow.flow), 30))}'
-        f"<title>{xml_text(f'{flow.flow} into {flow.dataset}')}</title></text>"
-    )
-    if link is not None:
-        label = f'<a class="lineage-link" id="gantt-{number}" href="{xml_address(link(flow))}">{label}</a>'
-    bars = "".join(_bar(span, top, x=x, end=end) for span in flow.spans)
-    return f'<path class="lineage-rule" d="M0 {top - 0.5}H{_WIDTH}"/>{label}{bars}'
 
 
 def _bar(span: Span, top: int, *, x: Callable[[datetime], float], end: datetime) -> str:
