@@ -21,7 +21,7 @@ def refusal(address: str) -> str | None:
     """Returns why nothing may be sent to an IP address, None when it may. An address inside another one counts."""
     for each in _meanings(ipaddress.ip_address(address.partition("%")[0])):
         if each in _METADATA:
-            return "it gives credentials of this machine to whoever asks"
+            return "it gives this machine's credentials to any client"
         if each.is_link_local:
             return "link-local addresses lead to services of this machine's network only"
         if each.is_unspecified or each.is_multicast:

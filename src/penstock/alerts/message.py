@@ -60,7 +60,7 @@ class Message:
     def text(self) -> str:
         """Returns the message for people: of each alert what is wrong, since when, and what to type."""
         if not self.alerts:
-            return f"{self.subject}, sent from {clean(self.host)}. Whoever reads it will be told of alerts."
+            return f"{self.subject}, sent from {clean(self.host)}. Its readers will receive alerts."
         lines = [self.subject, ""] if len(self.alerts) > 1 else []
         for alert in self.alerts[:_SHOWN]:
             lines.append(f"{alert.state.value} {_summary(alert)}")

@@ -88,7 +88,7 @@ def _connection(name: str, url: str, webhook: Webhook, timeout: float) -> http.c
     for address in addresses:
         reason = refusal(address)
         if not secure and not (webhook.allow_loopback_http and is_loopback(address)):
-            reason = "only https:// keeps others from reading along"
+            reason = "only https:// keeps others from reading the message"
         if reason is not None:
             raise ConfigError("ALERT_ADDRESS_REFUSED", destination=name, address=address, reason=reason)
     plain = _reach(addresses, port, timeout)

@@ -151,7 +151,7 @@ for name, about, actions in (
     ),
     (
         "alerts",
-        "Look at what is wrong now, and test whom the pipeline file tells.",
+        "Show the current alerts, and test the destinations of the pipeline file.",
         {"check": alerts.check, "test": alerts.send_test},
     ),
     (
@@ -161,7 +161,7 @@ for name, about, actions in (
     ),
     (
         "late",
-        "Look at rows that came behind the watermark, take them into account.",
+        "Show rows that arrived behind the watermark, and reprocess them.",
         {"show": late.show, "reprocess": late.reprocess},
     ),
     (

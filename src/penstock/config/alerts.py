@@ -135,22 +135,29 @@ def _mail_addresses(key: str, text: str) -> tuple[str, ...]:
     return tuple(_mail_address(key, each.strip()) for each in text.split(","))
 
 
-_CA_FILE = Key("ca_file", Text(), "Certificates to trust in the place of the system's, a PEM file.", "ca.pem")
+_CA_FILE = Key("ca_file", Text(), "A PEM file of certificates to trust instead of the system's.", "ca.pem")
 _TABLE = Section(
     (
-        Key("freshness", Text(interval_of_key), "How old the table's newest commit may be.", "5 minutes"),
-        Key("no_input", Text(interval_of_key), "How long a flow into the table may read no rows.", "30 minutes"),
+        Key("freshness", Text(interval_of_key), "The maximum age of the table's newest commit.", "5 minutes"),
+        Key(
+            "no_input",
+            Text(interval_of_key),
+            "The maximum time in which a flow into the table reads no rows.",
+            "30 minutes",
+        ),
         Key(
             "falling_behind",
             Text(interval_of_key),
-            "How long rows may arrive faster than they are processed.",
+            "The maximum time in which rows arrive faster than they are processed.",
             "10 minutes",
         ),
-        Key("expectations", Text(_share), "The least share of rows that each rule must find good.", "99.5 %"),
-        Key("watermark_stalled", Flag(), "Whether a watermark that stands still is told.", "false", "true"),
-        Key("failed", Flag(), "Whether a flow that fails is told; below '*', also an update.", "false", "true"),
-        Key("accounting", Flag(), "Whether rows that do not add up are told.", "false", "true"),
-        Key("cluster", Flag(), "Below '*': whether lost executors, and a lost master, are told.", "false", "true"),
+        Key("expectations", Text(_share), "The minimum share of rows that must pass each expectation.", "99.5 %"),
+        Key("watermark_stalled", Flag(), "Whether a watermark that does not advance raises an alert.", "false", "true"),
+        Key("failed", Flag(), "Whether a flow that fails raises an alert; below '*', also an update.", "false", "true"),
+        Key("accounting", Flag(), "Whether rows that do not add up raise an alert.", "false", "true"),
+        Key(
+            "cluster", Flag(), "Below '*': whether lost executors, and a lost master, raise an alert.", "false", "true"
+        ),
     )
 )
 _DESTINATION = Section(
@@ -160,9 +167,13 @@ _DESTINATION = Section(
             Section(
                 (
                     Key(
-                        "url", Text(web_address), "Where to POST.", "https://alerts.example.com/penstock", required=True
+                        "url",
+                        Text(web_address),
+                        "The address that alerts are posted to.",
+                        "https://alerts.example.com/penstock",
+                        required=True,
                     ),
-                    Key("secret", Text(reference), "What requests are signed with.", '"${env:ALERT_SECRET}"'),
+                    Key("secret", Text(reference), "The key that signs requests (HMAC).", '"${env:ALERT_SECRET}"'),
                     Key("allow_loopback_http", Flag(), "Whether http:// to this machine is allowed.", "true", "false"),
                     _CA_FILE,
                 )
@@ -177,14 +188,20 @@ _DESTINATION = Section(
                     Key("host", Text(), "The mail server.", "smtp.example.com", required=True),
                     Key("port", Count(), "Its port.", "25", "587"),
                     Key("from", Text(_mail_address), "The sender.", "penstock@example.com", required=True),
-                    Key("to", Text(_mail_addresses), "The readers, by commas.", "ops@example.com", required=True),
-                    Key("username", Text(), "Who logs in.", "penstock"),
-                    Key("password", Text(reference), "With what.", '"${env:MAIL_PASSWORD}"'),
+                    Key(
+                        "to",
+                        Text(_mail_addresses),
+                        "The recipients, separated by commas.",
+                        "ops@example.com",
+                        required=True,
+                    ),
+                    Key("username", Text(), "The user name of the login.", "penstock"),
+                    Key("password", Text(reference), "The password of the login.", '"${env:MAIL_PASSWORD}"'),
                     Key("allow_loopback_plain", Flag(), "Whether this machine needs no STARTTLS.", "true", "false"),
                     _CA_FILE,
                 )
             ),
-            "A mail.",
+            "An e-mail.",
             "{host: smtp.example.com, from: penstock@example.com, to: ops@example.com}",
         ),
         Key(
@@ -202,19 +219,19 @@ ALERTS = Section(
         Key(
             "tables",
             MapOf(_TABLE),
-            "For what each table is watched; '*' stands for all of them.",
+            "The alert rules of each table; '*' is every table.",
             "{orders: {freshness: 5 minutes}}",
         ),
         Key(
             "destinations",
             MapOf(_DESTINATION),
-            "Who is told.",
+            "Where alerts are sent.",
             "{on_call: {webhook: {url: https://alerts.example.com/penstock}}}",
         ),
         Key(
             "keep_firing_for",
             Text(interval_of_key),
-            "How long the cause must be away before an alert is resolved.",
+            "How long the cause must be gone before an alert is resolved.",
             "1 minute",
             "5 minutes",
         ),

@@ -100,22 +100,22 @@ _RETRIES = Section(
         Key(
             "first_delay",
             Text(interval_of_key),
-            "The pause before the first new try; it doubles from try to try.",
+            "The pause before the first retry; it doubles with each retry.",
             "1 second",
             "5 seconds",
         ),
-        Key("longest_delay", Text(interval_of_key), "The longest pause between two tries.", "5 minutes", "1 minute"),
+        Key("longest_delay", Text(interval_of_key), "The maximum pause between two retries.", "5 minutes", "1 minute"),
     )
 )
 
 _MAINTENANCE = Section(
     (
-        Key("automatic", Flag(), "Whether runs also look after their tables.", "false", "true"),
-        Key("interval", Text(interval_of_key), "How often a table that changes is looked after.", "6 hours", "1 day"),
+        Key("automatic", Flag(), "Whether runs maintain their tables.", "false", "true"),
+        Key("interval", Text(interval_of_key), "How often a table that changes is maintained.", "6 hours", "1 day"),
     )
 )
 
-_CATALOG = Key("catalog", Text(_name), "The pipeline's own catalog, which names may leave out.", "main")
+_CATALOG = Key("catalog", Text(_name), "The pipeline's own catalog; names without a catalog are in it.", "main")
 EVENT_LOG = Section(
     (
         _CATALOG,
@@ -131,7 +131,7 @@ _EVENT_LOG = Section(
         Key(
             "retention",
             Text(_retention),
-            "How old events may get before only their totals stay; keep drops none.",
+            "The age after which events are replaced by their totals; keep retains all.",
             "90 days",
             "30 days",
         ),
@@ -155,7 +155,7 @@ _LIBRARIES = Key(
 _SCHEMA = Key(
     "schema",
     Text(_name),
-    "The schema of datasets that are named without one.",
+    "The default schema: of datasets whose name has none.",
     "shop",
     "default",
     ("database", "target"),
@@ -170,7 +170,7 @@ _STORAGE = Key(
 _STORAGE_ACCESS = Key(
     "storage_access",
     Text(_access, "owner|group|all"),
-    "Who may read what a run writes on local disks: its owner only, his group too (and write), or as the umask says.",
+    "Who may read what a run writes to local disks: the owner only, the group too (and write), or as the umask says.",
     "group",
 )
 _CONFIGURATION = Key(
@@ -183,10 +183,10 @@ _CONFIGURATION = Key(
 _EXTENDS = Key(
     "extends",
     Text(plain),
-    "A pipeline file of Spark or Databricks, relative to this one; what this file says lies over it.",
+    "A pipeline file of Spark or Databricks, relative to this one; the keys of this file override it.",
     "databricks.yml",
 )
-_PIPELINE = Key("pipeline", Text(plain), "Which pipeline of a bundle `extends` means.", "orders_pipeline")
+_PIPELINE = Key("pipeline", Text(plain), "The pipeline of a bundle that `extends` refers to.", "orders_pipeline")
 
 _SETTINGS = (
     replace(_NAME_KEY, unless="extends"),
@@ -195,7 +195,7 @@ _SETTINGS = (
     _SCHEMA,
     _STORAGE,
     _STORAGE_ACCESS,
-    Key("continuous", Flag(), "Whether a run goes on until it is stopped.", "true", "false"),
+    Key("continuous", Flag(), "Whether a run continues until it is stopped.", "true", "false"),
     Key(
         "trigger",
         TriggerText(),
@@ -207,19 +207,19 @@ _SETTINGS = (
     Key(
         "paths",
         TextMap(plain),
-        "Where files written for another place are: a path's beginning, and what replaces it.",
+        "Path prefixes to replace, for code that was written for another place: a prefix, and its replacement.",
         "{/Volumes/main/raw: ./data}",
     ),
     Key(
         "stand_ins",
         Text(plain),
-        "A Python file that is run before the pipeline's: it registers functions that only another platform has.",
+        "A Python file that runs before the pipeline's files and registers functions that only another platform has.",
         "stand_ins.py",
     ),
     Key(
         "secrets",
         TextMap(_secret, WHOLE_REFERENCE.pattern),
-        "Where secrets are; never printed, logged or stored.",
+        "Where to find secrets. Their values are never printed, logged or stored.",
         '{kafka_password: "${env:KAFKA_PASSWORD}"}',
     ),
     Key(
@@ -232,39 +232,39 @@ _SETTINGS = (
     Key(
         "cluster_timeout",
         Text(interval_of_key),
-        "How long a cluster may take to accept the application, and be without a master and executors during a run.",
+        "How long a cluster may take to accept the application, and be without master or executors during a run.",
         "2 minutes",
         "30 seconds",
     ),
-    Key("retries", _RETRIES, "How a flow is tried again.", "{max_flow_retries: 5}"),
+    Key("retries", _RETRIES, "How a failed flow is retried.", "{max_flow_retries: 5}"),
     Key(
         "stop_timeout",
         Text(interval_of_key),
-        "How long after Ctrl-C or SIGTERM a run may take to end; a batch that takes longer is left to the next run.",
+        "How long a run may take to stop after Ctrl-C or SIGTERM; the next run repeats a batch that takes longer.",
         "2 minutes",
         "30 seconds",
     ),
-    Key("strict", Flag(), "Whether state that grows for ever is refused, not only warned of.", "true", "false"),
+    Key("strict", Flag(), "Whether unbounded state is an error instead of a warning.", "true", "false"),
     Key(
         "maintenance",
         _MAINTENANCE,
-        "OPTIMIZE and VACUUM of tables, and what becomes of old checkpoints.",
+        "OPTIMIZE and VACUUM of tables, and the cleanup of old checkpoints.",
         "{interval: 6 hours}",
     ),
     Key(
         "alerts",
         ALERTS,
-        "What is told to whom without being asked.",
+        "Alerts: what is watched, and where alerts are sent.",
         "{tables: {orders: {freshness: 5 minutes}}}",
     ),
-    Key("lineage", LINEAGE, "Where OpenLineage events of a run go.", "{file: lineage.jsonl}"),
+    Key("lineage", LINEAGE, "Where the OpenLineage events of a run are sent.", "{file: lineage.jsonl}"),
     Key(
         "event_log",
         _EVENT_LOG,
-        "How long the event log is kept, and a Delta table that has it, too.",
+        "The retention of the event log, and a Delta table that receives a copy.",
         "{retention: 90 days}",
     ),
-    Key("metrics", METRICS, "Where the numbers of a run go.", "{port: 9464}"),
+    Key("metrics", METRICS, "Where the metrics of a run are published.", "{port: 9464}"),
 )
 
 PENSTOCK = Section(
@@ -275,7 +275,7 @@ PENSTOCK = Section(
         Key(
             "environments",
             MapOf(Section(tuple(replace(key, required=False) for key in _SETTINGS))),
-            "Settings that --env NAME puts over those above; mappings are merged by key.",
+            "Settings of --env NAME, which override those above; mappings are merged by key.",
             "{prod: {continuous: true}}",
         ),
     )

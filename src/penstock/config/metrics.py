@@ -49,27 +49,27 @@ _OTLP = Section(
         Key(
             "endpoint",
             Text(web_address),
-            "Where to POST the metrics, as OTLP in protobuf.",
+            "The address that metrics are posted to, as OTLP in protobuf.",
             "http://localhost:4318/v1/metrics",
             required=True,
         ),
         Key(
             "headers",
             TextMap(reference),
-            "Headers by which the receiver knows who sends; references, as they are secrets.",
+            "Headers that authenticate the sender; references, because they are secrets.",
             '{api-key: "${env:OTLP_KEY}"}',
         ),
-        Key("interval", Text(interval_of_key), "How often.", "30 seconds", "1 minute"),
+        Key("interval", Text(interval_of_key), "The interval between two posts.", "30 seconds", "1 minute"),
     )
 )
 
 METRICS = Section(
     (
-        Key("port", Count(), "The port at which Prometheus reads them; 0 is any free one.", "9464"),
+        Key("port", Count(), "The port that Prometheus scrapes; 0 is any free one.", "9464"),
         Key("address", Text(), "The address of the port.", "10.0.0.7", "127.0.0.1"),
         Key("certificate", Text(), "A PEM file, for https.", "metrics.pem"),
         Key("key", Text(), "The certificate's key, a PEM file; without it the certificate's file has both.", "key.pem"),
-        Key("token", Text(reference), "What a reader must show as bearer token.", '"${env:METRICS_TOKEN}"'),
+        Key("token", Text(reference), "The bearer token that a reader must send.", '"${env:METRICS_TOKEN}"'),
         Key(
             "textfile",
             Text(),

@@ -109,7 +109,7 @@ class PipelineConfig:
 
     @property
     def keeps_running(self) -> bool:
-        """Whether a run goes on until it is stopped."""
+        """Whether a run continues until it is stopped."""
         return not self.trigger.stops
 
     @property

@@ -110,7 +110,9 @@ def alert_delivery(
     name = clean(destination, limit=120)
     count = f"{len(alerts)} {'alert' if len(alerts) == 1 else 'alerts'}"
     words = (
-        f"{name} was told of {count}" if state is DeliveryState.DELIVERED else f"{name} could not be told of {count}"
+        f"{name} was notified of {count}"
+        if state is DeliveryState.DELIVERED
+        else f"{name} could not be notified of {count}"
     )
     if reason:
         words += f": {clean(reason, limit=_REASON_LIMIT)}"

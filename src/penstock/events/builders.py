@@ -321,8 +321,8 @@ def watermark(name: str, status: WatermarkStatus) -> Built:
     words = {
         WatermarkState.MOVING: "moves again",
         WatermarkState.AHEAD: "is ahead of the clock, so that rows of now are late",
-        WatermarkState.STALLED: "stands still: all rows that arrive are older than rows before",
-        WatermarkState.HELD_BACK: "stands still, while event times go on",
+        WatermarkState.STALLED: "does not advance: all rows that arrive are older than earlier rows",
+        WatermarkState.HELD_BACK: "does not advance, although event times do",
     }[status.state]
     return f"{_name(name)}: the watermark {words}, at {status.watermark}", {"watermark": status.to_json()}
 

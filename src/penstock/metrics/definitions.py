@@ -55,7 +55,7 @@ UPDATE_STATE = _gauge(
 )
 UPDATE_START = _gauge("penstock_update_start_timestamp_seconds", "s", "When the update began, since 1970.", _PIPELINE)
 UPDATE_CONTINUOUS = _gauge(
-    "penstock_update_continuous", "1", "1 when the update goes on until it is stopped.", _PIPELINE
+    "penstock_update_continuous", "1", "1 when the update continues until it is stopped.", _PIPELINE
 )
 EXECUTORS = _gauge("penstock_executors", "{executor}", "Executors on the cluster; of no local master.", _PIPELINE)
 MASTER_LOST = _gauge("penstock_master_lost", "1", "1 when the driver has lost its master.", _PIPELINE)
@@ -102,7 +102,7 @@ STATE_ROWS = _gauge("penstock_flow_state_rows", _ROWS, "Rows in the flow's state
 STATE_BYTES = _gauge("penstock_flow_state_bytes", "By", "Memory of the flow's state stores.")
 WATERMARK = _gauge("penstock_flow_watermark_timestamp_seconds", "s", "The flow's watermark, since 1970.")
 WATERMARK_STALLED = _gauge(
-    "penstock_flow_watermark_stalled", "1", "1 when the watermark stands still although rows arrive."
+    "penstock_flow_watermark_stalled", "1", "1 when the watermark does not advance although rows arrive."
 )
 PASSED = _counter("penstock_expectation_passed_rows_total", _ROWS, "Rows that met the expectation.", _CHECK)
 FAILED = _counter("penstock_expectation_failed_rows_total", _ROWS, "Rows that broke the expectation.", _CHECK)

@@ -184,11 +184,11 @@ class DeltaCommits:
         for version in range(newest, max(-1, newest - _LOOKED_BACK), -1):
             commit = self._read(version)
             if commit is None:
-                raise CommitOutOfReach(f"commit {version} is not there any more")
+                raise CommitOutOfReach(f"commit {version} no longer exists")
             if wanted(commit):
                 return commit
         if newest >= _LOOKED_BACK:
-            raise CommitOutOfReach(f"the newest {_LOOKED_BACK} commits do not tell")
+            raise CommitOutOfReach(f"the newest {_LOOKED_BACK} commits have no counts")
         return None
 
     def _read(self, version: int) -> Commit | None:

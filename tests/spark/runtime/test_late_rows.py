@@ -304,7 +304,7 @@ def test_what_cannot_be_kept_is_counted_and_said(project: PipelineProject) -> No
         "shop.both": (
             4,
             None,
-            "operators with state stand side by side: deduplicate within watermark, deduplicate within watermark",
+            "several stateful operators are siblings: deduplicate within watermark, deduplicate within watermark",
         ),
         "shop.plain": (2, None, "shop.plain__late is another table"),
     }

@@ -142,7 +142,7 @@ def test_plain_http_is_refused_unless_it_stays_on_this_machine_and_is_allowed() 
     with web_receiver() as plain:
         with pytest.raises(ConfigError, match="ALERT_ADDRESS_REFUSED") as refused:
             send_webhook("on_call", Webhook(plain.url), message())
-        assert refused.value.facts["reason"] == "only https:// keeps others from reading along"
+        assert refused.value.facts["reason"] == "only https:// keeps others from reading the message"
         assert plain.requests == []
         send_webhook("on_call", Webhook(plain.url, allow_loopback_http=True), message())
         assert len(plain.requests) == 1

@@ -110,7 +110,7 @@ def test_a_batch_that_was_not_logged(layout: StorageLayout) -> None:
     write_rows(layout, TOPIC, query_id, 4)
     assert "holds batch 4" in reason("topic"), "the process died between the table's commit and the event"
     tell(layout, TOPIC, 5, {}, query_id)
-    assert "up to where batch 4 has read" in reason("topic")
+    assert "the offsets that batch 4 has read" in reason("topic")
     tell(layout, TOPIC, 6, {}, query_id)
     assert "lacks rows" in reason("topic")
     tell(layout, TOPIC, 5, {"kafka_orders": None}, query_id, rows=0)

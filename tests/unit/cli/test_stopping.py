@@ -82,8 +82,8 @@ def test_a_run_that_ends_in_time_keeps_its_exit_code() -> None:
 
 
 def test_an_interrupt_from_within_is_no_second_signal() -> None:
-    program = "    ready(); requests.stop.wait(); timer = threading.Timer(0.01, requests.interrupt); timer.start()\n"
-    program += "    try: time.sleep(60)\n    except stopping.StopNow: time.sleep(0.5)\nsys.exit(5)"
+    program = "    ready(); requests.stop.wait(); timer = threading.Timer(0.01, requests.interrupt)\n"
+    program += "    try: timer.start(); time.sleep(60)\n    except stopping.StopNow: time.sleep(0.5)\nsys.exit(5)"
     with running(BLOCK.format(timeout=60) + program) as process:
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 5

@@ -225,6 +225,6 @@ def test_status_shows_it_until_the_watermark_moves() -> None:
     story.say(EventType.WATERMARK, moves, dataset=DATASET, flow="hours")
     assert project_status(story.events).datasets[0].watermark_warning is None
     assert [event.message for event in story.events if event.event_type is EventType.WATERMARK] == [
-        f"hours: the watermark stands still: all rows that arrive are older than rows before, at {at(0)}",
+        f"hours: the watermark does not advance: all rows that arrive are older than earlier rows, at {at(0)}",
         f"hours: the watermark moves again, at {at(20)}",
     ]

@@ -90,7 +90,7 @@ def test_a_batch_that_the_table_had_before_a_crash_is_no_break(tmp_path: Path) -
     write(tmp_path, 0, 3)
     found = into_table(tmp_path, repeated=0).draw_up(progress(0, 0))  # Delta's sink does not run the query again
     assert found.verdict is Verdict.NOT_CHECKABLE
-    assert found.target_unchecked == "its query told no counts: the target has had this batch before"
+    assert found.target_unchecked == "its query reported no counts: the target has had this batch before"
     again = into_table(tmp_path).draw_up(progress(0, 3))  # a writer that looks at the rows before it writes
     assert again.verdict is Verdict.BALANCED
     unknown = into_table(tmp_path, repeated=0).draw_up(progress(0, 0, observedMetrics={}))
@@ -105,7 +105,7 @@ def test_the_log_of_a_target_that_cannot_be_read_is_no_break(tmp_path: Path, mon
     assert into_table(tmp_path).draw_up(progress(0, 1)).verdict is Verdict.NOT_CHECKABLE
     (tmp_path / f"_delta_log/{2:020d}.json").write_text('{"commitInfo":{"operation":"OPTIMIZE"}}')
     found = into_table(tmp_path).draw_up(progress(0, 1))
-    assert found.target_unchecked == "the log of the target does not tell: the newest 2 commits do not tell"
+    assert found.target_unchecked == "the log of the target does not say: the newest 2 commits have no counts"
 
 
 def test_only_a_query_that_keeps_each_row_is_compared_with_its_sources(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_sink_is_compared_as_far_as_it_tells() -> None:
     lost = kafka.draw_up(progress(1, 3, sink={"description": "KafkaTable", "numOutputRows": 2}))
     assert lost.missing_in_target == 1
     silent = kafka.draw_up(progress(2, 3, sink={"description": "FileSink[x]", "numOutputRows": -1}))
-    assert reasons(silent) == (None, "the sink does not tell how many rows it wrote")
+    assert reasons(silent) == (None, "the sink does not report how many rows it wrote")
     function = accounts(RunSinkFlow(**_STAGE, sink=FunctionSink(identifier=T, location=HERE, function=print)))
     assert None not in reasons(function.draw_up(progress(0, 2, numInputRows=4096)))  # it took two rows
 

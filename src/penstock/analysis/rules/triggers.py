@@ -18,7 +18,7 @@ _OF_FLOWS = {
 }
 # docs/decisions/no-continuous-processing.md
 _IN_THE_WAY_OF_ALL = (
-    "it cannot go on with the checkpoint of a triggered run, nor that with its own",
+    "it cannot continue from the checkpoint of a triggered run, nor a triggered run from its checkpoint",
     "it refuses the counters of expectations and accounts",
     "it repeats rows after a failure",
 )

@@ -58,19 +58,19 @@ def plan_rebuild(inventory: Inventory, name: str, *, default_schema: str) -> Reb
 def _reasons(inventory: Inventory, record: FlowRecord, target: Target | None) -> Iterator[str]:
     own = [each for each in inventory.checkpoints if (each.dataset, each.flow) == (record.dataset, record.flow)]
     if any(each.in_use and each.folder.is_begun for each in own):
-        yield "its checkpoint is there; 'penstock checkpoint verify' tells whether it is sound"
+        yield "its checkpoint is there; 'penstock checkpoint verify' checks whether it is sound"
     if target is None:
-        yield "it has no table in this storage that tells which batches it holds"
+        yield "it has no table in this storage that records which batches it holds"
         return
     if record.stateful:
         yield "it keeps state or a watermark, which only its checkpoint held"
     if not (record.checkpointed and record.settings):
-        yield "the event log tells of no batch up to where it has read; older versions of Penstock did not log that"
+        yield "the event log has no batch with the offsets that it reached; older versions of Penstock did not log them"
         return
     newest = max(record.checkpointed)
     batch = record.checkpointed[newest]
     if newest > 0 and set(record.checkpointed) != {newest - 1, newest}:
-        yield f"the event log does not tell up to where batch {newest - 1} has read, which Spark needs as well"
+        yield f"the event log does not record the offsets that batch {newest - 1} has read, which Spark needs as well"
     for source, offset in batch.offsets.items():
         if isinstance(offset, dict) and set(offset) == {"logOffset"}:
             yield f"its source {source} reads files, and only its checkpoint knew which"

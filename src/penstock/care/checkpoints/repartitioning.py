@@ -45,7 +45,7 @@ def plan_repartition(inventory: Inventory, name: str, partitions: int, *, defaul
 
 def _reasons(found: list[StoredCheckpoint], present: int | None, partitions: int) -> Iterator[str]:
     if len(found) > 1:
-        yield f"the name stands for several flows: {', '.join(each.name for each in found)}"
+        yield f"the name matches several flows: {', '.join(each.name for each in found)}"
     elif partitions < 1:
         yield "a state has at least one partition"
     elif present is None:

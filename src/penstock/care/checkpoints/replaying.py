@@ -59,7 +59,7 @@ def _reasons(inventory: Inventory, checkpoint: StoredCheckpoint, batch: int) -> 
         yield f"it is a flow of kind '{kind}', which remembers more than its checkpoint and its table"
     known = repeatable_batches(folder)
     if not known:
-        yield "its checkpoint tells of no finished batch"
+        yield "its checkpoint has no finished batch"
     elif batch not in known:
         raise checkpoint.refusal("REPLAY_BATCH_NOT_FOUND", batch=batch, batches=_ranges(known), newest=known[-1])
     if (inherited := folder.inherited_batch()) is not None and batch <= inherited:

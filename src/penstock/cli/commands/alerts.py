@@ -21,7 +21,7 @@ def check(
     *,
     config: Project,
     send: Annotated[
-        bool, typer.Option("--send", help="Tell the destinations what begins and what is over, unless a run does.")
+        bool, typer.Option("--send", help="Notify the destinations of new and resolved alerts, unless a run does.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -48,7 +48,7 @@ def check(
         if not found.wrong:
             say(f"Nothing is wrong: {plural(found.watched, 'check')}.")
     if send and found.run_is_alive:
-        note("A run is alive, and tells the destinations itself.")
+        note("A run is alive, and notifies the destinations itself.")
     if found.wrong:
         raise typer.Exit(1)
 

@@ -60,7 +60,7 @@ def run(
         typer.Option(
             "--accept-data-loss",
             metavar="FLOW",
-            help="Let this flow go on without the data whose loss it has reported; may be given several times.",
+            help="Let this flow continue without the data whose loss it has reported; may be given several times.",
         ),
     ] = None,
     batch: Batch = False,

@@ -59,6 +59,6 @@ def run_tests(
     if ended == _NO_TESTS:
         raise ConfigError("TESTS_NOT_FOUND", path=" ".join(map(str, given)), reason="pytest finds no test there")
     if ended > _FAILED:
-        note("Pytest did not run the tests; its message stands above.")
+        note("Pytest did not run the tests; its message is above.")
         raise typer.Exit(2)
     raise typer.Exit(ended)

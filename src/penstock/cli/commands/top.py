@@ -51,7 +51,7 @@ class _Picture:
 def top(
     *,
     config: Project,
-    sort: Annotated[Order, typer.Option("--sort", help="What comes first.", case_sensitive=False)] = Order.BUSY,
+    sort: Annotated[Order, typer.Option("--sort", help="The order of the rows.", case_sensitive=False)] = Order.BUSY,
     once: Annotated[bool, typer.Option("--once", help="Print it once; so it is where no terminal is.")] = False,
     as_json: AsJson = False,
 ) -> None:

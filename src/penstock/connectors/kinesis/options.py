@@ -178,7 +178,7 @@ def _streams(read: _Reader) -> tuple[tuple[str, ...], str | None]:
         raise read.invalid(option, "ARNs of one region")
     shown = [stream_name(each) for each in found]
     if len(set(shown)) < len(shown):
-        raise read.invalid(option, "streams of different names: the column 'stream' would not tell them apart")
+        raise read.invalid(option, "streams of different names: the column 'stream' could not distinguish them")
     return found, next(iter(regions), None)
 
 

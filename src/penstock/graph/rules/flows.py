@@ -58,7 +58,7 @@ def flow_into_sink(graph: DataflowGraph) -> Iterator[PenstockError]:
             reason = "is a jdbc sink that appends, and a row that changes would be there twice"
             way_out = "Give it the options 'mode': 'upsert' and 'keys'"
         elif flow.once and sink is not None:
-            reason = "is a sink, and only a table can tell that a flow with once=True already ran"
+            reason = "is a sink, and only a table records that a flow with once=True already ran"
             way_out = "Append to a streaming table, and let a streaming flow take its rows to the sink"
         elif isinstance(flow, ChangeFlow | SnapshotChangeFlow) and sink is not None:
             reason = "is a sink, and changes can be applied by key to a table only"

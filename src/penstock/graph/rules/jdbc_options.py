@@ -16,8 +16,8 @@ _BY_HAND = "Write to it in a foreach_batch_sink"
 _REMOVE_READING: Final = ("it is for reading", "Remove it")
 REFUSED: Final[dict[str, tuple[str, str]]] = {
     "query": ("rows are written to a table", "Name the table as 'dbtable'"),
-    "truncate": ("a sink never removes rows", "Remove it; docs/how-to/jdbc.md says how to begin anew"),
-    "cascadeTruncate": ("a sink never removes rows", "Remove it; docs/how-to/jdbc.md says how to begin anew"),
+    "truncate": ("a sink never removes rows", "Remove it; docs/how-to/jdbc.md says how to start over"),
+    "cascadeTruncate": ("a sink never removes rows", "Remove it; docs/how-to/jdbc.md says how to start over"),
     "isolationLevel": ("a batch is committed as a whole by one transaction", "Remove it"),
     "createTableOptions": ("a table that is missing is created plainly", "Create the table yourself, and remove it"),
     "createTableColumnTypes": (

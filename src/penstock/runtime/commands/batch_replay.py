@@ -107,7 +107,7 @@ def _flow(graph: ResolvedGraph, batch: RecordedBatch) -> ResolvedFlow:
             if flow.type in {FlowType.APPEND, FlowType.COMPLETE, FlowType.UPDATE}:
                 return flow
             raise _impossible(batch, f"the pipeline declares it as '{flow.type.value}' now")
-    raise _impossible(batch, "the pipeline does not declare this streaming flow (any more)")
+    raise _impossible(batch, "the pipeline does not declare this streaming flow (now)")
 
 
 @dataclass(frozen=True, slots=True)

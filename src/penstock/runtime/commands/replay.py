@@ -113,13 +113,13 @@ def _replayable(graph: ResolvedGraph, identifier: Identifier) -> StreamingTable:
         raise ConfigError("QUARANTINE_NOT_FOUND", name=identifier, hint=hint)
     rewritten = any(flow.type is FlowType.COMPLETE for flow in graph.flows_to(identifier))
     if isinstance(dataset, MaterializedView) or rewritten:
-        reason = "its rows are computed anew, with the quarantine"
+        reason = "its rows are recomputed, with the quarantine"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
     if any(flow.keys is not None for flow in graph.flows_to(identifier)):
         reason = "its rows are updated, and a quarantined row may have got a newer value since"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
     if any(flow.type is FlowType.SNAPSHOT_CHANGE for flow in graph.flows_to(identifier)):
-        reason = "its rows are of whole snapshots, and the next snapshot tells anew which rows there are"
+        reason = "its rows are of whole snapshots, and the next snapshot states again which rows exist"
         raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
     assert isinstance(dataset, StreamingTable)
     return dataset

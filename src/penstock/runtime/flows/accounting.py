@@ -25,9 +25,9 @@ from penstock.storage.checkpoint import CheckpointFolder
 from penstock.storage.delta_commits import Commit, CommitOutOfReach, DeltaCommits
 from penstock.storage.delta_table import open_delta_table
 
-_BATCH_QUERY = "Spark does not tell how many rows a batch query reads"
-_NO_QUERY_COUNTS = "Spark told no counts of the query"
-_NO_COUNTS = "its query told no counts: the target has had this batch before"
+_BATCH_QUERY = "Spark does not report how many rows a batch query reads"
+_NO_QUERY_COUNTS = "Spark reported no counts of the query"
+_NO_COUNTS = "its query reported no counts: the target has had this batch before"
 _LOST_COUNTS = "the counters of the query were lost"
 _UNREADABLE = (PenstockError, DeltaError, CommitOutOfReach, OSError, ValueError)
 
@@ -120,7 +120,7 @@ class StreamAccounts:
         if self._keeping.changed_by is not None:
             return f"the query does not keep each row: {self._keeping.changed_by}"
         if self._keeping.deduplicates and repeats is None:
-            return "Spark did not tell how many repetitions it removed"
+            return "Spark did not report how many duplicates it removed"
         if read == 0 and rows.evaluated:
             return "Spark did not count what this query read"
         return None
@@ -159,7 +159,7 @@ class StreamAccounts:
             written = self._writer.rows_written(accounts.batch_id)
             reported = -1 if written is None else written
         if self._real_time or reported < 0:
-            return replace(accounts, target_unchecked="the sink does not tell how many rows it wrote")
+            return replace(accounts, target_unchecked="the sink does not report how many rows it wrote")
         return replace(accounts, written=reported)
 
     def _written(self, path: str, app_id: str, batch: int) -> int | None:
@@ -239,7 +239,7 @@ def _rows(commit: Commit | None) -> int | None:
 
 def _with_written(accounts: BatchAccounts, rows: int | None) -> BatchAccounts:
     if rows is None:
-        return replace(accounts, target_unchecked="the commit does not tell how many rows it wrote")
+        return replace(accounts, target_unchecked="the commit does not record how many rows it wrote")
     return replace(accounts, written=rows)
 
 
@@ -256,4 +256,4 @@ def _with_deletion_vectors(progress: Mapping[str, Any]) -> str | None:
 
 
 def _unreadable(error: BaseException) -> str:
-    return f"the log of the target does not tell: {first_line(error)}"
+    return f"the log of the target does not say: {first_line(error)}"

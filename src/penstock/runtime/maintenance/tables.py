@@ -127,7 +127,7 @@ class Maintenance:
         """Deletes files that neither a recent version nor a flow that lags behind needs; see `retention`."""
         needed = self.retention(stage, pending)
         if needed is None:
-            why = "a flow has still to read a version whose commit is gone, so nobody knows which files it needs"
+            why = "a flow has still to read a version whose commit is gone, so it is unknown which files it needs"
             return replace(done, kept_because=why)
         deleted = session.vacuum(stage.path, needed)
         return replace(done, files_deleted=deleted, retention_hours=math.ceil(needed / 3600))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from penstock.errors import ConfigError, DataError, DefinitionError, ExternalError, PenstockError, StateError
 
 _MARK: Final = "penstock source failure "
-_FIX: Final = "Tell the authors of the connector; 'penstock run' goes on with the same batch"
+_FIX: Final = "Report it to the authors of the connector; 'penstock run' continues with the same batch"
 DATA_LOSS: Final = "KINESIS_DATA_LOSS"
 _KINDS: Final[dict[str, type[PenstockError]]] = {
     DATA_LOSS: StateError,

@@ -96,7 +96,7 @@ def measure_lateness(
     delays = {_delay(node) for node in _watermarks(first.node)}
     if len(delays) != 1:
         several = "it has watermarks of several delays"
-        raise LateRowsUnknown(several if delays else f"no watermark stands before its {first.name}")
+        raise LateRowsUnknown(several if delays else f"no watermark is declared before its {first.name}")
     [delay_ms] = delays
     place = _place(frame.sparkSession, first, rows)
     batch = RunningBatch.of(frame.sparkSession, first=next_batch, watermark_ms=watermark_ms)

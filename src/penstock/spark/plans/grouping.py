@@ -131,7 +131,7 @@ def _why(plan: Any, kind: str) -> str:
     if kind in {"Distinct", "Deduplicate", "DeduplicateWithinWatermark"}:
         return "it removes repetitions, and hands each row on once: output_mode='append' is for that"
     if not any(found.getClass().getSimpleName() == "Aggregate" for found in _below(plan)):
-        return "it does not aggregate, so no column is known to tell its rows apart"
+        return "it does not aggregate, so no column is known to identify its rows"
     return f"what it aggregates goes through {kind} afterwards, which can make several rows of one"
 
 

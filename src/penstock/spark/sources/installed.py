@@ -69,7 +69,7 @@ def installed(kind: str) -> Installed | None:
     first, *others = found
     if others and not _is_own(first):
         also = ", ".join(_package(each) for each in others)
-        raise _unusable(first, f"{also} offers the same format, and nobody can tell which is meant")
+        raise _unusable(first, f"{also} offers the same format, and it is unclear which one is meant")
     try:
         connector = first.load()
     except Exception as error:

@@ -57,7 +57,7 @@ def _not_wanted(flow: ResolvedFlow, services: FlowServices, counting: LatenessCo
     if flow.type is FlowType.COMPLETE:
         return "it writes in complete mode, which keeps every window open: no row of it is late"
     if services.trigger_of(flow).kind is TriggerKind.REAL_TIME:
-        return "it runs in real-time mode, which does not tell of batches"
+        return "it runs in real-time mode, which reports no batches"
     if counting is LatenessCounting.NEVER:
         return f"its {LATENESS} is 'false'"
     if _FOLDING in (services.spark.conf.get(_EXCLUDED_RULES, "") or ""):
