@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.spark.sources.auto_loader import load_auto_loader
 from penstock.spark.sources.stream_read import StreamRead
-from penstock.spark.streams.offset_log import repair_offset_log
+from penstock.spark.streams.earlier_batches import repair_offset_log
 
 GOAL_FIRST: Final = 60.0
 GOAL_LATER: Final = 0.3

@@ -13,8 +13,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.spark.sources.auto_loader import load_auto_loader
-from penstock.spark.sources.native import native_load
-from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.sources.stream_read import StreamRead, native_load
 
 NATIVE: Final = "readStream.json with a given schema"
 INFERRED: Final = "Auto Loader, inferred schema"

@@ -22,9 +22,9 @@ from tests.postgres_server import PostgresServer
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
 from penstock.connectors.jdbc.connection import with_defaults
+from penstock.connectors.jdbc.connector import JdbcBatches
 from penstock.connectors.jdbc.failures import SinkPlace
 from penstock.connectors.jdbc.prepare import prepare
-from penstock.connectors.jdbc.writer import JdbcBatches
 from penstock.errors import SourceLocation
 from penstock.graph.jdbc_target import JdbcTarget, TableName
 from penstock.spark.session.launch import SessionConfig

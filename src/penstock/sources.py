@@ -96,7 +96,7 @@ def json_values(
     """
     from pyspark.sql.types import StructType
 
-    from penstock.spark.sources.json_values import json_columns
+    from penstock.spark.sources.messages import json_columns
 
     columns = cast("StructType", StructType.fromDDL(schema)) if isinstance(schema, str) else schema
     _different_names("json_values", columns, rescued_data_column, keep)

@@ -14,12 +14,12 @@ from tests.postgres_server import PostgresServer
 _FILES, _ROWS = 5, 20
 _PIPELINE = """
 import penstock as ps
-from penstock.connectors.jdbc import writer
+from penstock.connectors.jdbc import connector
 
 if os.environ.get("DIES_IN") == "transaction":
-    writer.bring_in = dying(writer.bring_in)
+    connector.bring_in = dying(connector.bring_in)
 else:
-    writer.JdbcBatches.write = dying(writer.JdbcBatches.write)
+    connector.JdbcBatches.write = dying(connector.JdbcBatches.write)
 
 PLACE = {options}
 ps.create_sink("log", "jdbc", {{**PLACE, "dbtable": "log"}})

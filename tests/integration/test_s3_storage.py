@@ -10,8 +10,8 @@ import pytest
 from tests.integration.s3_server import S3Server
 
 from penstock.errors import ConfigError
-from penstock.spark.sources.auto_loader.clean_source import CleanMode, CleanSource
-from penstock.spark.sources.auto_loader.cleaning import clean_source
+from penstock.spark.sources.auto_loader.files.cleaning import clean_source
+from penstock.spark.sources.auto_loader.options.clean_source import CleanMode, CleanSource
 from penstock.storage import Storage
 from penstock.storage.s3 import use_s3_settings
 

@@ -16,8 +16,8 @@ import pytest
 
 from penstock.analysis.rules.sinks import COLUMN_TYPES
 from penstock.connectors.event_hubs import options as event_hubs
-from penstock.connectors.kafka import options as kafka
-from penstock.connectors.kinesis import option_names as kinesis
+from penstock.connectors.kafka import connector as kafka
+from penstock.connectors.kinesis import options as kinesis
 from penstock.declare import SPELLINGS
 from penstock.errors import conditions
 from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS
@@ -25,7 +25,7 @@ from penstock.graph.rules.jdbc_options import REFUSED
 from penstock.graph.rules.sinks import FILE_FORMATS
 from penstock.graph.sink_group import GROUP, SELECT
 from penstock.spark.sources import delta
-from penstock.spark.sources.auto_loader import option_names as auto_loader
+from penstock.spark.sources.auto_loader.options import names as auto_loader
 
 ROOT = Path(__file__).resolve().parents[2]
 _SINKS = "Databases, files and screens as sinks"

@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from penstock.spark.streams.offset_log import repair_offset_log
+from penstock.spark.streams.earlier_batches import repair_offset_log
 
 
 def run(spark: SparkSession, root: Path, *, fails: bool = False) -> None:

@@ -20,7 +20,7 @@ import org.apache.spark.sql.execution.datasources.FileScanRDD;
  * logging backend ({@code core.Logger.addAppender}).
  *
  * <p>Without it: with another text or level, no skipped file is reported. Without log4j-core or this class, Python's
- * {@code suppress(Py4JError, TypeError)} in spark/sources/skipped_files.py does the same.
+ * {@code suppress(Py4JError, TypeError)} in spark/sources/file_reports.py does the same.
  */
 public final class SkippedFiles extends AbstractAppender {
   private static final Pattern MESSAGE =

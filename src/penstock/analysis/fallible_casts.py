@@ -12,7 +12,7 @@ from penstock.declare.user_frames import shown_path
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.elements import Expectation, UnresolvedFlow
 from penstock.graph.sql_query import sql_place
-from penstock.spark.failures.fallible_casts import fallible_casts
+from penstock.spark.failures.data_exceptions import fallible_casts
 
 _CONDITION = "CASTS_CAN_FAIL"
 

@@ -43,10 +43,9 @@ from penstock.spark.plans.inspection import (
     supported_output_mode,
     watermark,
 )
-from penstock.spark.plans.join_watermarks import one_sided_joins
 from penstock.spark.plans.operator_calls import recording_operator_calls
 from penstock.spark.plans.stream_definition import stream_definition
-from penstock.spark.plans.unbounded_state import OperatorRetention, operator_retention
+from penstock.spark.plans.watermarks import OperatorRetention, one_sided_joins, operator_retention
 from penstock.spark.session.query_settings import spark_settings
 from penstock.spark.sources.source import not_possible
 from penstock.spark.writers.changes.resolve import judged_expectations, resolve_changes

@@ -27,8 +27,7 @@ from penstock.spark.session.read_handler import bypass_hooks, handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.sources.delta import delta_options, stream_options
 from penstock.spark.sources.formats import batch_source_of, source_of
-from penstock.spark.sources.option import places
-from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
+from penstock.spark.sources.option import Secret, no_secret, places, secret_options
 from penstock.spark.sources.source import ChecksAccess, Source, SourceRead, checked, read_batch
 from penstock.spark.sources.stream_read import Load, StreamRead, no_stream
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction

@@ -20,9 +20,8 @@ from penstock.errors import ConfigError, DataError, DefinitionError, PenstockErr
 from penstock.graph.identifier import Identifier
 from penstock.spark.reading.outside import SourcePlace
 from penstock.spark.sources.auto_loader import load_auto_loader, without_cleaning
-from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
-from penstock.spark.sources.native import native_load
-from penstock.spark.sources.stream_read import Load, StreamRead
+from penstock.spark.sources.auto_loader.schema.log import SchemaLog, SchemaVersion
+from penstock.spark.sources.stream_read import Load, StreamRead, native_load
 from penstock.testing.crash import Crash
 from penstock.testing.row_values import checked_row, json_line, with_zones
 

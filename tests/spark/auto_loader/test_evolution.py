@@ -12,8 +12,8 @@ from tests.spark.auto_loader.conftest import SOURCE, Landing
 
 from penstock.errors import DataError, StateError
 from penstock.spark.sources.auto_loader import describe_failure, load
-from penstock.spark.sources.auto_loader.discovery import Listing, list_files
-from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
+from penstock.spark.sources.auto_loader.files.discovery import Listing, list_files
+from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions
 
 Build = Callable[..., Landing]
 

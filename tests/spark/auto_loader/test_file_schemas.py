@@ -17,7 +17,7 @@ from tests.spark.auto_loader.conftest import Landing
 
 from penstock.errors import DataError, DefinitionError
 from penstock.spark.sources.auto_loader import load_auto_loader, load_files
-from penstock.spark.sources.auto_loader.option_names import READERS
+from penstock.spark.sources.auto_loader.options.names import READERS
 from penstock.spark.sources.stream_read import StreamRead
 
 Rows = list[dict[str, Any]]

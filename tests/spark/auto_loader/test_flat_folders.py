@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from tests.spark.auto_loader.conftest import SOURCE, Landing
 
 from penstock.spark import _jvm
-from penstock.spark.sources.auto_loader import discovery
-from penstock.spark.sources.auto_loader.flat_folder import flat_folder, is_flat
-from penstock.spark.sources.auto_loader.options import parse_options
+from penstock.spark.sources.auto_loader.files import discovery
+from penstock.spark.sources.auto_loader.files.discovery import flat_folder, is_flat
+from penstock.spark.sources.auto_loader.options.read_options import parse_options
 
 Build = Callable[..., Landing]
 

@@ -14,7 +14,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from tests.spark.auto_loader.conftest import Landing
 
-from penstock.spark.sources.auto_loader import json_lines, load_files
+from penstock.spark.sources.auto_loader import load_files
+from penstock.spark.sources.auto_loader.formats import json_lines
 
 Build = Callable[..., Landing]
 

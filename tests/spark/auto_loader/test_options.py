@@ -15,10 +15,11 @@ from pyspark.sql import SparkSession
 from tests.spark.auto_loader.conftest import Landing
 
 from penstock.errors import DefinitionError
-from penstock.spark.sources.auto_loader import load_auto_loader, option_names
-from penstock.spark.sources.auto_loader.limits import files_within
-from penstock.spark.sources.auto_loader.options import parse_bytes, parse_options
-from penstock.spark.sources.batch_files import missing_files
+from penstock.spark.sources.auto_loader import load_auto_loader
+from penstock.spark.sources.auto_loader.files.arriving import files_within
+from penstock.spark.sources.auto_loader.options import names as option_names
+from penstock.spark.sources.auto_loader.options.read_options import parse_bytes, parse_options
+from penstock.spark.sources.file_reports import missing_files
 from penstock.spark.sources.stream_read import StreamRead
 
 Build = Callable[..., Landing]

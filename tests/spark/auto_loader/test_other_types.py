@@ -16,7 +16,7 @@ from tests.spark.auto_loader.conftest import Landing
 from tests.spark.auto_loader.test_file_schemas import batch, put, stream
 
 from penstock.errors import DataError
-from penstock.spark.sources.auto_loader import schema_inspection
+from penstock.spark.sources.auto_loader.inference import inspection as schema_inspection
 
 Build = Callable[..., Landing]
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from tests.spark.auto_loader.conftest import Landing
 
 from penstock.errors import DataError
-from penstock.spark.sources.auto_loader import schema_inspection
+from penstock.spark.sources.auto_loader.inference import inspection as schema_inspection
 
 Build = Callable[..., Landing]
 

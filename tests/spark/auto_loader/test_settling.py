@@ -13,7 +13,7 @@ from tests.spark.auto_loader.conftest import Landing
 from tests.spark.growing_file import written_to
 
 from penstock.errors import DefinitionError
-from penstock.spark.sources.auto_loader.option_names import SETTLE_TIME_SETTING
+from penstock.spark.sources.auto_loader.options.names import SETTLE_TIME_SETTING
 
 Build = Callable[..., Landing]
 

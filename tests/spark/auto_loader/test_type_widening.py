@@ -18,8 +18,8 @@ from tests.spark.auto_loader.test_file_schemas import batch, put
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.spark.sources.auto_loader import load_files
-from penstock.spark.sources.auto_loader.option_names import READERS
-from penstock.spark.sources.auto_loader.type_widening import wider_type_sql
+from penstock.spark.sources.auto_loader.options.names import READERS
+from penstock.spark.sources.auto_loader.schema.widening import wider_type_sql
 from penstock.spark.sources.stream_read import StreamRead
 
 Build = Callable[..., Landing]

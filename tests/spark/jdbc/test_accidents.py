@@ -9,7 +9,7 @@ import pytest
 from tests.postgres_server import PostgresServer
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.connectors.jdbc import writer
+from penstock.connectors.jdbc import connector
 
 _APPENDS = """
     from sinks import orders, sink
@@ -35,7 +35,7 @@ def appends(sinks: PipelineProject) -> PipelineProject:
 
 def _once(monkeypatch: pytest.MonkeyPatch, name: str, accident: Any) -> None:
     """Lets `accident(call)` happen instead of the first call of a function of the writer."""
-    original = getattr(writer, name)
+    original = getattr(connector, name)
     left = [accident]
 
     def happens(*arguments: Any) -> Any:
@@ -44,7 +44,7 @@ def _once(monkeypatch: pytest.MonkeyPatch, name: str, accident: Any) -> None:
 
         return left.pop()(call) if left else call()
 
-    monkeypatch.setattr(writer, name, happens)
+    monkeypatch.setattr(connector, name, happens)
 
 
 def _reasons(project: PipelineProject) -> list[str]:

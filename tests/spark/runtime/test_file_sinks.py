@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.spark.sources.auto_loader.option_names import READERS
+from penstock.spark.sources.auto_loader.options.names import READERS
 from penstock.testing.crash import forget_newest_commits
 
 _FORMATS = ("parquet", "json", "csv")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.analysis.query import endless_state
 from penstock.errors import SourceLocation
-from penstock.spark.plans.unbounded_state import OperatorRetention
+from penstock.spark.plans.watermarks import OperatorRetention
 
 
 def _line(number: int) -> SourceLocation:

@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from penstock.connectors.event_hubs.connection_string import ConnectionString
-from penstock.connectors.event_hubs.options import DECLARED, OPTIONS, REFUSED, SHARED, WITHOUT_EFFECT, kafka_read
+from penstock.connectors.event_hubs.options import (
+    DECLARED,
+    OPTIONS,
+    REFUSED,
+    SHARED,
+    WITHOUT_EFFECT,
+    ConnectionString,
+    kafka_read,
+)
 from penstock.connectors.event_hubs.positions import starting_options
-from penstock.connectors.kafka.options import DECLARED as DECLARED_BY_KAFKA
+from penstock.connectors.kafka.connector import DECLARED as DECLARED_BY_KAFKA
 from penstock.errors import DefinitionError
 from penstock.spark.sources.option import check_options
 from penstock.spark.sources.stream_read import StreamRead

@@ -17,7 +17,7 @@ from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.flows.accounting import StreamAccounts
 from penstock.runtime.flows.services import FlowQuery
 from penstock.spark.expectations.observed import ObservedExpectations
-from penstock.spark.streams.row_keeping import RowKeeping
+from penstock.spark.plans.inspection import RowKeeping
 from penstock.spark.streams.writes import DeltaWriter
 
 T = Identifier("s", "t")

@@ -7,8 +7,7 @@ import pytest
 
 from penstock.errors import ConfigError
 from penstock.spark.session.setup.ivy import _settings, without_password
-from penstock.spark.session.setup.proxy import proxy_options
-from penstock.spark.session.setup.trust_store import PASSWORD, java_key_store
+from penstock.spark.session.setup.network import PASSWORD, java_key_store, proxy_options
 
 
 def test_no_proxy_no_options() -> None:

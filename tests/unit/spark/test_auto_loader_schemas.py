@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StringType, StructField, StructType
 
 from penstock.errors import DefinitionError
-from penstock.spark.sources.auto_loader.options import parse_options
-from penstock.spark.sources.auto_loader.schema_hints import usable_hints
-from penstock.spark.sources.auto_loader.schema_merge import has_fields, with_text_field
+from penstock.spark.sources.auto_loader.options.hints import usable_hints
+from penstock.spark.sources.auto_loader.options.read_options import parse_options
+from penstock.spark.sources.auto_loader.schema.merge import has_fields, with_text_field
 from penstock.spark.sources.stream_read import StreamRead
 
 _JSON = {"cloudFiles.format": "json"}

@@ -12,7 +12,8 @@ from uuid import uuid4
 import pytest
 
 from penstock.errors import DefinitionError
-from penstock.spark.sources.auto_loader.clean_source import (
+from penstock.spark.sources.auto_loader.files.cleaning import Cleaned, clean_source
+from penstock.spark.sources.auto_loader.options.clean_source import (
     CleanMode,
     CleanSource,
     parse_clean_source,
@@ -20,7 +21,6 @@ from penstock.spark.sources.auto_loader.clean_source import (
     with_destination,
     without_cleaning,
 )
-from penstock.spark.sources.auto_loader.cleaning import Cleaned, clean_source
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.storage import Storage
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from penstock.spark.sources.auto_loader.csv_records import same_header_rows
-from penstock.spark.sources.auto_loader.options import parse_options
-from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
+from penstock.spark.sources.auto_loader.formats.csv_records import same_header_rows
+from penstock.spark.sources.auto_loader.options.read_options import parse_options
+from penstock.spark.sources.auto_loader.schema.log import SchemaVersion
 from penstock.spark.sources.stream_read import StreamRead
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.recorded.checkpoints import RAW, copied_checkpoints, place, plan_batch, write
 
-from penstock.spark.sources.auto_loader.failed_batch import failed_batch_files
+from penstock.spark.sources.auto_loader.files.failed_batch import failed_batch_files
 
 SOURCE = "cloudFiles_orders"
 

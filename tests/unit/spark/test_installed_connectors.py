@@ -22,7 +22,7 @@ from penstock.spark.failures.python_sources import ConnectorError, parse_failure
 from penstock.spark.sinks.formats import code_of, sink_of
 from penstock.spark.sources.formats import known_formats, source_of
 from penstock.spark.sources.installed import installed
-from penstock.spark.sources.sparks import SparkSource
+from penstock.spark.sources.spark_sources import SparkSource
 from penstock.spark.streams.writes import BatchFailure
 
 _GOOD = """

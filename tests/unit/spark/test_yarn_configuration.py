@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
+from penstock.spark.session.cluster_settings import require_resource_manager
 from penstock.spark.session.launch import SessionConfig, launch
-from penstock.spark.session.yarn_configuration import require_resource_manager
 
 _SITE = (
     "<configuration><property><name>yarn.resourcemanager.hostname</name><value>rm</value></property></configuration>"

@@ -61,7 +61,7 @@ def _altered_jars() -> Iterator[Finding]:
 def _open_driver(config: PipelineConfig) -> Iterator[Finding]:
     from penstock.care.doctor.rules import Finding
     from penstock.observe.problems import Severity
-    from penstock.spark.session.authentication import unauthenticated
+    from penstock.spark.session.cluster_settings import unauthenticated
 
     error = unauthenticated(config)
     if error is not None:

@@ -16,7 +16,7 @@ from penstock.cli.screen.rows import print_rows
 
 if TYPE_CHECKING:
     from penstock.care.checkpoints.state_summary import StateSummary
-    from penstock.spark.streams.state_rows import StateTable
+    from penstock.spark.streams.state import StateTable
 
 
 @project_command()

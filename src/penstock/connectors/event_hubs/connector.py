@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from penstock.connectors.event_hubs.options import DECLARED, kafka_read
 from penstock.connectors.kafka.connector import KafkaSource
 from penstock.spark.sources.installed import Connector
-from penstock.spark.sources.native import native_load
 from penstock.spark.sources.source import SourceRead
+from penstock.spark.sources.stream_read import native_load
 
 _KAFKA = KafkaSource()
 

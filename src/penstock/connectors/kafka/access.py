@@ -12,8 +12,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from penstock.connectors.kafka.brokers import check_brokers, speaks_tls
-from penstock.connectors.kafka.endpoint import KafkaEndpoint
+from penstock.connectors.kafka.endpoint import KafkaEndpoint, check_brokers, speaks_tls
 from penstock.errors import DefinitionError, ExternalError, did_you_mean
 from penstock.spark import _jvm
 from penstock.spark.failures.kafka import is_away, kafka_failure

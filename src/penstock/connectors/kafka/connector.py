@@ -1,21 +1,78 @@
-"""How `format("kafka")` is read and written."""
+"""How `format("kafka")` is read and written, with the options that a streaming read takes or refuses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import DataFrame
 
 from penstock.connectors.kafka.access import check_access
 from penstock.connectors.kafka.endpoint import KafkaEndpoint
-from penstock.connectors.kafka.options import DECLARED
-from penstock.spark.sinks.format_writer import SinkWriter
 from penstock.spark.sinks.sink import Promise, SinkTarget
+from penstock.spark.sinks.spark_sinks import SinkWriter
 from penstock.spark.sources.installed import Connector
-from penstock.spark.sources.option import plain_options
+from penstock.spark.sources.option import Option, plain_options, refused, taken
 from penstock.spark.sources.source import SourceRead
 from penstock.spark.streams.writes import StreamWriter
+
+TOPICS: Final = ("subscribe", "subscribePattern", "assign")
+"""Exactly one of them says what is read."""
+
+OPTIONS: Final = (
+    *TOPICS,
+    "bytesEstimateWindowLength",
+    "failOnDataLoss",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "groupIdPrefix",
+    "includeHeaders",
+    "kafkaConsumer.pollTimeoutMs",
+    "maxOffsetsPerTrigger",
+    "maxRecordsPerPartition",
+    "maxTriggerDelay",
+    "minOffsetsPerTrigger",
+    "minPartitions",
+    "startingOffsets",
+    "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "startingTimestamp",
+)
+"""What a stream takes beside `kafka.…`, which goes to Kafka's client."""
+
+_A_STREAM: Final = "a stream has no end"
+_END: Final = "Remove it; 'penstock run --batch' reads what is there now"
+_BYTES: Final = "keys and values are binary"
+_CAST: Final = "Remove it, and cast the column: CAST(value AS STRING)"
+_CREDENTIAL: Final = "service credentials are kept by Databricks"
+_LOGIN: Final = "Log in with kafka.sasl.mechanism and kafka.sasl.jaas.config"
+
+REFUSED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "databricks.serviceCredential": (_CREDENTIAL, _LOGIN),
+        "databricks.serviceCredential.scope": (_CREDENTIAL, _LOGIN),
+        "endingOffsets": (_A_STREAM, _END),
+        "endingOffsetsByTimestamp": (_A_STREAM, _END),
+        "endingTimestamp": (_A_STREAM, _END),
+        "kafka.auto.offset.reset": ("the checkpoint knows where to go on", "Set 'startingOffsets'"),
+        "kafka.enable.auto.commit": ("the checkpoint knows how far was read", "Remove it"),
+        "kafka.interceptor.classes": ("interceptors may change what is read without a trace", "Remove it"),
+        "kafka.key.deserializer": (_BYTES, _CAST),
+        "kafka.value.deserializer": (_BYTES, _CAST),
+    }
+)
+"""What a stream does not take: the reason, and what to write."""
+
+CLIENT: Final = "kafka.*"
+"""The settings of Kafka's client."""
+
+DECLARED: Final = (
+    *(Option(name, place=True) for name in TOPICS),
+    *taken(*(name for name in OPTIONS if name not in TOPICS), "kafka.bootstrap.servers", CLIENT),
+    *refused(REFUSED),
+)
+"""Every option of a stream, as a connector declares it."""
 
 _START: Final = frozenset({"startingoffsets", "startingoffsetsbytimestamp", "startingtimestamp"})
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from penstock.connectors.kinesis.client import ExpiredIterator, KinesisClient, PositionGone
-from penstock.connectors.kinesis.offsets import TRIM_HORIZON
+from penstock.connectors.kinesis.shards import TRIM_HORIZON
 
 _KNOWN_RETENTION: Final = timedelta(hours=24)
 _NEAR_THE_HORIZON: Final = timedelta(minutes=1)

@@ -1,4 +1,4 @@
-"""The options of one `format("kinesis")` read, checked."""
+"""The options of one `format("kinesis")` read, checked: which ones work, which mean nothing here, which are refused."""
 
 from __future__ import annotations
 
@@ -9,11 +9,65 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from penstock.connectors.kinesis import option_names as names
-from penstock.connectors.kinesis.offsets import TRIM_HORIZON
+from penstock.connectors.kinesis.shards import TRIM_HORIZON
 from penstock.connectors.kinesis.written_time import read_time
 from penstock.errors import DefinitionError
 from penstock.spark.sources.option import Option, check_options, taken
+
+SUPPORTED: Final = (
+    "awsAccessKey",
+    "awsSecretKey",
+    "awsSessionToken",
+    "clientRetries",
+    "endpoint",
+    "endpointUrl",
+    "failOnDataLoss",
+    "fetchBufferSize",
+    "initialPosition",
+    "maxFetchDuration",
+    "maxFetchRate",
+    "maxRecordsPerFetch",
+    "minFetchPeriod",
+    "region",
+    "roleArn",
+    "roleExternalId",
+    "roleSessionName",
+    "shardFetchInterval",
+    "streamARN",
+    "streamName",
+    "stsEndpoint",
+)
+
+# Their effect is what happens anyway: a task reads a shard, from files that are as large as what was fetched, and all
+# shards are queried by the client of one process.
+WITHOUT_EFFECT: Final = (
+    "coalesceBinSize",
+    "coalesceThresholdBlockSize",
+    "reuseKinesisClient",
+    "shardsPerTask",
+)
+
+_FAN_OUT: Final = "enhanced fan-out pushes records over a connection that boto3 does not have"
+_POLLING: Final = "Remove it: all shards are polled, and share 2 MB/s with other readers"
+
+# Refused unless the value is the one that switches the feature off: that, the reason, and what to do instead.
+REFUSED: Final[dict[str, tuple[str, str, str]]] = {
+    "consumerMode": ("polling", _FAN_OUT, _POLLING),
+    "consumerName": ("", _FAN_OUT, _POLLING),
+    "consumerNamePrefix": ("", _FAN_OUT, _POLLING),
+    "consumerRefreshInterval": ("", _FAN_OUT, _POLLING),
+    "registerConsumerTimeoutInterval": ("", _FAN_OUT, _POLLING),
+    "registrationId": ("", _FAN_OUT, _POLLING),
+    "requireConsumerDeregistration": ("false", _FAN_OUT, _POLLING),
+    "serviceCredential": (
+        "",
+        "it is a service of Databricks",
+        "Set roleArn, or let AWS's own chain find credentials",
+    ),
+}
+
+# Whose values no error repeats.
+SECRETS: Final = frozenset({"awsaccesskey", "awssecretkey", "awssessiontoken", "roleexternalid"})
 
 LATEST: Final = "latest"
 _MOST_RECORDS: Final = 10_000
@@ -27,11 +81,11 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)", re.IGNORECASE)
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 DECLARED: Final = (
-    *(Option(name, place=name == "streamName", secret=name.casefold() in names.SECRETS) for name in names.SUPPORTED),
-    *taken(*names.WITHOUT_EFFECT),
+    *(Option(name, place=name == "streamName", secret=name.casefold() in SECRETS) for name in SUPPORTED),
+    *taken(*WITHOUT_EFFECT),
     *(
         Option(name, refused=reason, instead=instead, harmless=harmless)
-        for name, (harmless, reason, instead) in names.REFUSED.items()
+        for name, (harmless, reason, instead) in REFUSED.items()
     ),
 )
 """Every option, as a connector declares it."""
@@ -108,7 +162,7 @@ class _Reader:
         return self.given.get(option.casefold()) or None
 
     def invalid(self, option: str, expected: str) -> DefinitionError:
-        secret = option.casefold() in names.SECRETS
+        secret = option.casefold() in SECRETS
         value = "…" if secret else self.text(option) or ""
         return DefinitionError("KINESIS_INVALID_OPTION", option=option, value=value, expected=expected)
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from penstock.connectors.kinesis.client import CLOCK_STEP_MS, KinesisClient, ShardGone
 from penstock.connectors.kinesis.cursor import Record, ShardCursor, Trimmed
-from penstock.connectors.kinesis.offsets import ShardOffset
 from penstock.connectors.kinesis.options import stream_name
 from penstock.connectors.kinesis.records import arrow_batch
-from penstock.connectors.kinesis.shards import Shard
+from penstock.connectors.kinesis.shards import Shard, ShardOffset
 from penstock.connectors.kinesis.spool import SpoolFile
 from penstock.spark.failures.python_sources import DATA_LOSS, SourceFailure
 

@@ -8,10 +8,9 @@ from datetime import UTC, timedelta
 
 from penstock.connectors.kinesis.client import KinesisClient
 from penstock.connectors.kinesis.cursor import retention_of
-from penstock.connectors.kinesis.offsets import TRIM_HORIZON, ShardOffset, StreamOffset
 from penstock.connectors.kinesis.options import LATEST, stream_name
 from penstock.connectors.kinesis.shard_reader import ShardReader
-from penstock.connectors.kinesis.shards import ALL_KEYS, Shard, readable
+from penstock.connectors.kinesis.shards import ALL_KEYS, TRIM_HORIZON, Shard, ShardOffset, StreamOffset, readable
 from penstock.spark.failures.python_sources import DATA_LOSS, SourceFailure
 
 

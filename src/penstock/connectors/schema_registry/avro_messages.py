@@ -15,9 +15,7 @@ from penstock.connectors.schema_registry.avro_resolution import Comparison
 from penstock.connectors.schema_registry.avro_types import columns_of
 from penstock.connectors.schema_registry.client import RegisteredSchema, SchemaRegistry
 from penstock.connectors.schema_registry.decoding import Decoded
-from penstock.connectors.schema_registry.unsupported import Unsupported
-from penstock.connectors.schema_registry.wire_format import Undecodable, split
-from penstock.connectors.schema_registry.writers import Writers
+from penstock.connectors.schema_registry.wire_format import Undecodable, Unsupported, Writers, split
 from penstock.errors import DefinitionError
 from penstock.spark.failures.python_sources import SourceFailure
 

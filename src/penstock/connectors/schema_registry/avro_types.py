@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from penstock.connectors.schema_registry.unsupported import Unsupported
+from penstock.connectors.schema_registry.wire_format import Unsupported
 
 Convert = Callable[[Any], Any]
 """Makes what Arrow takes for a column of what fastavro reads without logical types; None in its place: the same."""

@@ -15,8 +15,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.connectors.schema_registry.wire_format import Undecodable
 from penstock.spark.failures.python_sources import failure_sql
-from penstock.spark.sources.auto_loader.sql_text import column, with_origin
-from penstock.spark.sources.message_place import message_place
+from penstock.spark.sources.auto_loader.schema.sql_text import column, with_origin
+from penstock.spark.sources.messages import message_place
 
 _DECODED: Final = "__penstock_decoded"
 _ROW: Final = "row"

@@ -32,9 +32,7 @@ from penstock.connectors.schema_registry.client import RegisteredSchema, SchemaR
 from penstock.connectors.schema_registry.decoding import Decoded
 from penstock.connectors.schema_registry.protobuf_evolution import left_out
 from penstock.connectors.schema_registry.protobuf_types import columns_of
-from penstock.connectors.schema_registry.unsupported import Unsupported
-from penstock.connectors.schema_registry.wire_format import Undecodable, message_indexes, split
-from penstock.connectors.schema_registry.writers import Writers
+from penstock.connectors.schema_registry.wire_format import Undecodable, Unsupported, Writers, message_indexes, split
 from penstock.errors import DefinitionError
 
 _KIND: Final = "PROTOBUF"

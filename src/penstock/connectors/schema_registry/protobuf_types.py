@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from penstock.connectors.schema_registry.unsupported import Unsupported
+from penstock.connectors.schema_registry.wire_format import Unsupported
 
 Convert = Callable[[Any], Any]
 

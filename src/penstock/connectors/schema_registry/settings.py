@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from penstock.connectors.schema_registry.client import SchemaRegistry
 from penstock.errors import DefinitionError, did_you_mean
-from penstock.spark.sources.secret_options import Secret, secret_options
+from penstock.spark.sources.option import Secret, secret_options
 
 _PREFIX: Final = "confluent.schema.registry."
 _LOGIN: Final = f"{_PREFIX}basic.auth.user.info"

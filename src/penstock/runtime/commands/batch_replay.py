@@ -34,7 +34,7 @@ from penstock.spark.failures.source_loss import LOSSES, lost_planned_files, sour
 from penstock.spark.failures.translate import translate_failure
 from penstock.spark.replay.row_difference import RowDifference, compare_rows
 from penstock.spark.sources.auto_loader import describe_failure
-from penstock.spark.sources.files import only_reading
+from penstock.spark.sources.spark_sources import only_reading
 from penstock.spark.streams.writes import start_batch_in_flight
 from penstock.spark.writers.checking_writer import CheckingWriter
 from penstock.storage import Storage

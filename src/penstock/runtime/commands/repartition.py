@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
 from penstock.runtime.project.workspace import Progress, Workspace
-from penstock.spark.streams.state_partitions import divide_state
+from penstock.spark.streams.state import divide_state
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder, begin_repartition, complete_repartition
 

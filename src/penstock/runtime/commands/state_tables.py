@@ -12,7 +12,7 @@ from penstock.config import PipelineConfig
 from penstock.errors import StateError
 from penstock.runtime.project.workspace import Progress, Workspace
 from penstock.spark.failures.translate import failure_messages
-from penstock.spark.streams.state_rows import StateTable, read_state
+from penstock.spark.streams.state import StateTable, read_state
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder, copy_state_after
 from penstock.storage.scratch import scratch_folder

@@ -16,9 +16,9 @@ from penstock.graph.elements import ChangeFlow, FunctionSink
 from penstock.graph.resolved import ResolvedFlow
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow, RunSinkFlow, RunStreamingFlow
 from penstock.runtime.flows.services import FlowQuery, FlowServices
+from penstock.spark.plans.inspection import RowKeeping, row_keeping
 from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.streams.progress import CountedRows, counted_rows, deduplicated_rows, delta_path
-from penstock.spark.streams.row_keeping import RowKeeping, row_keeping
 from penstock.spark.streams.writes import StreamWriter
 from penstock.spark.writers.checking_writer import Counters
 from penstock.storage.checkpoint import CheckpointFolder

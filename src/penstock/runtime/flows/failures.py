@@ -19,7 +19,7 @@ from penstock.graph.sql_query import sql_place
 from penstock.runtime.flows.services import FlowQueries
 from penstock.spark.failures.python_sources import ConnectorError, SourceFailure
 from penstock.spark.failures.translate import translate_failure
-from penstock.spark.sinks.function_batches import FUNCTION
+from penstock.spark.sinks.batch_writer import FUNCTION
 from penstock.spark.streams.writes import BatchFailure
 from penstock.storage.checkpoint import CheckpointFolder, UnknownVersion, damage_of, state_version
 

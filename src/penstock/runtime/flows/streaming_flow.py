@@ -38,10 +38,9 @@ from penstock.spark.late.lateness import MeasuredLateness
 from penstock.spark.plans.inspection import uses_processing_time_timers
 from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.sources.auto_loader import describe_failure
-from penstock.spark.sources.batch_files import missing_files
+from penstock.spark.sources.file_reports import missing_files
 from penstock.spark.streams.progress import batch_progress
-from penstock.spark.streams.recompute_batch import RecomputeBatch
-from penstock.spark.streams.writes import StreamWriter, start_stream
+from penstock.spark.streams.writes import RecomputeBatch, StreamWriter, start_stream
 from penstock.spark.writers.checking_writer import CheckingWriter
 from penstock.storage import Storage
 from penstock.storage.checkpoint import (

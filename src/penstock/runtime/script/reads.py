@@ -14,7 +14,7 @@ from penstock.graph.identifier import Identifier
 from penstock.spark.session.read_handler import bypass_hooks
 from penstock.spark.sources.auto_loader import CLEAN_SOURCE, AutoLoaderSource
 from penstock.spark.sources.formats import batch_source_of, source_of
-from penstock.spark.sources.secret_options import Secret, no_secret, secret_options
+from penstock.spark.sources.option import Secret, no_secret, secret_options
 from penstock.spark.sources.source import ChecksAccess, SourceRead, checked, read_batch
 from penstock.spark.sources.stream_read import Load, StreamRead, no_stream
 from penstock.storage import StorageLayout

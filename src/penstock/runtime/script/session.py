@@ -20,7 +20,7 @@ from penstock.runtime.script.tables import DEFAULT_SCHEMA
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.object_store_jars import object_store_jar_sets
 from penstock.spark.session.session import start_session
-from penstock.spark.sources.native import NAMED_SOURCES
+from penstock.spark.sources.stream_read import NAMED_SOURCES
 from penstock.storage import StorageLayout
 
 LIKE_SPARK = {

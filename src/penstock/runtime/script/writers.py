@@ -12,11 +12,10 @@ from penstock.runtime.script.reads import ScriptReads
 from penstock.runtime.script.stream_write import CHECKPOINT, StreamWrite
 from penstock.runtime.script.writer_hooks import bypass_writer_hooks
 from penstock.spark.expectations.observed import ObservedExpectations, count_output
-from penstock.spark.sinks.batch_writer import BatchWriter
-from penstock.spark.sinks.format_writer import sink_options
+from penstock.spark.sinks.batch_writer import BatchWriter, function_writer
 from penstock.spark.sinks.formats import code_of, connector_writer
-from penstock.spark.sinks.function_batches import function_writer
 from penstock.spark.sinks.sink import SinkTarget
+from penstock.spark.sinks.spark_sinks import sink_options
 from penstock.spark.streams.writes import StreamWriter
 from penstock.spark.writers.checking_writer import CheckingWriter
 from penstock.spark.writers.update_writer import UpdateWriter

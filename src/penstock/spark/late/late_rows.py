@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -26,10 +26,12 @@ from pyspark.sql.types import (
 )
 
 from penstock.graph import late_rows as names
+from penstock.graph.sql_names import literal, quoted
 from penstock.spark import _jvm
 from penstock.spark.delta.quick_append import commit_lock
-from penstock.spark.plans.late_filter import LateFilter, first_operator
+from penstock.spark.plans.grouping import WindowColumn
 from penstock.spark.plans.row_origin import ORIGIN_TYPE, row_origin
+from penstock.spark.plans.watermarks import LateFilter, first_operator
 from penstock.spark.streams.writes import append_to_table
 
 _NOT_STORED = (NullType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)  # by Delta
@@ -43,6 +45,8 @@ _OWN = {
     names.TIME: "timestamp",
     names.SOURCE: ORIGIN_TYPE,
 }
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def late_rows(frame: DataFrame, *, watermark_ms: int, flow: str, batch_id: int) -> DataFrame:
@@ -180,3 +184,40 @@ def _instant(milliseconds: int, kind: DataType) -> Column:
 
 def _stored(column: Column, kind: DataType) -> Column:
     return column.cast("string") if isinstance(kind, _NOT_STORED) else column
+
+
+@dataclass(frozen=True, slots=True)
+class LateWindows:
+    """How many late rows there are in how many windows, as SQL: the windows' rows `in_table`, and these late rows."""
+
+    windows: int
+    rows: int
+    in_table: str
+    in_late_rows: str
+
+
+def late_windows(spark: SparkSession, path: str, column: WindowColumn, *, flow: str) -> LateWindows | None:
+    """Returns the windows of the late rows at `path` that `flow` has dropped; None when the rows do not show them.
+
+    `column` is that of the window in the flow's query.
+    """
+    rows = spark.read.format("delta").load(path)
+    kinds = {field.name.casefold(): field.dataType for field in rows.schema}
+    kind = kinds.get(column.given.casefold())
+    if not isinstance(kind, StructType) or column.bound not in kind.names:
+        return None
+    bound = f"{quoted(column.given)}.{quoted(column.bound)}"
+    mine = f"{quoted(names.FLOW)} = {literal(flow)} AND {bound} IS NOT NULL"
+    # Whole numbers, because Python's times would come in the zone of this machine.
+    number = sf.expr(f"unix_micros({bound})").alias("number")
+    found = rows.where(mine).groupBy(number).count().orderBy("number").collect()
+    times = ", ".join(_written(row["number"]) for row in found) or "NULL"
+    own = quoted(column.name) + (f".{quoted(column.bound)}" if column.whole else "")
+    return LateWindows(
+        len(found), sum(row["count"] for row in found), f"{own} IN ({times})", f"{mine} AND {bound} IN ({times})"
+    )
+
+
+def _written(microseconds: int) -> str:
+    time = _EPOCH + timedelta(microseconds=microseconds)
+    return f"TIMESTAMP '{time.replace(tzinfo=None).isoformat(sep=' ')}Z'"

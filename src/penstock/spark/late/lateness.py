@@ -24,7 +24,7 @@ from penstock.graph.unbounded_state import STREAM_JOIN
 from penstock.spark import _jvm
 from penstock.spark.plans.inspection import drops_late_rows, stateful_name
 from penstock.spark.plans.java_columns import binary_search
-from penstock.spark.plans.late_filter import DELAY, FirstOperator, LateFilter, LateRowsUnknown, first_operator
+from penstock.spark.plans.watermarks import DELAY, FirstOperator, LateFilter, LateRowsUnknown, first_operator
 from penstock.spark.streams.running_batch import RunningBatch
 
 _METRIC: Final = "penstock:lateness"

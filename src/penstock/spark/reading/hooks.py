@@ -30,7 +30,7 @@ from penstock.spark.reading.recorded_options import (
     remember_source,
 )
 from penstock.spark.session.read_handler import current_handler, own_handler
-from penstock.spark.sources.secret_options import no_secret
+from penstock.spark.sources.option import no_secret
 from penstock.spark.sources.stream_read import StreamRead
 
 _FILE_WRITES = ("save", "json", "csv", "parquet", "text", "orc", "xml")

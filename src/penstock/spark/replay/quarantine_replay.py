@@ -25,7 +25,7 @@ from penstock.errors import ConfigError
 from penstock.graph import quarantine
 from penstock.spark import _jvm
 from penstock.spark.failures.translate import reason_of
-from penstock.spark.replay.destination import ROW, RULES, Destination
+from penstock.spark.replay.destinations import ROW, RULES, Destination
 from penstock.spark.session.query_settings import query_settings
 from penstock.spark.writers.changes.merge import MergedRows
 

@@ -1,15 +1,20 @@
-"""What a session knows of its cluster: by public calls of SparkContext, and by the driver's log."""
+"""The cluster of a session: a limit for the start, and what the driver knows of it then."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from pyspark.sql import SparkSession
 
+from penstock.errors import ExternalError
 from penstock.spark.session.defaults import Machine
-from penstock.spark.session.driver_log import MasterState
+from penstock.spark.session.driver_log import MasterState, cause, yarn_has_answered
+from penstock.spark.session.driver_process import DriverProcess
+from penstock.spark.session.launch import SessionConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +62,42 @@ class Cluster:
         executors = len(tracker.getExecutorInfos()) - 1  # the driver is one of them
         waiting = executors > 0 or not self.dynamic or len(tracker.getActiveStageIds()) > 0
         return ClusterSnapshot(executors, lost, waiting)
+
+
+class StartLimit:
+    """A context manager around the start of a SparkContext: kills its JVM after `cluster_timeout`.
+
+    It then raises ExternalError, CLUSTER_START_TIMEOUT, with the cause that the driver's log has. A local master has no
+    limit; nor has an application that YARN has taken into its queue.
+    """
+
+    def __init__(self, driver: DriverProcess, config: SessionConfig) -> None:
+        self._exceeded: ExternalError | None = None
+        self._driver = driver
+        self._config = config
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="start limit", daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._config.on_cluster:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._started.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        if self._exceeded is not None:
+            raise self._exceeded from None
+
+    def _watch(self) -> None:
+        config, log = self._config, self._driver.log
+        if self._started.wait(config.cluster_timeout) or (config.master == "yarn" and yarn_has_answered(log)):
+            return
+        reason = cause(log, or_warning=True) or "it does not answer"
+        self._exceeded = ExternalError(
+            "CLUSTER_START_TIMEOUT", master=config.master, seconds=f"{config.cluster_timeout:g}", reason=reason, log=log
+        )
+        self._driver.process.kill()

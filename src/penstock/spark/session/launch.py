@@ -21,6 +21,7 @@ from penstock.config.pipeline_config import CLUSTER_TIMEOUT
 from penstock.errors import ExternalError, PenstockError
 from penstock.spark.accelerators.accelerator import CLASS_ARCHIVE, choose
 from penstock.spark.accelerators.own_classes import own_jars
+from penstock.spark.session.cluster_settings import require_resource_manager
 from penstock.spark.session.defaults import Machine, session_conf
 from penstock.spark.session.driver_process import DriverProcess, start_driver
 from penstock.spark.session.object_store_jars import object_store_jar_sets
@@ -30,7 +31,6 @@ from penstock.spark.session.setup.class_archive import archive_path, options_to_
 from penstock.spark.session.setup.class_path import spark_class_path
 from penstock.spark.session.setup.jars import ensure_jars, jars_cached
 from penstock.spark.session.setup.java import Java, find_java, java_home_for_spark
-from penstock.spark.session.yarn_configuration import require_resource_manager
 from penstock.storage.new_files import process_umask
 
 

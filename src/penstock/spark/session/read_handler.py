@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 if TYPE_CHECKING:
-    from penstock.spark.sources.secret_options import Secret
+    from penstock.spark.sources.option import Secret
     from penstock.spark.sources.stream_read import Load, StreamRead
 
 

@@ -26,6 +26,7 @@ from penstock.spark.accelerators.callbacks import accept_calls_after_shortages, 
 from penstock.spark.accelerators.gateway_lookups import remember_lookups
 from penstock.spark.accelerators.hadoop_conf import prune_hadoop_conf
 from penstock.spark.accelerators.tcp_quickack import enable_tcp_quickack
+from penstock.spark.session.cluster import StartLimit
 from penstock.spark.session.defaults import Machine
 from penstock.spark.session.driver_log import cause
 from penstock.spark.session.driver_process import DriverProcess
@@ -34,7 +35,6 @@ from penstock.spark.session.logs import leave_out_of_log, report_failures_only_o
 from penstock.spark.session.python_shipping import ship_python
 from penstock.spark.session.setup.cache import Progress
 from penstock.spark.session.setup.class_archive import make_in_background
-from penstock.spark.session.start_limit import StartLimit
 from penstock.storage.s3 import use_s3_settings
 
 

@@ -1,14 +1,26 @@
-"""Hands the batches of a query to what takes them in Python."""
+"""Hands the batches of a query to what takes them in Python: a connector, several sinks, a function of the user's."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from penstock.graph.elements import BatchFunction
+from penstock.spark.session.read_handler import ReadHandler, handling_reads
 from penstock.spark.sinks.several import SeveralSinks
 from penstock.spark.sinks.sink import BatchSink, SinkBatch
 from penstock.spark.streams.writes import BatchFailure, sink_transaction_of
+
+FUNCTION: Final = "the function of the sink"
+"""Whose code it is, to a person."""
+
+Reads = Callable[[SparkSession], ReadHandler]
+"""Returns what answers the reads by name of a function, on a session."""
 
 
 class BatchWriter:
@@ -45,3 +57,33 @@ class BatchWriter:
             self.failure = BatchFailure(batch_id, error)
             # A SystemExit would end the thread that Spark waits for, and Spark would wait for ever.
             raise RuntimeError(f"the sink did not take batch {batch_id}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionBatches:
+    """Calls a sink's function with each batch.
+
+    The rows are cached while it runs: it may use them several times, but the sources are read once, and each row is
+    counted once.
+    """
+
+    function: BatchFunction
+    reads: Reads
+
+    def write(self, rows: DataFrame, batch: SinkBatch) -> None:
+        """Calls the function; what it raises is its user's matter. It may write some of the rows, or all of them twice.
+
+        Raises:
+            BaseException: the function's.
+        """
+        cached = rows.persist()
+        try:
+            with handling_reads(self.reads(rows.sparkSession)):
+                self.function(cached, batch.number)
+        finally:
+            cached.unpersist()
+
+
+def function_writer(function: BatchFunction, mode: str, reads: Reads) -> BatchWriter:
+    """Returns the writer of one start of a query into a function."""
+    return BatchWriter(FunctionBatches(function, reads), mode, code=FUNCTION)

@@ -15,11 +15,10 @@ from penstock.graph.rules.sinks import FILE_FORMATS
 from penstock.graph.sink_group import GROUP, flow_refused, members, options_refused
 from penstock.spark import _jvm
 from penstock.spark.sinks.batch_writer import BatchWriter
-from penstock.spark.sinks.format_writer import SinkWriter
-from penstock.spark.sinks.own import DeltaSink, FileSink, SparkSink
 from penstock.spark.sinks.several import FormatBatches, Member
 from penstock.spark.sinks.sink import BatchSink, JudgesOptions, PromisesByOptions, Sink, SinkTarget
-from penstock.spark.sources.auto_loader.option_names import READERS
+from penstock.spark.sinks.spark_sinks import DeltaSink, FileSink, SinkWriter, SparkSink
+from penstock.spark.sources.auto_loader.options.names import READERS
 from penstock.spark.sources.installed import installed
 from penstock.spark.sources.option import problems, with_defaults
 from penstock.spark.streams.writes import StreamWriter

@@ -9,8 +9,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from penstock.spark import _jvm
-from penstock.spark.sinks.format_writer import SinkWriter
 from penstock.spark.sinks.sink import BatchSink, SinkBatch
+from penstock.spark.sinks.spark_sinks import SinkWriter
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from penstock.spark.sources.option import Option, check_options, refused, taken
 from penstock.spark.sources.source import SourceRead, not_possible
-from penstock.spark.sources.sparks import SparkSource
+from penstock.spark.sources.spark_sources import SparkSource
 
 _CHANGE_FEED: Final = frozenset({"readchangefeed", "readchangedata"})
 _START: Final = frozenset({"startingversion", "startingtimestamp"})

@@ -13,10 +13,9 @@ from penstock.errors import DefinitionError, did_you_mean
 from penstock.spark.failures.translate import causes_of
 from penstock.spark.sources.auto_loader import AutoLoader
 from penstock.spark.sources.delta import TableSource
-from penstock.spark.sources.files import FILE_FORMATS
 from penstock.spark.sources.installed import installed, installed_formats
 from penstock.spark.sources.source import Source, SourceRead
-from penstock.spark.sources.sparks import FileSource, SparkSource
+from penstock.spark.sources.spark_sources import FILE_FORMATS, FileSource, SparkSource
 
 
 class _LeftToSpark(SparkSource):

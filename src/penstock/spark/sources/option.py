@@ -1,8 +1,9 @@
-"""The options of a source or a sink: what there is, what is refused, and how a value has to look."""
+"""The options of a source or a sink: what there is, what is refused, how a value has to look, secrets in values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -11,6 +12,12 @@ from penstock.errors import DefinitionError, did_you_mean
 OptionType = Literal["text", "number", "flag"]
 
 _ANY: Final = "*"
+
+Secret = Callable[[str], str]
+"""Returns the value of a secret by its name in `secrets`; raises SECRET_NOT_DECLARED and SECRET_NOT_FOUND."""
+
+_REFERENCE: Final = re.compile(r"\$\{secret:([^}]*)\}")
+_QUOTED: Final = "sasl.jaas.config"  # in which a value is between double quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +148,32 @@ def plain_options(options: Mapping[str, str]) -> dict[str, str]:
         key: value.replace("kafkashaded.", "") if key.casefold().startswith("kafka.") else value
         for key, value in options.items()
     }
+
+
+def no_secret(name: str) -> str:
+    """The `Secret` of who has none.
+
+    Raises:
+        DefinitionError: SECRET_NOT_DECLARED.
+    """
+    raise DefinitionError("SECRET_NOT_DECLARED", secret=name, suggestion="")
+
+
+def secret_options(options: Mapping[str, str], secret: Secret) -> dict[str, str]:
+    """Returns those options that hold references, with the values in their places: never show or log the result.
+
+    Raises:
+        DefinitionError: SECRET_NOT_DECLARED.
+        ConfigError: SECRET_NOT_FOUND.
+    """
+    return {key: _filled(key, text, secret) for key, text in options.items() if _REFERENCE.search(text)}
+
+
+def _filled(key: str, text: str, secret: Secret) -> str:
+    def value(found: re.Match[str]) -> str:
+        resolved = secret(found[1])
+        if key.casefold().endswith(_QUOTED):
+            return resolved.replace("\\", "\\\\").replace('"', '\\"')
+        return resolved
+
+    return _REFERENCE.sub(value, text)

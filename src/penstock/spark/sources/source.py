@@ -11,9 +11,8 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from penstock.errors import DefinitionError
-from penstock.spark.sources.native import native_load
 from penstock.spark.sources.option import Option, check_options, with_defaults
-from penstock.spark.sources.stream_read import Load, StreamRead
+from penstock.spark.sources.stream_read import Load, StreamRead, native_load
 
 _REGISTERED = "_penstock_data_sources"
 

@@ -1,9 +1,16 @@
-"""A statement of which parts are replaced, and the way back from a place in the result."""
+"""A statement of which parts are replaced, and the way back from a place in the result, also of an error."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+
+from penstock.errors import StatementPosition
+from penstock.spark import _jvm
+from penstock.spark.failures.statement_places import set_position
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,3 +54,15 @@ class EditedStatement:
                 return edit.start
             shift += len(edit.replacement) - (edit.stop - edit.start)
         return offset - shift
+
+
+@contextmanager
+def placing_as_spark_says(statement: EditedStatement) -> Iterator[None]:
+    """Gives exceptions of Spark from inside the place that they name, in the text before its edits."""
+    try:
+        yield
+    except PySparkException as error:
+        offset = _jvm.statement_offset(error, statement.text)
+        if offset is not None:
+            set_position(error, StatementPosition.of(statement.original, statement.original_offset(offset)))
+        raise

@@ -19,10 +19,9 @@ from penstock.spark.session.read_handler import bypass_hooks
 from penstock.spark.sources.stream_read import Load, StreamRead
 from penstock.spark.sql.arguments import evaluate
 from penstock.spark.sql.column_qualifiers import qualify
-from penstock.spark.sql.edits import Edit, EditedStatement
+from penstock.spark.sql.edits import Edit, EditedStatement, placing_as_spark_says
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction, TableFunctionCall
 from penstock.spark.sql.json_paths import NOT_VARIANT, json_paths
-from penstock.spark.sql.positions import placing_as_spark_says
 from penstock.spark.sql.references import (
     FunctionReference,
     ParsedStatement,

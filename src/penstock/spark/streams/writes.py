@@ -22,7 +22,7 @@ from penstock.spark.delta.conform import TableColumns
 from penstock.spark.delta.tables import cluster_table
 from penstock.spark.expectations.observed import ObservedExpectations
 from penstock.spark.session.query_settings import query_settings
-from penstock.spark.streams.offset_log import repair_offset_log
+from penstock.spark.streams.earlier_batches import repair_offset_log
 from penstock.storage.checkpoint import SHUFFLE_PARTITIONS
 
 _METRICS_SECONDS = 5.0
@@ -247,3 +247,24 @@ def await_counters(observations: Mapping[str, object]) -> dict[str, Mapping[str,
             time.sleep(0.02)
         counters[name] = values or {}
     return counters
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputeBatch:
+    """The writer of a query that runs the unfinished `batch` and ends.
+
+    A sink that holds the batch leaves it out before a row is read, and then the query never learns how far the rows
+    move its watermark. Here they are read, and reach nothing. The next batch is planned and left unfinished, which
+    ends the query with an error: it is for the flow's own writer.
+    """
+
+    batch: int
+
+    def start(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Starts the query."""
+        return writer.outputMode("append").foreachBatch(self._compute).start()
+
+    def _compute(self, rows: DataFrame, batch_id: int) -> None:
+        if batch_id != self.batch:
+            raise RuntimeError(f"batch {batch_id} is for the flow's own writer")
+        rows.write.format("noop").mode("overwrite").save()

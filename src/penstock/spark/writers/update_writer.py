@@ -16,8 +16,7 @@ from penstock.spark.delta.conform import align
 from penstock.spark.delta.tables import add_missing_columns
 from penstock.spark.session.query_settings import query_settings
 from penstock.spark.writers.changes.candidate_rows import candidate_row_filter
-from penstock.spark.writers.changes.merge import MergedRows, execute_merge
-from penstock.spark.writers.few_rows import FEW_ROWS, small_batch_conf
+from penstock.spark.writers.changes.merge import FEW_ROWS, MergedRows, execute_merge, small_batch_conf
 
 _ROWS_ARE_HELD = {"spark.databricks.delta.merge.materializeSource": "none"}
 """MERGE reads its rows three times, and would hold them so that they are the same each time."""

@@ -15,8 +15,8 @@ from pyspark.sql.streaming.query import StreamingQueryException
 
 from penstock.errors import PenstockError
 from penstock.spark.sources.formats import source_of
-from penstock.spark.sources.native import native_load
 from penstock.spark.sources.source import ChecksAccess, ReadsBatch, SourceRead, checked
+from penstock.spark.sources.stream_read import native_load
 from penstock.testing.session import shared_session
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.connectors.kinesis.aggregated import user_records
+from penstock.connectors.kinesis.records import user_records
 
 ALL = (0, 2**128 - 1)
 

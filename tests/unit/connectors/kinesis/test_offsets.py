@@ -6,8 +6,7 @@ import pickle
 
 import pytest
 
-from penstock.connectors.kinesis.offsets import KinesisOffset, ShardOffset, StreamOffset
-from penstock.connectors.kinesis.shards import Shard, readable
+from penstock.connectors.kinesis.shards import KinesisOffset, Shard, ShardOffset, StreamOffset, readable
 from penstock.errors import ExternalError, StateError
 from penstock.spark.failures.python_sources import DATA_LOSS, SourceFailure, parse_failure
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock.connectors.kinesis import option_names
-from penstock.connectors.kinesis.offsets import TRIM_HORIZON
+from penstock.connectors.kinesis import options
 from penstock.connectors.kinesis.options import LATEST, Credentials, KinesisOptions, parse_options
+from penstock.connectors.kinesis.shards import TRIM_HORIZON
 from penstock.connectors.kinesis.written_time import read_time
 from penstock.errors import DefinitionError
 
@@ -105,7 +105,7 @@ def test_what_cannot_be(given: dict[str, str], condition: str, option: str) -> N
     assert (refused.value.condition, refused.value.facts["option"]) == (condition, option)
 
 
-@pytest.mark.parametrize("option", option_names.REFUSED)
+@pytest.mark.parametrize("option", options.REFUSED)
 def test_refused_options(option: str) -> None:
     with pytest.raises(DefinitionError) as refused:
         parsed(**{option: "something"})
@@ -113,7 +113,7 @@ def test_refused_options(option: str) -> None:
     assert option in refused.value.message
 
 
-@pytest.mark.parametrize("option", option_names.WITHOUT_EFFECT)
+@pytest.mark.parametrize("option", options.WITHOUT_EFFECT)
 def test_options_without_effect(option: str) -> None:
     assert parsed(**{option: "1"}) == parsed()
 

@@ -13,8 +13,7 @@ from penstock.events import FlowStatus, Level
 from penstock.graph.resolved import ResolvedFlow
 from penstock.runtime.flows.files.source_cleaning import SourceCleaning
 from penstock.runtime.flows.services import FlowQuery, FlowServices
-from penstock.spark.sources.auto_loader.unsettled_files import unsettled_files
-from penstock.spark.sources.skipped_files import skipped_files
+from penstock.spark.sources.file_reports import skipped_files, unsettled_files
 from penstock.storage.checkpoint import DamagedFile, UnknownVersion, committed_steps, files_changed_after
 
 

@@ -31,8 +31,8 @@ from penstock.runtime.flows.services import FlowServices
 from penstock.spark.delta.tables import create_table
 from penstock.spark.failures.translate import translate_failure
 from penstock.spark.late.late_rows import LateRowsWriter, late_rows
-from penstock.spark.plans.late_filter import LateRowsUnknown
-from penstock.spark.sources.files import only_reading
+from penstock.spark.plans.watermarks import LateRowsUnknown
+from penstock.spark.sources.spark_sources import only_reading
 from penstock.spark.streams.writes import start_batch_in_flight
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, copy_reads_of

@@ -14,7 +14,7 @@ from penstock.graph.resolved import ResolvedFlow
 from penstock.runtime.flows.services import FlowServices
 from penstock.runtime.storage_state.stream_notes import noted_definition
 from penstock.spark.late.lateness import MeasuredLateness, measure_lateness
-from penstock.spark.plans.late_filter import LateRowsUnknown
+from penstock.spark.plans.watermarks import LateRowsUnknown
 from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, UnknownVersion, moved_watermark
 
 _FOLDING = "ConstantFolding"

@@ -19,7 +19,7 @@ from penstock.graph.resolved import ResolvedFlow
 from penstock.graph.rules.sinks import FILE_FORMATS
 from penstock.runtime.flows.services import FlowServices
 from penstock.spark.failures.source_loss import holds_newest_batch, lost_planned_files
-from penstock.spark.sinks.format_writer import SinkWriter
+from penstock.spark.sinks.spark_sinks import SinkWriter
 from penstock.spark.streams.writes import DeltaWriter, StreamWriter
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder, moved_watermark, plan_batch_without_rows

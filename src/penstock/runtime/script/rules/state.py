@@ -9,8 +9,7 @@ from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
 from penstock.spark.plans.grouping import NotGrouped, grouping_columns
 from penstock.spark.plans.inspection import stateful_operators, watermark
-from penstock.spark.plans.join_watermarks import one_sided_joins
-from penstock.spark.plans.unbounded_state import operator_retention
+from penstock.spark.plans.watermarks import one_sided_joins, operator_retention
 
 
 # An aggregation that no watermark bounds: in append mode it never writes a row, else its state grows for ever.

@@ -17,8 +17,7 @@ from penstock.spark.session.setup.children import ends_with_us
 from penstock.spark.session.setup.class_path import ivy_jar
 from penstock.spark.session.setup.jar_lock import LockedJar
 from penstock.spark.session.setup.java import Java, JavaOrigin
-from penstock.spark.session.setup.proxy import proxy_options
-from penstock.spark.session.setup.trust_store import trust_store_options
+from penstock.spark.session.setup.network import proxy_options, trust_store_options
 
 MIRROR = "PENSTOCK_MAVEN_MIRROR"
 _DEFAULT_REPOSITORY = "Maven Central"

@@ -9,24 +9,28 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType, _parse_datatype_string
 
-from penstock.spark.sources.auto_loader.arriving_files import arriving_files
-from penstock.spark.sources.auto_loader.clean_source import check_no_sink_log
-from penstock.spark.sources.auto_loader.discovery import Listing, list_files, one_of_files_sql
-from penstock.spark.sources.auto_loader.inference import has_json_arrays, infer_first_version
-from penstock.spark.sources.auto_loader.limits import limit_options, needs_sizes
-from penstock.spark.sources.auto_loader.modified_times import check_times, within_times
-from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, parse_options
+from penstock.spark.sources.auto_loader.files.arriving import arriving_files, limit_options, needs_sizes
+from penstock.spark.sources.auto_loader.files.discovery import (
+    Listing,
+    check_times,
+    list_files,
+    one_of_files_sql,
+    sample,
+    within_times,
+)
+from penstock.spark.sources.auto_loader.formats.native_records import variant_version
+from penstock.spark.sources.auto_loader.inference.columns import has_json_arrays, infer_first_version
+from penstock.spark.sources.auto_loader.inference.inspection import inspect_schemas, note_looked_at
+from penstock.spark.sources.auto_loader.options.clean_source import check_no_sink_log
+from penstock.spark.sources.auto_loader.options.hints import apply_hints
+from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions, parse_options
 from penstock.spark.sources.auto_loader.records import file_rows, plain_rows
-from penstock.spark.sources.auto_loader.sample import sample
-from penstock.spark.sources.auto_loader.schema_hints import with_hinted_fields
-from penstock.spark.sources.auto_loader.schema_inspection import inspect_schemas, note_looked_at
-from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
+from penstock.spark.sources.auto_loader.schema.log import SchemaLog, SchemaVersion
+from penstock.spark.sources.auto_loader.schema.merge import add_new_fields, describe_growth
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource
-from penstock.spark.sources.auto_loader.variant_records import variant_version
-from penstock.spark.sources.files import check_path_is_found
-from penstock.spark.sources.native import native_load
-from penstock.spark.sources.skipped_files import listen_for_skipped_files
-from penstock.spark.sources.stream_read import StreamRead
+from penstock.spark.sources.file_reports import listen_for_skipped_files
+from penstock.spark.sources.spark_sources import check_path_is_found
+from penstock.spark.sources.stream_read import StreamRead, native_load
 
 _EXISTING: Final = "_existing_files"
 
@@ -75,7 +79,7 @@ def load_auto_loader(
         if stored is None:
             version, listing = _first_version(spark, options, log, persist=persist)
         else:
-            version = stored if options.fixed_columns else with_hinted_fields(stored, options.schema_hints)
+            version = stored if options.fixed_columns else _with_hinted_fields(stored, options.schema_hints)
             if persist and version is not stored:
                 log.write(version)
             listing = list_files(spark, options) if needs_sizes(options) or options.looks_at_files else None
@@ -129,6 +133,23 @@ def unstored_version(
         reason="given by .schema(…)",
         json_arrays=options.format == "json" and parsed_here and bool(first) and has_json_arrays(spark, options, first),
     )
+
+
+def _with_hinted_fields(version: SchemaVersion, hints: str | None) -> SchemaVersion:
+    """Returns `version`, or the next one with the hinted fields that it has not: hints that were given since.
+
+    The types of known fields stay, because the table has them.
+
+    Raises:
+        DefinitionError: AUTO_LOADER_SCHEMA_HINT_INVALID.
+    """
+    partitions = {field.name.casefold() for field in version.partitions.fields}
+    hinted = apply_hints(version.columns, hints)
+    hinted = StructType([field for field in hinted.fields if field.name.casefold() not in partitions])
+    columns = add_new_fields(version.columns, hinted)
+    if columns == version.columns:
+        return version
+    return version.followed_by(f"hints: {describe_growth(version.columns, columns)}", columns=columns)
 
 
 def _first_version(

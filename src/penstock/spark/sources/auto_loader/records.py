@@ -7,27 +7,29 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.spark.sources.auto_loader.csv_records import (
+from penstock.spark.sources.auto_loader.files.discovery import Listing
+from penstock.spark.sources.auto_loader.formats.csv_records import (
     by_file_rows,
     same_header_options,
     same_header_rows,
     same_header_schema,
 )
-from penstock.spark.sources.auto_loader.discovery import Listing
-from penstock.spark.sources.auto_loader.encoded_text import decoded_file
-from penstock.spark.sources.auto_loader.json_lines import line_options, text_lines
-from penstock.spark.sources.auto_loader.json_records import json_rows
-from penstock.spark.sources.auto_loader.native_records import (
+from penstock.spark.sources.auto_loader.formats.encoded_text import decoded_file
+from penstock.spark.sources.auto_loader.formats.json_lines import line_options, text_lines
+from penstock.spark.sources.auto_loader.formats.json_records import json_rows
+from penstock.spark.sources.auto_loader.formats.native_records import (
     native_format,
     native_options,
     native_rows,
     native_schema,
+    variant_options,
+    variant_rows,
+    variant_schema,
 )
-from penstock.spark.sources.auto_loader.options import AutoLoaderOptions
-from penstock.spark.sources.auto_loader.partition_values import typed_partitions, with_text_partitions
-from penstock.spark.sources.auto_loader.schema_inspection import stop_at_others
-from penstock.spark.sources.auto_loader.schema_log import SchemaVersion
-from penstock.spark.sources.auto_loader.variant_records import variant_options, variant_rows, variant_schema
+from penstock.spark.sources.auto_loader.formats.partition_values import typed_partitions, with_text_partitions
+from penstock.spark.sources.auto_loader.inference.inspection import stop_at_others
+from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions
+from penstock.spark.sources.auto_loader.schema.log import SchemaVersion
 
 NativeRead = Callable[[str, Mapping[str, str], StructType], DataFrame]
 """Spark's own read of the source's files: in a format, with these options and this schema."""

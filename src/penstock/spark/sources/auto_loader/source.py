@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType, _parse_datatype_string
 
 from penstock.spark.failures.translate import causes_of, failure_messages
-from penstock.spark.sources.auto_loader.clean_source import base_folder
-from penstock.spark.sources.auto_loader.cleaning import Cleaned, clean_source
-from penstock.spark.sources.auto_loader.csv_headers import distinct_headers, is_mixed, read_headers
-from penstock.spark.sources.auto_loader.discovery import path_of_uri
-from penstock.spark.sources.auto_loader.failed_batch import failed_batch_files
-from penstock.spark.sources.auto_loader.file_schemas import damaged_file
-from penstock.spark.sources.auto_loader.inference import infer_columns, infer_fitting
-from penstock.spark.sources.auto_loader.json_lines import json_lines
-from penstock.spark.sources.auto_loader.json_records import wider_types
-from penstock.spark.sources.auto_loader.options import AutoLoaderOptions, EvolutionMode
-from penstock.spark.sources.auto_loader.other_types import READERS
-from penstock.spark.sources.auto_loader.schema_hints import apply_hints
-from penstock.spark.sources.auto_loader.schema_inspection import UNINSPECTED, rescue_other_types
-from penstock.spark.sources.auto_loader.schema_log import SchemaLog, SchemaVersion
-from penstock.spark.sources.auto_loader.schema_merge import (
+from penstock.spark.sources.auto_loader.files.cleaning import Cleaned, clean_source
+from penstock.spark.sources.auto_loader.files.failed_batch import failed_batch_files
+from penstock.spark.sources.auto_loader.formats.csv_headers import distinct_headers, is_mixed, read_headers
+from penstock.spark.sources.auto_loader.formats.json_lines import json_lines
+from penstock.spark.sources.auto_loader.formats.json_records import wider_types
+from penstock.spark.sources.auto_loader.inference.columns import infer_columns, infer_fitting
+from penstock.spark.sources.auto_loader.inference.file_schemas import damaged_file
+from penstock.spark.sources.auto_loader.inference.inspection import UNINSPECTED, rescue_other_types
+from penstock.spark.sources.auto_loader.options.clean_source import base_folder
+from penstock.spark.sources.auto_loader.options.hints import apply_hints
+from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions, EvolutionMode
+from penstock.spark.sources.auto_loader.schema.log import SchemaLog, SchemaVersion
+from penstock.spark.sources.auto_loader.schema.merge import (
     add_new_fields,
     describe_growth,
     has_fields,
     new_field_paths,
     with_text_field,
 )
-from penstock.spark.sources.auto_loader.type_widening import widened_at
-from penstock.spark.sources.auto_loader.unknown_fields import UnknownFields, unknown_fields
+from penstock.spark.sources.auto_loader.schema.other_types import READERS
+from penstock.spark.sources.auto_loader.schema.reports import UnknownFields, unknown_fields
+from penstock.spark.sources.auto_loader.schema.widening import widened_at
 from penstock.storage import local_path
 
 # Spark gives both failures the same numbered legacy condition prefix, so only the text distinguishes them.
@@ -98,7 +98,7 @@ class AutoLoaderSource:
 
     def reads(self, uri: str) -> bool:
         """Whether a file, named as Spark names it, may be one of this source."""
-        return local_path(path_of_uri(uri)).startswith(base_folder(self.path))
+        return local_path(unquote(uri)).startswith(base_folder(self.path))
 
     def clean(self, checkpoint_location: str, stopped: Callable[[], bool], source_name: str | None = None) -> Cleaned:
         """Deletes or moves the files that `cloudFiles.cleanSource` names, as far as they are committed.

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from penstock.errors import DefinitionError
 from penstock.spark import _jvm
 from penstock.spark.session.read_handler import bypass_hooks
-from penstock.spark.sources.auto_loader import load_files, only_format_of, option_names
+from penstock.spark.sources.auto_loader import load_files, only_format_of
+from penstock.spark.sources.auto_loader.options import names as option_names
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.spark.sql.functions.table_function import TableFunctionCall
 

@@ -1,22 +1,29 @@
-"""Which rows of a table have a key of a batch, nearly: a condition that costs no join."""
+"""Which rows of a table have a key of a batch, nearly: a condition that costs no join, but a Bloom filter."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import and_
+from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DateType, StructType, TimestampType
 
 from penstock.graph.sql_names import quoted
+from penstock.spark import _jvm
 from penstock.spark.delta.quick_append import is_plain
-from penstock.spark.writers.changes.bloom_filter import bloom_filter, may_contain
-from penstock.spark.writers.changes.current import has_types
+from penstock.spark.writers.changes.events import has_types
 
 _Time = TimestampType | DateType
+
+FALSE_POSITIVES: Final = 0.01
+"""About how many of the other values a filter takes for one of its own."""
+
+_BLOOM_FILTER = "org.apache.spark.util.sketch.BloomFilter"
 
 
 def candidate_row_filter(keys: DataFrame, count: int, *, path: str) -> Column | None:
@@ -69,3 +76,26 @@ def _times(schema: StructType, parent: str = "") -> Iterator[tuple[str, _Time]]:
 
 def _seconds(name: str, kind: _Time) -> Column:
     return sf.unix_date(name).cast("long") * 86_400 if isinstance(kind, DateType) else sf.unix_seconds(name)
+
+
+def bloom_filter(spark: SparkSession, value: Column, expected: int) -> Column:
+    """Returns an aggregate, BINARY: the filter of a BIGINT column with about `expected` different values."""
+    expressions = _jvm.jvm(spark).org.apache.spark.sql.catalyst.expressions
+    # The optimal number of bits: https://en.wikipedia.org/wiki/Bloom_filter#Optimal_number_of_hash_functions
+    bits = math.ceil(-expected * math.log(FALSE_POSITIVES) / math.log(2) ** 2)
+    numbers = (_jvm.expression_of(spark, sf.lit(each).cast("long")) for each in (expected, bits))
+    function = expressions.aggregate.BloomFilterAggregate(_jvm.expression_of(spark, value), *numbers)
+    return _jvm.column_of(spark, function.toAggregateExpression())
+
+
+def may_contain(spark: SparkSession, bloom: bytes, value: Column) -> Column:
+    """Returns whether a filter may contain a BIGINT; the filter is no part of the expression's text."""
+    java = _jvm.jvm(spark)
+    expressions = java.org.apache.spark.sql.catalyst.expressions
+    # Its own class is not public, so that generated code could not name it.
+    kind = java.org.apache.spark.sql.types.ObjectType(java.java.lang.Class.forName(_BLOOM_FILTER))
+    literal = expressions.Literal(java.org.apache.spark.util.sketch.BloomFilter.readFrom(bloom), kind)
+    nothing, arguments = _jvm.to_seq(spark, ()), _jvm.to_seq(spark, [_jvm.expression_of(spark, value)])
+    boolean = java.org.apache.spark.sql.types.DataTypes.BooleanType
+    call = expressions.objects.Invoke(literal, "mightContainLong", boolean, arguments, nothing, True, False, True)
+    return _jvm.column_of(spark, call)

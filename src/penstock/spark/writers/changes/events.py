@@ -1,12 +1,13 @@
-"""Change events as rows: which key, when, what happens to it."""
+"""Change events as rows: which key, when, what happens to it; also those that a target's rows stand for."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from penstock.spark.plans.comparable import comparable
-from penstock.spark.writers.changes.resolve import ResolvedChanges, named
+from penstock.spark.writers.changes.resolve import END_AT, START_AT, ResolvedChanges, named
 
 UPSERT, DELETE, TRUNCATE = 0, 1, 2
 """The values of `kind`; of two events of one key and sequence, the greater one counts."""
@@ -50,3 +51,30 @@ def sets(name: str, changes: ResolvedChanges) -> Column:
     if not changes.fills(name):
         return sf.lit(True)
     return sf.col(UPDATES).isNull() | sf.array_contains(UPDATES, name.lower())
+
+
+def has_types(target: StructType, row: StructType) -> bool:
+    """Whether the columns of `row` have the same types in a target."""
+    types = {field.name.casefold(): field.dataType for field in target}
+    return all(types.get(field.name.casefold()) == field.dataType for field in row)
+
+
+def current_events(target: DataFrame, changes: ResolvedChanges) -> DataFrame | None:
+    """Returns one event, with the columns of `change_events`, for each row of the target that holds now.
+
+    For keys of which no event is as new as those of a batch, these stand for all events that were before.
+    The sequence is NULL with SCD type 1. None when the target's types differ, so that its values are not those of
+    the events.
+    """
+    if not has_types(target.schema, changes.row):
+        return None
+    start = sf.lit(None).cast(changes.sequence_type)
+    if changes.scd_type == 2:
+        target, start = target.where(sf.col(END_AT).isNull()), sf.col(START_AT)
+    return target.select(
+        sf.struct(*map(named, changes.keys)).alias("key"),
+        start.alias("sequence"),
+        sf.lit(UPSERT).cast("tinyint").alias("kind"),
+        sf.lit(0).cast("bigint").alias("hash"),
+        sf.struct(*[named(field.name).alias(field.name) for field in changes.row]).alias("row"),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,6 +18,9 @@ from penstock.spark.writers.changes.resolve import END_AT, START_AT
 from penstock.storage.delta_table import open_delta_table
 
 _APP_ID, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
+
+FEW_ROWS: Final = 100_000
+"""They may pass through the driver, and one task is enough for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +96,14 @@ def execute_merge(spark: SparkSession, merge: DeltaMergeBuilder, transaction: tu
         for done in merge.execute().collect():
             return MergedRows(done["num_inserted_rows"], done["num_updated_rows"], done["num_deleted_rows"])
     return MergedRows()
+
+
+def small_batch_conf(spark: SparkSession) -> dict[str, str]:
+    """Settings for few rows: each query is planned once (see docs/decisions/budget-of-a-change-batch.md).
+
+    Adaptive execution plans again after each shuffle and broadcast, and Delta then looks for its files once more. It is
+    left alone where it has partitions to put together.
+    """
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
+    few = partitions <= spark.sparkContext.defaultParallelism
+    return {"spark.sql.adaptive.enabled": "false"} if few else {}

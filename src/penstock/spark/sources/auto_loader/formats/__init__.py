@@ -1,0 +1,1 @@
+"""From text and files to rows, format by format, with rescued data."""
