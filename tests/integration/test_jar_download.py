@@ -17,7 +17,7 @@ from tests.processes import free_ports
 from penstock.errors import ExternalError
 from penstock.spark.session.setup import jars as jars_module
 from penstock.spark.session.setup.jar_lock import JarSet, LockedJar
-from penstock.spark.session.setup.jars import damaged_jars, ensure_jars
+from penstock.spark.session.setup.jars import altered_jars, ensure_jars
 
 CONTENT = {"one": b"the first jar" * 100, "two": b"the second jar" * 100}
 
@@ -90,20 +90,20 @@ def test_fetched_once_then_offline(repository: Repository, environ: dict[str, st
     fetched = ensure_jars("example", environ=environ, progress=said.append)
     assert [jar.read_bytes() for jar in fetched] == list(CONTENT.values())
     assert "Downloading one-1.0.jar (1 of 2)" in said
-    assert damaged_jars("example", environ=environ) == []
+    assert altered_jars(environ=environ) == []
     repository.requests.clear()
     said.clear()
     assert ensure_jars("example", environ=environ, progress=said.append) == fetched
     assert (repository.requests, said) == ([], [])
 
 
-def test_a_lost_file_is_fetched_again(environ: dict[str, str], locked: JarSet) -> None:
+def test_a_lost_file_is_fetched_again(environ: dict[str, str]) -> None:
     first, second = ensure_jars("example", environ=environ)
     first.unlink()
     second.write_bytes(b"x" * len(CONTENT["two"]))
-    assert damaged_jars("example", environ=environ) == list(locked.jars)
+    assert [error.facts["path"] for error in altered_jars(environ=environ)] == [str(second)]
     ensure_jars("example", environ=environ)
-    assert damaged_jars("example", environ=environ) == []
+    assert altered_jars(environ=environ) == []
 
 
 def test_a_jar_that_the_repository_lacks(repository: Repository, environ: dict[str, str], tmp_path: Path) -> None:

@@ -70,10 +70,6 @@ class EvaluationSettings:
     reports_casts: bool = False
 
 
-def _none(source_format: str) -> Mapping[str, str]:
-    return {}
-
-
 @dataclass(slots=True)
 class Evaluation:
     """One call of a dataset function, or (`dataset` None) of a pipeline file's module-level code.
@@ -96,7 +92,7 @@ class Evaluation:
     dataset: str | None
     count_once: bool = False
     checkpoint: str | None = None
-    more_options: Callable[[str], Mapping[str, str]] = _none
+    more_options: Callable[[str], Mapping[str, str]] = lambda _: {}
     inputs: list[Input] = field(default_factory=list)
     sources: list[Input] = field(default_factory=list)
     auto_loader_sources: list[AutoLoaderSource] = field(default_factory=list)
@@ -133,22 +129,7 @@ class Evaluation:
 
     def inline(self, view: Dataset, function: FlowFunction) -> DataFrame:
         """Evaluates a view inside this evaluation; its reads stay the view's, not this flow's."""
-        nested = Evaluation(
-            self.spark,
-            self.catalog,
-            self.settings,
-            self.schemas,
-            str(view.identifier),
-            self.count_once,
-            self.checkpoint,
-            self.more_options,
-            sources=self.sources,
-            auto_loader_sources=self.auto_loader_sources,
-            observed=self.observed,
-            checks=self.checks,
-            places=self.places,
-            _names=self._names,
-        )
+        nested = replace(self, dataset=str(view.identifier), inputs=[], functions={}, _chosen_name=None)
         frame = nested.expect(view, nested._called(function))
         return frame.hint("rebalance") if self.count_once and view.expectations else frame
 
@@ -262,11 +243,11 @@ class Evaluation:
         again = source.replayable
         self.note(Input(requested, description, streaming, name=name if streaming else None, replayable=again))
         read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
-        opening = checked(source, self._source_read(spark, read, load, name, description))
-        opening = replace(opening, persist=self.settings.persist, opened=self.auto_loader_sources.append)
+        source_read = checked(source, self._source_read(spark, read, load, name, description))
+        source_read = replace(source_read, persist=self.settings.persist, opened=self.auto_loader_sources.append)
         if isinstance(source, ChecksAccess):
-            self.checks.append(partial(source.check, opening))
-        return source.stream(opening) if streaming else read_batch(source, opening)
+            self.checks.append(partial(source.check, source_read))
+        return source.stream(source_read) if streaming else read_batch(source, source_read)
 
     @bypass_hooks()
     def batch(self, spark: SparkSession, read: StreamRead) -> DataFrame | None:
@@ -277,8 +258,8 @@ class Evaluation:
         description = shown_path(describe_source(read, source), self.settings.directory)
         self.note(Input(read.format, description, streaming=False))
         read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
-        opening = self._source_read(spark, read, no_stream, read.format, description)
-        return read_batch(source, checked(source, opening))
+        source_read = self._source_read(spark, read, no_stream, read.format, description)
+        return read_batch(source, checked(source, source_read))
 
     def _source_read(
         self, spark: SparkSession, read: StreamRead, load: Load, name: str, description: str

@@ -93,13 +93,9 @@ def lineage_of_plan(plan: Sequence[Node], leaves: Sequence[str | None], names: S
         below = [done.pop() for _ in range(node["num-children"])]
         done.append(_node(node, below) if below else _leaf(node, left.pop()))
     (top,) = done
-    if top.columns is None or [_folded(column.name) for column in top.columns] != [_folded(name) for name in names]:
+    if top.columns is None or [column.name.casefold() for column in top.columns] != [*map(str.casefold, names)]:
         return ColumnLineage.unknown(names)
     return ColumnLineage.of(zip(names, (column.origins for column in top.columns), strict=True), top.rows)
-
-
-def _folded(name: str) -> str:
-    return name.casefold()
 
 
 def _leaf(node: Node, name: str | None) -> _Relation:

@@ -18,42 +18,44 @@ def recorded_options(reader: DataStreamReader | DataFrameReader) -> dict[str, An
     return record
 
 
-def remember_source(owner: Any, *methods: str) -> None:
-    """Hooks those of `format`, `schema` and `name` that a class of readers has."""
-    for method in methods:
-        _remember(owner, method)
-
-
-def _remember(owner: Any, method: str) -> None:
+def hook(owner: type, method: str, hooked: Callable[..., Any]) -> None:
+    """Has `hooked` called in the place of a method, with the original before the arguments of the call."""
     original = getattr(owner, method)
 
     @functools.wraps(original)
-    def hooked(self: Any, *argument: Any, **named: Any) -> Any:
-        (recorded_options(self)[method],) = (*argument, *named.values())
-        return original(self, *argument, **named)
+    def call(*arguments: Any, **named: Any) -> Any:
+        return hooked(original, *arguments, **named)
 
-    setattr(owner, method, hooked)
+    setattr(owner, method, call)
 
 
-def remember_options(owner: Any, mapped: Callable[[str, Any], Any]) -> None:
+def remember_source(owner: type, *methods: str) -> None:
+    """Hooks those of `format`, `schema` and `name` that a class of readers has."""
+    for method in methods:
+        hook(owner, method, functools.partial(_remember, method))
+
+
+def _remember(method: str, original: Callable[..., Any], self: Any, /, *argument: Any, **named: Any) -> Any:
+    (recorded_options(self)[method],) = (*argument, *named.values())
+    return original(self, *argument, **named)
+
+
+def remember_options(owner: type, mapped: Callable[[str, Any], Any]) -> None:
     """Hooks `option` and `options` of a class of readers; `mapped` gives the value that takes a given one's place."""
-    option, options = owner.option, owner.options
 
-    @functools.wraps(option)
-    def hooked_option(self: Any, key: str, value: Any) -> Any:
+    def option(original: Callable[..., Any], self: Any, /, key: str, value: Any) -> Any:
         value = mapped(key, value)
         _remember_option(self, key, value)
-        return option(self, key, value)
+        return original(self, key, value)
 
-    @functools.wraps(options)
-    def hooked_options(self: Any, **values: Any) -> Any:
+    def options(original: Callable[..., Any], self: Any, /, **values: Any) -> Any:
         values = {key: mapped(key, value) for key, value in values.items()}
         for key, value in values.items():
             _remember_option(self, key, value)
-        return options(self, **values)
+        return original(self, **values)
 
-    owner.option = hooked_option
-    owner.options = hooked_options
+    hook(owner, "option", option)
+    hook(owner, "options", options)
 
 
 def _remember_option(reader: DataStreamReader | DataFrameReader, key: str, value: Any) -> None:

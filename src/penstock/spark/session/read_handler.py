@@ -56,26 +56,20 @@ _everywhere: ReadHandler | None = None
 
 
 @contextmanager
-def handling_reads(handler: ReadHandler) -> Iterator[None]:
-    """Makes `handler` answer the reads of this thread's context."""
-    with _in_force(handler):
-        yield
-
-
-@contextmanager
-def bypass_hooks() -> Iterator[None]:
-    """Lets this thread's reads pass to PySpark, whatever handler is in force around."""
-    with _in_force(None):
-        yield
-
-
-@contextmanager
-def _in_force(handler: ReadHandler | None) -> Iterator[None]:
+def handling_reads(handler: ReadHandler | None) -> Iterator[None]:
+    """Makes `handler` answer the reads of this thread's context; None leaves them to PySpark."""
     token = _handler.set(handler)
     try:
         yield
     finally:
         _handler.reset(token)
+
+
+@contextmanager
+def bypass_hooks() -> Iterator[None]:
+    """Lets this thread's reads pass to PySpark, whatever handler is in force around."""
+    with handling_reads(None):
+        yield
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     port, secret = launch.address()
     _running = _Running(launch.driver, after_stop=lambda: _make_archive(launch.archive))
     if config.class_archive_to_record:
-        _running.after_stop, _running.seconds_to_stop = _nothing, 300.0
+        _running.after_stop, _running.seconds_to_stop = (lambda: None), 300.0
     try:
         with StartLimit(_running.driver, config):
             return _connect(_running.driver, port, secret, config)
@@ -94,9 +94,10 @@ def stop_session(spark: SparkSession) -> None:
 
     Safe to call when the JVM is gone already. Streaming queries that still run are interrupted; stop them first.
     """
-    after_stop = _running.after_stop if _running else _nothing
+    running = _running
     _end_session(spark)
-    after_stop()
+    if running is not None:
+        running.after_stop()
 
 
 def driver_log() -> Path | None:
@@ -220,7 +221,3 @@ def _first_line(error: BaseException) -> str:
 def _make_archive(archive: Path) -> None:
     if CLASS_ARCHIVE.applies():
         make_in_background(archive)
-
-
-def _nothing() -> None:
-    """After a session for which nothing is left to do."""

@@ -17,18 +17,6 @@ from penstock.spark.sources.stream_read import Load, StreamRead, native_load
 _REGISTERED = "_penstock_data_sources"
 
 
-def _as_it_is(path: str) -> str:
-    return path
-
-
-def _nothing(_: str) -> Mapping[str, str]:
-    return {}
-
-
-def _ignore(_: Any) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRead(StreamRead):
     """One read of a connector's format, ready to be answered.
@@ -46,13 +34,13 @@ class SourceRead(StreamRead):
     spark: SparkSession = field(repr=False)
     options: Mapping[str, str] = field(repr=False)
     load: Load = field(repr=False)
-    more_options: Callable[[str], Mapping[str, str]] = field(default=_nothing, repr=False)
+    more_options: Callable[[str], Mapping[str, str]] = field(default=lambda _: {}, repr=False)
     description: str = ""
     schemas: str = ""
     persist: bool = False
     checkpoint: str | None = None
-    place: Callable[[str], str] = field(default=_as_it_is, repr=False)
-    opened: Callable[[Any], None] = field(default=_ignore, repr=False)
+    place: Callable[[str], str] = field(default=lambda path: path, repr=False)
+    opened: Callable[[Any], None] = field(default=lambda _: None, repr=False)
 
     def stream(
         self,

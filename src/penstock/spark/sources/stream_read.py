@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -40,10 +40,6 @@ class StreamRead:
         """Returns the value of an option, its key compared without regard to case."""
         folded = key.casefold()
         return next((value for name, value in self.options.items() if name.casefold() == folded), default)
-
-    def named(self, name: str) -> StreamRead:
-        """Returns the same read under a source name."""
-        return replace(self, name=name)
 
 
 def native_load(

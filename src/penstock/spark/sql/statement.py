@@ -15,8 +15,8 @@ from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
 from penstock.spark.failures.statement_places import placing, statement_position
 from penstock.spark.reading.recorded_options import named_source
-from penstock.spark.session.read_handler import bypass_hooks
-from penstock.spark.sources.stream_read import Load, StreamRead
+from penstock.spark.session.read_handler import ReadHandler, bypass_hooks
+from penstock.spark.sources.stream_read import StreamRead
 from penstock.spark.sql.arguments import evaluate
 from penstock.spark.sql.column_qualifiers import qualify
 from penstock.spark.sql.edits import Edit, EditedStatement, placing_as_spark_says
@@ -37,25 +37,11 @@ _FILE_FORMATS = {"delta", "parquet", "json", "csv", "text", "orc", "avro", "bina
 _numbers = itertools.count(1)
 
 
-class StatementReads(Protocol):
+class StatementReads(ReadHandler, Protocol):
     """What a statement asks the evaluation that it runs in."""
-
-    def table(
-        self, spark: SparkSession, name: str, *, streaming: bool, options: Mapping[str, str], source_name: str | None
-    ) -> DataFrame | None:
-        """Answers a read by name; None leaves the name to Spark's catalog."""
-
-    def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
-        """Answers a streaming read of something outside the pipeline."""
-
-    def path(self, path: str, *, batch: bool) -> str:
-        """Maps the path of files."""
 
     def table_function(self, name: str) -> TableFunction | None:
         """Returns what a call by a folded name means; None leaves it to Spark."""
-
-    def action(self, method: str) -> None:
-        """Refuses what changes something, where that is not allowed."""
 
 
 def run_statement(reads: StatementReads, spark: SparkSession, statement: str, execute: Execute) -> DataFrame:

@@ -50,7 +50,7 @@ def ensure_jars(
         ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH or JARS_ALTERED.
     """
     jars = jar_sets()[name]
-    report = progress or _discard
+    report = progress or (lambda _line: None)
     parent = cache_directory(environ) / "jars"
     folder = parent / jars.folder_name
 
@@ -71,12 +71,6 @@ def jars_cached(name: str, *, environ: Mapping[str, str] = os.environ) -> bool:
     """Returns whether `ensure_jars` has nothing to fetch for the set `name`."""
     jars = jar_sets()[name]
     return _is_there(jars, _folder(jars, environ))
-
-
-def damaged_jars(name: str, *, environ: Mapping[str, str] = os.environ) -> list[LockedJar]:
-    """Returns the jars of the cached set `name` that are missing or whose sha256 is wrong; reads every byte."""
-    jars = jar_sets()[name]
-    return _damaged(jars, _folder(jars, environ))
 
 
 def altered_jars(*, environ: Mapping[str, str] = os.environ) -> list[ExternalError]:
@@ -156,7 +150,3 @@ def _fetch(jars: JarSet, folder: Path, java: Java, environ: Mapping[str, str], r
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _discard(_line: str) -> None:
-    """Progress that is not reported."""

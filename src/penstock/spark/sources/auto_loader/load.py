@@ -26,7 +26,7 @@ from penstock.spark.sources.auto_loader.options.hints import apply_hints
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions, parse_options
 from penstock.spark.sources.auto_loader.records import file_rows, plain_rows
 from penstock.spark.sources.auto_loader.schema.log import SchemaLog, SchemaVersion
-from penstock.spark.sources.auto_loader.schema.merge import add_new_fields, describe_growth
+from penstock.spark.sources.auto_loader.schema.merge import add_new_fields, describe_growth, without_names
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource
 from penstock.spark.sources.file_reports import listen_for_skipped_files
 from penstock.spark.sources.spark_sources import check_path_is_found
@@ -123,12 +123,11 @@ def unstored_version(
     given = read.schema if isinstance(read.schema, StructType) else _parse_datatype_string(str(read.schema))
     assert isinstance(given, StructType)
     found = {field.name.casefold() for field in listing.partitions.fields}
-    rescued = (options.rescued_column or "").casefold()
     parsed_here = not options.reads_as_spark(given_schema=True)
     first = [file.path for file in sample(spark, options, listing.files)[:1]]
     return SchemaVersion(
         number=0,
-        columns=StructType([f for f in given.fields if f.name.casefold() not in found | {rescued}]),
+        columns=without_names(given, (*listing.partitions.names, options.rescued_column or "")),
         partitions=StructType([f for f in given.fields if f.name.casefold() in found]),
         reason="given by .schema(…)",
         json_arrays=options.format == "json" and parsed_here and bool(first) and has_json_arrays(spark, options, first),
@@ -143,9 +142,7 @@ def _with_hinted_fields(version: SchemaVersion, hints: str | None) -> SchemaVers
     Raises:
         DefinitionError: AUTO_LOADER_SCHEMA_HINT_INVALID.
     """
-    partitions = {field.name.casefold() for field in version.partitions.fields}
-    hinted = apply_hints(version.columns, hints)
-    hinted = StructType([field for field in hinted.fields if field.name.casefold() not in partitions])
+    hinted = without_names(apply_hints(version.columns, hints), version.partitions.names)
     columns = add_new_fields(version.columns, hinted)
     if columns == version.columns:
         return version

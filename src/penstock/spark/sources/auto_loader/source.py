@@ -28,6 +28,7 @@ from penstock.spark.sources.auto_loader.schema.merge import (
     has_fields,
     new_field_paths,
     with_text_field,
+    without_names,
 )
 from penstock.spark.sources.auto_loader.schema.other_types import READERS
 from penstock.spark.sources.auto_loader.schema.reports import UnknownFields, unknown_fields
@@ -200,9 +201,8 @@ class AutoLoaderSource:
     def _with_fields(self, before: SchemaVersion, columns: StructType, found: StructType) -> StructType:
         """`columns` with what else is in `found`, in the types of the hints."""
         found = apply_hints(found, self.options.schema_hints)
-        partitions = {field.name.casefold() for field in before.partitions.fields}
-        new = [field for field in found.fields if field.name.casefold() not in partitions]
-        return add_new_fields(columns, self.options.without_rescued(StructType(new)))
+        new = without_names(found, before.partitions.names)
+        return add_new_fields(columns, self.options.without_rescued(new))
 
     def _write(self, before: SchemaVersion, changes: dict[str, object]) -> Evolution:
         columns = changes.get("columns", before.columns)

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from penstock.errors import DefinitionError
 from penstock.graph.sql_names import literal
 from penstock.spark import _jvm
+from penstock.spark.sources.auto_loader.options.names import invalid
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions, parse_bytes
 from penstock.storage import local_path
 
@@ -164,7 +165,7 @@ def check_times(spark: SparkSession, options: AutoLoaderOptions) -> None:
     for name, value in time_options(options).items():
         if spark.sql(f"SELECT try_cast({literal(value)} AS TIMESTAMP) IS NULL").head() == (True,):
             expected = "a timestamp such as 2026-01-31 08:00:00, without a zone in that of the session"
-            raise DefinitionError("AUTO_LOADER_INVALID_OPTION", option=name, value=value, expected=expected)
+            raise invalid(name, value, expected)
 
 
 def within_times(rows: DataFrame, options: AutoLoaderOptions) -> DataFrame:

@@ -19,8 +19,6 @@ from penstock.spark.sources.auto_loader.schema.sql_text import column, whole_rec
 _CORRUPT: Final = "__penstock_corrupt"
 _FILE: Final = "input_file_name()"
 
-_CORRUPT: Final = "__penstock_corrupt"
-
 
 def native_schema(version: SchemaVersion, options: AutoLoaderOptions) -> StructType:
     """Returns the schema with which Spark reads the files: also what goes to the rescued data."""

@@ -44,6 +44,7 @@ from penstock.spark.sources.auto_loader.schema.merge import (
     union_of,
     wider_of_avro,
     without_case_twins,
+    without_names,
 )
 from penstock.spark.sources.auto_loader.schema.other_types import READERS, OtherTypes, sort_by_type, type_mismatches
 from penstock.spark.sources.auto_loader.schema.widening import wider
@@ -81,7 +82,8 @@ def infer_first_version(spark: SparkSession, options: AutoLoaderOptions, listing
         raise DefinitionError("CF_EMPTY_DIR_FOR_SCHEMA_INFERENCE", path=options.path)
     found, agree, arrays = _first_columns(spark, options, files)
     partitions = _hinted_partitions(listing.partitions, options)
-    columns = _without(apply_hints(_without(found, partitions), options.schema_hints), partitions)
+    columns = apply_hints(without_names(found, partitions.names), options.schema_hints)
+    columns = without_names(columns, partitions.names)
     columns = options.without_rescued(columns)
     rescued = options.only_rescued(found) if options.looks_at_files else StructType()
     check_repeated(options, columns, found)
@@ -201,13 +203,13 @@ def infer_fitting(
     how = parsed_lines(alone, _LINE, _RECORD, version.columns, settings)
     fitting = alone.select(_LINE, how.record.alias(_RECORD)).where(f"{_RECORD}.{CORRUPT} IS NULL").select(_LINE)
     found = without_case_twins(inferred(fitting, _LINE, settings)[0])
-    return StructType([field for field in found.fields if field.name != CORRUPT])
+    return without_names(found, [CORRUPT])
 
 
 def _infer_json(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> tuple[StructType, bool]:
     """Returns the columns of JSON files, and whether records also come as arrays, as `has_json_arrays` returns."""
     found, arrays = inferred(json_lines(spark, options, files), _LINE, _json_settings(options))
-    found = StructType([field for field in without_case_twins(found).fields if field.name != CORRUPT])
+    found = without_names(without_case_twins(found), [CORRUPT])
     arrays = arrays or options.reader_flag("multiLine", default=False)
     if options.infer_types:
         return found, arrays
@@ -233,7 +235,7 @@ def _infer_records(
         # Names that differ only in case; the second spelling is rescued, as no table could hold both.
         reader = case_sensitive_clone(spark).read.format(options.reader_format)
         inferred = reader.options(**settings).load(paths).schema
-    return StructType([field for field in without_case_twins(inferred).fields if field.name != CORRUPT])
+    return without_names(without_case_twins(inferred), [CORRUPT])
 
 
 def _infer_csv(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[str]) -> StructType:
@@ -293,8 +295,3 @@ def _hinted_partitions(partitions: StructType, options: AutoLoaderOptions) -> St
     """Partition columns take hinted types too; apply_hints adds unknown names, which are data columns."""
     hinted = {field.name.casefold(): field for field in apply_hints(partitions, options.schema_hints).fields}
     return StructType([StructField(field.name, hinted[field.name.casefold()].dataType) for field in partitions.fields])
-
-
-def _without(schema: StructType, partitions: StructType) -> StructType:
-    names = {field.name.casefold() for field in partitions.fields}
-    return StructType([field for field in schema.fields if field.name.casefold() not in names])

@@ -27,7 +27,12 @@ from penstock.spark.sources.auto_loader.inference.columns import (
 from penstock.spark.sources.auto_loader.inference.file_schemas import schema_of_each
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions, EvolutionMode
 from penstock.spark.sources.auto_loader.schema.log import SchemaLog, SchemaVersion
-from penstock.spark.sources.auto_loader.schema.merge import add_new_fields, describe_growth, new_field_paths
+from penstock.spark.sources.auto_loader.schema.merge import (
+    add_new_fields,
+    describe_growth,
+    new_field_paths,
+    without_names,
+)
 from penstock.spark.sources.auto_loader.schema.other_types import (
     READERS,
     OtherTypes,
@@ -102,9 +107,8 @@ def with_columns_of(
     if rescued != version.rescued:
         version = version.followed_by(f"rescued: {', '.join(rescued.fieldNames())}", rescued=rescued)
     found = options.without_rescued(found)
-    partitions = {field.name.casefold() for field in version.partitions.fields}
     known = {field.name.casefold() for field in version.columns.fields}
-    new = StructType([field for field in found.fields if field.name.casefold() not in partitions | known])
+    new = without_names(found, (*version.partitions.names, *known))
     same = StructType([field for field in found.fields if field.name.casefold() in known])
     # A number of XML has no type of its own: the inferred one matters where the known one does not do.
     types_stay = (

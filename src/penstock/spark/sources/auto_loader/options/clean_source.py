@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.spark._jvm import path_exists
+from penstock.spark.sources.auto_loader.options.names import invalid
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.storage import local_path
 
@@ -56,7 +57,7 @@ def parse_clean_source(read: StreamRead, path: str) -> CleanSource | None:
     if value.upper() == "OFF":
         return None
     if value.upper() not in CleanMode.__members__:
-        raise _invalid(CLEAN_SOURCE, value, "OFF, DELETE or MOVE")
+        raise invalid(CLEAN_SOURCE, value, "OFF, DELETE or MOVE")
     mode, base = CleanMode(value.upper()), base_folder(path)
     retention = _retention(read, mode)
     if mode is CleanMode.DELETE:
@@ -68,9 +69,9 @@ def parse_clean_source(read: StreamRead, path: str) -> CleanSource | None:
         )
     destination = _absolute(given)
     if f"{destination}/".startswith(f"{base}/"):
-        raise _invalid(DESTINATION, given, f"a folder outside of '{base}', from which files are read")
+        raise invalid(DESTINATION, given, f"a folder outside of '{base}', from which files are read")
     if _scheme(destination) != _scheme(base):
-        raise _invalid(DESTINATION, given, "a folder of the file system from which files are read")
+        raise invalid(DESTINATION, given, "a folder of the file system from which files are read")
     return CleanSource(mode, base, retention, destination)
 
 
@@ -121,9 +122,9 @@ def _retention(read: StreamRead, mode: CleanMode) -> int:
     text = read.option(RETENTION) or f"{_DEFAULT_DAYS} days"
     seconds = parse_duration(text)
     if seconds is None:
-        raise _invalid(RETENTION, text, "a duration such as '14 days'")
+        raise invalid(RETENTION, text, "a duration such as '14 days'")
     if mode is CleanMode.DELETE and seconds < _LEAST_DAYS_TO_DELETE * _SECONDS["day"]:
-        raise _invalid(RETENTION, text, f"at least '{_LEAST_DAYS_TO_DELETE} days' where files are deleted")
+        raise invalid(RETENTION, text, f"at least '{_LEAST_DAYS_TO_DELETE} days' where files are deleted")
     return seconds
 
 
@@ -140,7 +141,3 @@ def _absolute(path: str) -> str:
 
 def _scheme(path: str) -> str:
     return path.partition("://")[0] if "://" in path else "file"
-
-
-def _invalid(option: str, value: str, expected: str) -> DefinitionError:
-    return DefinitionError("AUTO_LOADER_INVALID_OPTION", option=option, value=value, expected=expected)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from penstock.errors import DefinitionError
+
 PREFIX: Final = "cloudFiles."
 ALLOW_OVERWRITES: Final = "cloudFiles.allowOverwrites"
 INFER_TYPES: Final = "cloudFiles.inferColumnTypes"
@@ -122,6 +124,11 @@ CONSUMED: Final = (
     "inferSchema",
     "singleVariantColumn",
 )
+
+
+def invalid(option: str, value: str, expected: str) -> DefinitionError:
+    """Returns AUTO_LOADER_INVALID_OPTION: the value of an option, and what it should be, in words."""
+    return DefinitionError("AUTO_LOADER_INVALID_OPTION", option=option, value=value, expected=expected)
 
 
 def is_resource_tag(option: str) -> bool:

@@ -261,11 +261,9 @@ def _format(read: StreamRead) -> str:
         )
     known = next((name for name in names.FORMATS if name.casefold() == value.casefold()), None)
     if known is None:
+        supported, suggestion = ", ".join(names.FORMATS), did_you_mean(value, names.FORMATS)
         raise DefinitionError(
-            "AUTO_LOADER_UNSUPPORTED_FORMAT",
-            format=value,
-            supported=", ".join(names.FORMATS),
-            suggestion=did_you_mean(value, names.FORMATS),
+            "AUTO_LOADER_UNSUPPORTED_FORMAT", format=value, supported=supported, suggestion=suggestion
         )
     if known == "xml" and read.option("rowTag") is None:
         raise DefinitionError("AUTO_LOADER_MISSING_OPTION", option="rowTag", example=".option('rowTag', 'order')")
@@ -284,7 +282,7 @@ def _variant_column(read: StreamRead, source_format: str) -> str | None:
     elif not name.strip():
         expected = "the name of a column"
     if expected:
-        raise DefinitionError("AUTO_LOADER_INVALID_OPTION", option="singleVariantColumn", value=name, expected=expected)
+        raise names.invalid("singleVariantColumn", name, expected)
     return name
 
 
@@ -295,8 +293,7 @@ def _mode(read: StreamRead) -> EvolutionMode:
         return EvolutionMode.ADD_NEW_COLUMNS if read.schema is None else EvolutionMode.NONE
     mode = next((mode for mode in EvolutionMode if mode.value.casefold() == value.casefold()), None)
     if mode is None:
-        expected = "one of " + ", ".join(mode.value for mode in EvolutionMode)
-        raise DefinitionError("AUTO_LOADER_INVALID_OPTION", option=option, value=value, expected=expected)
+        raise names.invalid(option, value, "one of " + ", ".join(mode.value for mode in EvolutionMode))
     if mode.adds_columns and read.schema is not None:
         raise DefinitionError("AUTO_LOADER_EVOLUTION_WITH_SCHEMA", mode=mode.value)
     return mode
@@ -307,7 +304,7 @@ def _flag(read: StreamRead, option: str, *, default: bool) -> bool:
     if value is None:
         return default
     if value.strip().casefold() not in {"true", "false"}:
-        raise DefinitionError("AUTO_LOADER_INVALID_OPTION", option=option, value=value, expected="true or false")
+        raise names.invalid(option, value, "true or false")
     return value.strip().casefold() == "true"
 
 
@@ -316,12 +313,7 @@ def _max_files(read: StreamRead) -> int | None:
     if value is None:
         return None
     if not value.strip().isdecimal() or int(value) < 1:
-        raise DefinitionError(
-            "AUTO_LOADER_INVALID_OPTION",
-            option="cloudFiles.maxFilesPerTrigger",
-            value=value,
-            expected="a whole number of files, at least 1",
-        )
+        raise names.invalid("cloudFiles.maxFilesPerTrigger", value, "a whole number of files, at least 1")
     return int(value)
 
 
@@ -331,24 +323,15 @@ def _max_bytes(read: StreamRead) -> int | None:
         return None
     size = parse_bytes(value)
     if not size:
-        raise DefinitionError(
-            "AUTO_LOADER_INVALID_OPTION",
-            option="cloudFiles.maxBytesPerTrigger",
-            value=value,
-            expected="a size such as 10g, 64m or a number of bytes",
-        )
+        expected = "a size such as 10g, 64m or a number of bytes"
+        raise names.invalid("cloudFiles.maxBytesPerTrigger", value, expected)
     return size
 
 
 def _backfill_seconds(read: StreamRead) -> int | None:
     listing = (read.option(names.USE_INCREMENTAL_LISTING) or "auto").strip()
     if listing.casefold() not in {"auto", "true", "false"}:
-        raise DefinitionError(
-            "AUTO_LOADER_INVALID_OPTION",
-            option=names.USE_INCREMENTAL_LISTING,
-            value=listing,
-            expected="auto, true or false",
-        )
+        raise names.invalid(names.USE_INCREMENTAL_LISTING, listing, "auto, true or false")
     text = read.option(names.BACKFILL_INTERVAL) or _DEFAULT_BACKFILL
     seconds = _seconds(names.BACKFILL_INTERVAL, text, least=1)
     return None if listing.casefold() == "false" else seconds
@@ -359,8 +342,7 @@ def _seconds(option: str, text: str | None, *, least: int = 0) -> int | None:
         return None
     seconds = parse_duration(text)
     if seconds is None or seconds < least:
-        expected = "a duration such as '1 day'"
-        raise DefinitionError("AUTO_LOADER_INVALID_OPTION", option=option, value=text, expected=expected)
+        raise names.invalid(option, text, "a duration such as '1 day'")
     return seconds
 
 
@@ -386,11 +368,5 @@ def _reader_options(read: StreamRead, source_format: str) -> dict[str, str]:
     folded = {name.casefold() for name in given}
     if source_format == "json" and folded & {"charset", "encoding"}:
         given.setdefault("lineSep", "\n")  # where lines end, Spark finds out in UTF-8 only
-    return {
-        **{
-            name: value
-            for name, value in names.READER_DEFAULTS.get(source_format, {}).items()
-            if name.casefold() not in folded
-        },
-        **given,
-    }
+    defaults = names.READER_DEFAULTS.get(source_format, {})
+    return {**{name: value for name, value in defaults.items() if name.casefold() not in folded}, **given}

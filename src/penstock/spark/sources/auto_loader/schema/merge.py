@@ -31,6 +31,12 @@ Widen = Callable[[DataType, DataType], DataType | None]
 """What becomes of a known type beside a found one; None when they have no common one."""
 
 
+def without_names(schema: StructType, names: Iterable[str]) -> StructType:
+    """Returns the fields of other names than these, which are compared without regard to case."""
+    folded = {name.casefold() for name in names}
+    return StructType([field for field in schema.fields if field.name.casefold() not in folded])
+
+
 def add_new_fields(known: StructType, found: StructType, widen: Widen | None = None) -> StructType:
     """Returns `known` with the fields that only `found` has, also inside of structs and arrays.
 

@@ -36,27 +36,28 @@ class UnknownFields:
 
 def raise_unknown_sql(source_name: str, fields: str, file: str) -> str:
     """Returns SQL that fails the batch; `fields` (array of strings) and `file` are SQL."""
-    payload = f"to_json(named_struct('source', '{source_name}', 'fields', {fields}, 'file', {file}))"
-    return f"CAST(raise_error(concat('{_UNKNOWN}', {payload})) AS BOOLEAN)"
+    return _raise(_UNKNOWN, source_name, f"'fields', {fields}, ", file)
 
 
 def raise_wider_sql(source_name: str, found: str, file: str) -> str:
     """Returns SQL that fails the batch; `found`, an array as of `wider_type_sql`, and `file` are SQL."""
-    payload = f"to_json(named_struct('source', '{source_name}', 'found', {found}, 'file', {file}))"
-    return f"CAST(raise_error(concat('{_WIDER}', {payload})) AS BOOLEAN)"
+    return _raise(_WIDER, source_name, f"'found', {found}, ", file)
 
 
 def raise_malformed_sql(source_name: str, file: str) -> str:
     """Returns SQL that fails the batch because of a record that cannot be parsed."""
-    payload = f"to_json(named_struct('source', '{source_name}', 'file', {file}))"
-    return f"CAST(raise_error(concat('{_MALFORMED}', {payload})) AS BOOLEAN)"
+    return _raise(_MALFORMED, source_name, "", file)
 
 
 def raise_type_mismatch_sql(source_name: str, name: str, value: str, expected: str, file: str) -> str:
     """Returns SQL that fails the batch because of the `value`, SQL, of the partition column `name`."""
-    facts = f"'column', {literal(name)}, 'found', {value}, 'expected', {literal(expected)}"
-    payload = f"to_json(named_struct('source', '{source_name}', {facts}, 'file', {file}))"
-    return f"CAST(raise_error(concat('{_TYPE_MISMATCH}', {payload})) AS BOOLEAN)"
+    facts = f"'column', {literal(name)}, 'found', {value}, 'expected', {literal(expected)}, "
+    return _raise(_TYPE_MISMATCH, source_name, facts, file)
+
+
+def _raise(mark: str, source_name: str, facts: str, file: str) -> str:
+    payload = f"to_json(named_struct('source', '{source_name}', {facts}'file', {file}))"
+    return f"CAST(raise_error(concat('{mark}', {payload})) AS BOOLEAN)"
 
 
 def unknown_fields(failure: BaseException) -> UnknownFields | None:
