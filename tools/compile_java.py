@@ -14,9 +14,9 @@ import zipfile
 from pathlib import Path
 
 from penstock.spark.accelerators.own_classes import JAR
-from penstock.spark.session.setup.class_path import SPARK_HOME
 from penstock.spark.session.setup.jars import ensure_jars
 from penstock.spark.session.setup.java import find_java
+from penstock.spark.session.setup.known_jars import SPARK_HOME
 
 SOURCES = Path(__file__).resolve().parent.parent / "java"
 JAVA = "17"

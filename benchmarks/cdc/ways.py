@@ -21,8 +21,7 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.quarantine import quarantine_path
 from penstock.graph.schema import Schema
 from penstock.spark.delta.tables import create_table
-from penstock.spark.writers.changes.log import ChangeLog, LoggedBatch
-from penstock.spark.writers.changes.order import Order
+from penstock.spark.writers.changes.log import ChangeLog, LoggedBatch, Order
 from penstock.spark.writers.changes.resolve import resolve_changes
 from penstock.spark.writers.changes.writer import ChangeWriter
 

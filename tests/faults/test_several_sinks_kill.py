@@ -14,7 +14,7 @@ from tests.oracle.tables import read_table
 _FILES, _ROWS = 6, 20
 _PIPELINE = """
 import penstock as ps
-from penstock.spark.sinks.several import WrittenSinks
+from penstock.spark.sinks.batch_writer import WrittenSinks
 
 WrittenSinks.add = dying(WrittenSinks.add)
 

@@ -20,7 +20,7 @@ from tests.cli_runner import penstock
 from tests.integration.tls_front import TlsFront
 from tests.processes import free_ports
 
-from penstock.spark.session.setup.network import java_key_store
+from penstock.spark.session.setup.ivy import java_key_store
 
 _PIPELINE = """
 import dlt

@@ -20,7 +20,7 @@ from tests.processes import end_family, wait_until
 from penstock.spark.session.driver_process import MODULE_OPTIONS
 from penstock.spark.session.setup import find_java
 from penstock.spark.session.setup.cache import cache_directory
-from penstock.spark.session.setup.class_path import SPARK_HOME
+from penstock.spark.session.setup.known_jars import SPARK_HOME
 
 PROGRAM = """
 import json, sys, time
@@ -253,7 +253,7 @@ def test_a_damaged_class_archive_is_not_noticed(run: Any, tmp_path: Path) -> Non
         """
         from penstock.spark.session.setup import ensure_jars, find_java
         from penstock.spark.session.setup.class_archive import archive_path
-        from penstock.spark.session.setup.class_path import spark_class_path
+        from penstock.spark.session.setup.known_jars import spark_class_path
         archive = archive_path(find_java(), spark_class_path(ensure_jars("core")))
         archive.parent.mkdir()
         archive.write_bytes(b"garbage" * 1000)

@@ -16,8 +16,8 @@ from tests.processes import free_ports
 
 from penstock.errors import ExternalError
 from penstock.spark.session.setup import jars as jars_module
-from penstock.spark.session.setup.jar_lock import JarSet, LockedJar
 from penstock.spark.session.setup.jars import altered_jars, ensure_jars
+from penstock.spark.session.setup.known_jars import JarSet, LockedJar
 
 CONTENT = {"one": b"the first jar" * 100, "two": b"the second jar" * 100}
 

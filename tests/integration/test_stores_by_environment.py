@@ -23,7 +23,7 @@ from tests.oracle.tables import read_table, stored
 from penstock.connectors.kinesis.client import KinesisClient
 from penstock.connectors.kinesis.options import parse_options
 from penstock.spark.failures.python_sources import SourceFailure
-from penstock.spark.session.setup.network import PASSWORD, java_key_store
+from penstock.spark.session.setup.ivy import PASSWORD, java_key_store
 
 _EACH_CLIENT = """
 import json, sys

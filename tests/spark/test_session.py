@@ -28,8 +28,8 @@ from penstock.errors import StateError
 from penstock.spark import _jvm
 from penstock.spark.accelerators.hadoop_conf import prune_hadoop_conf
 from penstock.spark.session.defaults import DEFAULTS, Machine, session_conf
+from penstock.spark.session.driver_log import leave_out_of_log
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.logs import leave_out_of_log
 from penstock.spark.session.session import driver_log, jvm_exit_code, start_session
 
 

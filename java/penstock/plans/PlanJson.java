@@ -13,7 +13,7 @@ import scala.collection.Iterator;
  *
  * <p>Relies on: Spark's internal {@code LogicalPlan} ({@code toJSON}, {@code expressions}, {@code children}).
  *
- * <p>Without it: in a session without this class (TypeError in {@code plan_json} of spark/plans/plan_text.py) Python
+ * <p>Without it: in a session without this class (TypeError in {@code plan_json} of spark/plans/definition.py) Python
  * calls {@code plan.toJSON()} itself, for plans of any size. A changed class or method is a Py4JJavaError there.
  */
 public final class PlanJson {

@@ -35,9 +35,9 @@ from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations.observed import observe_expectations
 from penstock.spark.failures.translate import reason_of, translate_analysis
 from penstock.spark.lineage.query import column_lineage
-from penstock.spark.plans.append_distinct import append_distinct
 from penstock.spark.plans.definition import query_definition
 from penstock.spark.plans.inspection import (
+    append_distinct,
     possible_output_modes,
     streaming_only_operators,
     supported_output_mode,

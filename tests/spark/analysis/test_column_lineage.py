@@ -11,7 +11,7 @@ from tests.spark.pipeline_project import PipelineProject
 from penstock.graph.column_lineage import ColumnLineage, InputColumn
 from penstock.graph.identifier import Identifier
 from penstock.spark import _jvm
-from penstock.spark.plans.plan_text import plan_json
+from penstock.spark.plans.definition import plan_json
 
 _PIPELINE = '''
     @dlt.table

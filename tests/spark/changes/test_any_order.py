@@ -25,10 +25,9 @@ from penstock.graph.schema import Schema
 from penstock.spark.delta.tables import create_table
 from penstock.spark.writers.changes import log as log_module
 from penstock.spark.writers.changes import writer as writer_module
-from penstock.spark.writers.changes.events import change_events
-from penstock.spark.writers.changes.log import ChangeLog
+from penstock.spark.writers.changes.computed_rows import change_events
+from penstock.spark.writers.changes.log import ChangeLog, Order
 from penstock.spark.writers.changes.merge import MergedRows
-from penstock.spark.writers.changes.order import Order
 from penstock.spark.writers.changes.resolve import resolve_changes
 from penstock.spark.writers.changes.writer import ChangeWriter
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.connectors.kafka.access import KafkaEndpoint
 from penstock.connectors.kafka.connector import DECLARED, OPTIONS, REFUSED
-from penstock.connectors.kafka.endpoint import KafkaEndpoint
 from penstock.errors import DefinitionError, conditions
-from penstock.spark.failures.kafka import is_away, kafka_failure
+from penstock.spark.failures.clients import is_away, kafka_failure
 from penstock.spark.sources.option import check_options, no_secret, plain_options, secret_options
 
 _ERRORS = "org.apache.kafka.common.errors."

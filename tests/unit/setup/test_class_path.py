@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
-from penstock.spark.session.setup.class_path import SPARK_HOME, spark_class_path
+from penstock.spark.session.setup.known_jars import SPARK_HOME, spark_class_path
 
 
 def test_sparks_own_classes_are_found_first_and_further_jars_last() -> None:

@@ -3,8 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from penstock.spark.session.setup.class_path import SPARK_HOME
-from penstock.spark.session.setup.jar_lock import JarSet, jar_sets
+from penstock.spark.session.setup.known_jars import SPARK_HOME, JarSet, jar_sets
 
 
 def test_every_jar_is_locked_by_version_size_and_digest() -> None:

@@ -6,8 +6,7 @@ import struct
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.spark.session.setup.ivy import _settings, without_password
-from penstock.spark.session.setup.network import PASSWORD, java_key_store, proxy_options
+from penstock.spark.session.setup.ivy import PASSWORD, _settings, java_key_store, proxy_options, without_password
 
 
 def test_no_proxy_no_options() -> None:

@@ -13,8 +13,8 @@ import pytest
 from penstock.spark.accelerators.own_classes import JAR
 from penstock.spark.session import driver_process, launch
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.setup.class_path import spark_class_path
 from penstock.spark.session.setup.java import Java, JavaOrigin
+from penstock.spark.session.setup.known_jars import spark_class_path
 
 
 def test_the_log_of_a_process_that_lives_is_not_removed(tmp_path: Path) -> None:

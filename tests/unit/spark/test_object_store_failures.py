@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.spark.failures.object_stores import object_store_failure
+from penstock.spark.failures.clients import object_store_failure
 
 S3A = "org.apache.hadoop.fs.s3a."
 MISSING = "java.lang.ClassNotFoundException"

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 )
 
 from penstock.spark.delta import quick_append
-from penstock.spark.writers.changes.order import Order
+from penstock.spark.writers.changes.log import Order
 
 KEY = StructType([StructField("id", LongType(), nullable=False)])
 DAY = datetime(2026, 3, 1, 12, 0, 0, 123_999, tzinfo=UTC).replace(tzinfo=None)

@@ -6,7 +6,7 @@ import sys
 _CALL_A_SERVER_THAT_HANGS_UP = """
 import logging, os, socket, struct, sys, threading
 from py4j.clientserver import ClientServer, JavaParameters
-from penstock.spark.session.logs import report_failures_only_once
+from penstock.spark.session.driver_log import report_failures_only_once
 
 if sys.argv[1] == "quiet":
     report_failures_only_once()

@@ -8,8 +8,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from penstock.connectors.kafka.access import check_access
-from penstock.connectors.kafka.endpoint import KafkaEndpoint
+from penstock.connectors.kafka.access import KafkaEndpoint, check_access
 from penstock.spark.sinks.sink import Promise, SinkTarget
 from penstock.spark.sinks.spark_sinks import SinkWriter
 from penstock.spark.sources.installed import Connector

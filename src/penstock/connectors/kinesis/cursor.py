@@ -1,14 +1,20 @@
-"""A place in a shard from which its records are read one answer after the other."""
+"""A place in a shard from which its records are read one answer after the other, and a range that is read again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from penstock.connectors.kinesis.client import ExpiredIterator, KinesisClient, PositionGone
-from penstock.connectors.kinesis.shards import TRIM_HORIZON
+import pyarrow as pa
+
+from penstock.connectors.kinesis.client import ExpiredIterator, KinesisClient, PositionGone, ShardGone
+from penstock.connectors.kinesis.options import KinesisOptions, stream_name
+from penstock.connectors.kinesis.records import arrow_batch
+from penstock.connectors.kinesis.shards import ALL_KEYS, TRIM_HORIZON, Shard
+from penstock.spark.failures.python_sources import DATA_LOSS, SourceFailure
 
 _KNOWN_RETENTION: Final = timedelta(hours=24)
 _NEAR_THE_HORIZON: Final = timedelta(minutes=1)
@@ -117,3 +123,47 @@ class ShardCursor:
             raise Trimmed(records[0]["SequenceNumber"])
         self._awaited = None
         return records if self.inclusive else records[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRange:
+    """The records of a shard from `first` to `last`, both included; `count` is their number."""
+
+    stream: str
+    shard: str
+    first: str
+    last: str
+    count: int
+
+
+def read_again(options: KinesisOptions, wanted: ShardRange) -> Iterator[pa.RecordBatch]:
+    """Yields exactly the records of a range.
+
+    Raises:
+        SourceFailure: KINESIS_DATA_LOSS when one of them is not kept any more; those of the client.
+    """
+    client = KinesisClient.connect(options)
+    shard = next((Shard.of(each) for each in client.shards(wanted.stream) if each["ShardId"] == wanted.shard), None)
+    retention = retention_of(client.describe(wanted.stream))
+    cursor = ShardCursor(client, wanted.stream, wanted.shard, last=wanted.first, inclusive=True, retention=retention)
+    name, hash_keys = stream_name(wanted.stream), shard.hash_keys if shard else ALL_KEYS
+    count, last = 0, int(wanted.last)
+    while count < wanted.count:
+        try:
+            records = cursor.read()
+        except (Trimmed, ShardGone) as gone:
+            if options.fail_on_data_loss or isinstance(gone, ShardGone):
+                break
+            cursor.begin_at_horizon()
+            continue
+        found = [record for record in records if int(record["SequenceNumber"]) <= last]
+        count += len(found)
+        if found:
+            yield arrow_batch(found, name, wanted.shard, hash_keys)
+        if len(found) < len(records) or (not records and cursor.at_tip):
+            break
+        if count < wanted.count:
+            time.sleep(options.min_fetch_period)
+    if count != wanted.count and options.fail_on_data_loss:
+        which = f"from sequence number {wanted.first} to {wanted.last} of {wanted.shard} of the stream '{name}'"
+        raise SourceFailure(DATA_LOSS, lost=f"{wanted.count - count} of the {wanted.count} records {which}")

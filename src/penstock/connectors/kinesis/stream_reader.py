@@ -16,13 +16,12 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from pyspark.sql.types import StructType
 
 from penstock.connectors.kinesis.client import CLOCK_STEP_MS, KinesisClient
+from penstock.connectors.kinesis.cursor import ShardRange, read_again
 from penstock.connectors.kinesis.options import KinesisOptions, parse_options, stream_name
-from penstock.connectors.kinesis.range_reader import ShardRange, read_again
 from penstock.connectors.kinesis.records import SCHEMA
-from penstock.connectors.kinesis.shard_reader import RoundLimits, ShardReader
 from penstock.connectors.kinesis.shards import KinesisOffset
 from penstock.connectors.kinesis.spool import Spool, SpoolFile, spooled
-from penstock.connectors.kinesis.stream import ReadStream
+from penstock.connectors.kinesis.stream import ReadStream, RoundLimits, ShardReader
 
 _SHARDS_AT_ONCE: Final = 32
 _PATIENCE: Final = 1.0  # seconds for which one question of Spark's waits for records

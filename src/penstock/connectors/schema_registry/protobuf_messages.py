@@ -30,8 +30,7 @@ from pyspark.sql.types import StructType
 
 from penstock.connectors.schema_registry.client import RegisteredSchema, SchemaRegistry
 from penstock.connectors.schema_registry.decoding import Decoded
-from penstock.connectors.schema_registry.protobuf_evolution import left_out
-from penstock.connectors.schema_registry.protobuf_types import columns_of
+from penstock.connectors.schema_registry.protobuf_types import columns_of, left_out
 from penstock.connectors.schema_registry.wire_format import Undecodable, Unsupported, Writers, message_indexes, split
 from penstock.errors import DefinitionError
 

@@ -29,7 +29,7 @@ from penstock.runtime.flows.targets import stream_writer
 from penstock.runtime.project.workspace import Progress, Workspace
 from penstock.runtime.set_up import set_up_tables
 from penstock.runtime.storage_state.catalog import StoredCatalog
-from penstock.spark.delta.table_changes import changes_between, clone_table
+from penstock.spark.delta.tables import changes_between, clone_table
 from penstock.spark.failures.source_loss import LOSSES, lost_planned_files, source_loss
 from penstock.spark.failures.translate import translate_failure
 from penstock.spark.replay.row_difference import RowDifference, compare_rows

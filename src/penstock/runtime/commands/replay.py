@@ -23,8 +23,7 @@ from penstock.runtime.flows.change_target import change_writer, with_changes
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.storage_state.state import table_state
 from penstock.spark.failures.translate import reason_of, translate_failure
-from penstock.spark.replay.destinations import AppendedRows, Destination, ReplayedEvents
-from penstock.spark.replay.quarantine_replay import QuarantineReplay
+from penstock.spark.replay.quarantine_replay import AppendedRows, Destination, QuarantineReplay, ReplayedEvents
 from penstock.spark.session.query_settings import spark_settings
 from penstock.spark.writers.changes.merge import MergedRows
 from penstock.storage import lock_for_command

@@ -29,8 +29,7 @@ from penstock.spark.evaluation import DatasetCatalog, Evaluation, EvaluationSett
 from penstock.spark.expectations.observed import ObservedExpectations, count_output, with_judgements
 from penstock.spark.expectations.quarantine import with_source
 from penstock.spark.failures.source_loss import reading_without, settings_without
-from penstock.spark.plans.append_distinct import append_distinct
-from penstock.spark.plans.inspection import observe_runs_twice
+from penstock.spark.plans.inspection import append_distinct, observe_runs_twice
 from penstock.spark.session.query_settings import query_settings, spark_settings
 from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.streams.listener import ProgressListener

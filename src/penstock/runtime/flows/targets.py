@@ -18,9 +18,17 @@ from penstock.runtime.flows.change_target import applying_changes
 from penstock.runtime.flows.services import FlowQueries, FlowQuery
 from penstock.runtime.storage_state.catalog import stored_table
 from penstock.spark.evaluation import Evaluation, map_path
-from penstock.spark.sinks.batch_writer import FUNCTION, BatchWriter, FunctionBatches, function_writer
+from penstock.spark.sinks.batch_writer import (
+    FUNCTION,
+    BatchWriter,
+    FunctionBatches,
+    Member,
+    SeveralSinks,
+    WrittenSinks,
+    columns_of,
+    function_writer,
+)
 from penstock.spark.sinks.formats import connector_writer, member_of_several
-from penstock.spark.sinks.several import Member, SeveralSinks, WrittenSinks, columns_of
 from penstock.spark.sinks.sink import SinkTarget
 from penstock.spark.sinks.spark_sinks import SinkWriter
 from penstock.spark.sources.option import secret_options

@@ -1,19 +1,23 @@
-"""Creates, empties and alters Delta tables; each in one commit."""
+"""Creates, empties and alters Delta tables, each in one commit; and compares two versions of one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 from delta.tables import DeltaTable, DeltaTableBuilder
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigError
 from penstock.graph.elements import TYPE_WIDENING, Table
 from penstock.graph.schema import Schema
 from penstock.graph.sql_names import literal, name_parts, quoted
+from penstock.spark import _jvm
 from penstock.spark._jvm import jvm
 from penstock.spark.delta.conform import TableColumns
 from penstock.storage.delta_log import remove_unfinished_log
@@ -128,3 +132,47 @@ def table_at(path: str) -> str:
 def forget_tables(spark: SparkSession) -> None:
     """Has Delta forget the tables that it has seen: it keeps the state of each for an hour after its last use."""
     jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
+@dataclass(frozen=True, slots=True)
+class TableChanges:
+    """Rows with the columns of the newer version, `added`, and of the older one, `removed`."""
+
+    added: DataFrame
+    removed: DataFrame
+
+
+def changes_between(spark: SparkSession, path: str, before: int, after: int | None = None) -> TableChanges:
+    """Returns what changed in the table at `path` after version `before`, up to `after`: None is the newest version.
+
+    Raises:
+        PySparkException, Py4JJavaError: the log does not reach back to one of the versions.
+    """
+    if after is None:
+        after = int(DeltaTable.forPath(spark, path).history(1).collect()[0]["version"])
+    old, new = (_jvm.table_snapshot(_at(spark, path, version)) for version in (before, after))
+    names = [_names(spark, each) for each in (old, new)]
+    return TableChanges(_rows(spark, new, names[1] - names[0]), _rows(spark, old, names[0] - names[1]))
+
+
+def clone_table(spark: SparkSession, path: str, version: int, target: str) -> None:
+    """Makes a table at `target` of the files that the one at `path` had in a version; no file of rows is copied."""
+    spark.sql(f"CREATE TABLE {table_at(target)} SHALLOW CLONE {table_at(path)} VERSION AS OF {version}")
+
+
+def _at(spark: SparkSession, path: str, version: int) -> DataFrame:
+    return spark.read.format("delta").option("versionAsOf", version).load(path)
+
+
+def _name() -> Column:
+    """A file is another one when other rows of it are marked as deleted."""
+    return sf.concat_ws("|", "path", "deletionVector.pathOrInlineDv", "deletionVector.offset")
+
+
+def _names(spark: SparkSession, snapshot: Any) -> frozenset[str]:
+    files = DataFrame(snapshot.allFiles().toDF(), spark)
+    return frozenset(row["name"] for row in files.select(_name().alias("name")).collect())
+
+
+def _rows(spark: SparkSession, snapshot: Any, names: Collection[str]) -> DataFrame:
+    return _jvm.rows_of_files(spark, snapshot, _name().isin(sorted(names)))

@@ -28,9 +28,8 @@ from penstock.errors import (
 from penstock.graph.elements import Table
 from penstock.spark._jvm import is_spark_error
 from penstock.spark.expectations.observed import FAILURE_MARK
+from penstock.spark.failures.clients import is_away, kafka_failure, object_store_failure
 from penstock.spark.failures.data_exceptions import QueryPlace, data_exception, query_place
-from penstock.spark.failures.kafka import is_away, kafka_failure
-from penstock.spark.failures.object_stores import object_store_failure
 from penstock.spark.failures.python_sources import SourceFailure, parse_failure
 from penstock.spark.failures.statement_places import statement_position
 from penstock.storage import local_path

@@ -23,9 +23,8 @@ from penstock.events.lateness import DELAYS_MS, Lateness
 from penstock.graph.unbounded_state import STREAM_JOIN
 from penstock.spark import _jvm
 from penstock.spark.plans.inspection import drops_late_rows, stateful_name
-from penstock.spark.plans.java_columns import binary_search
+from penstock.spark.plans.java_columns import binary_search, called_by_optimizer
 from penstock.spark.plans.watermarks import DELAY, FirstOperator, LateFilter, LateRowsUnknown, first_operator
-from penstock.spark.streams.running_batch import RunningBatch
 
 _METRIC: Final = "penstock:lateness"
 _ROWS, _WINDOW, _LATE, _TIMELESS = "rows", "window", "late", "timeless"
@@ -39,6 +38,19 @@ _HARMLESS: Final = frozenset(
     {"Project", "SubqueryAlias", "View", "ResolvedHint", "RebalancePartitions", "CollectMetrics", "EventTimeWatermark"}
 )
 """Operators that bring no predicate: one from above the operator would not get past the counting to the source."""
+
+_RUNTIME: Final = "org.apache.spark.sql.execution.streaming.runtime"
+_METADATA: Final = "org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadataBase"
+_HOLDER: Final = "java.util.concurrent.atomic.AtomicReference"
+_SUPPLIER: Final = "java.util.function.LongSupplier"
+_EXECUTION: Final = f"{_RUNTIME}.IncrementalExecution"
+_BATCH: Final = ((_EXECUTION, "currentBatchId"),)
+_WATERMARK: Final = (
+    (_EXECUTION, "prevOffsetSeqMetadata", "scala.Option"),
+    ("scala.Option", "get", "java.lang.Object", _METADATA),
+    (_METADATA, "batchWatermarkMs"),
+)
+"""The methods to call, one after the other: owner, name, what it returns, what that really is; the last one a long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,3 +234,61 @@ def _delay(node: Any) -> int:
 
 def _is_of(column: Any) -> bool:
     return bool(column.metadata().contains(DELAY))
+
+
+@dataclass(frozen=True, slots=True)
+class RunningBatch:
+    """Columns that are the same for all rows of a batch.
+
+    `number` is the batch's own, `watermark_ms` the watermark that its late rows are compared with, in milliseconds.
+    """
+
+    number: Column
+    watermark_ms: Column
+    _holder: Any
+
+    @classmethod
+    def of(cls, spark: SparkSession, *, first: int, watermark_ms: int) -> RunningBatch:
+        """`first` and `watermark_ms` are those of the first batch of a query that is about to start."""
+        holder = _jvm.jvm(spark).java.util.concurrent.atomic.AtomicReference()
+        number, watermark = (
+            called_by_optimizer(spark, _asking(spark, holder, question, known), _SUPPLIER, "getAsLong")
+            for question, known in ((_BATCH, first), (_WATERMARK, watermark_ms))
+        )
+        return cls(number, watermark, holder)
+
+    def follow(self, query: StreamingQuery) -> None:
+        """Asks the query from now on."""
+        self._holder.set(query._jsq.streamingQuery())
+
+
+def _asking(spark: SparkSession, holder: Any, question: tuple[tuple[str, ...], ...], known: int) -> Any:
+    """Returns a Java `LongSupplier`: what a query in `holder` says, or `known` while it says nothing."""
+    java = _jvm.jvm(spark)
+    handles, failure = java.java.lang.invoke.MethodHandles, _known(java, "java.lang.Throwable")
+    handle = handles.filterReturnValue(handles.constant(_known(java, _HOLDER), holder), _question(java, question))
+    first = handles.constant(java.java.lang.Long.TYPE, known)
+    first = handles.dropArguments(first, 0, _jvm.array_of(spark, "java.lang.Class", failure))
+    safe = handles.catchException(handle, failure, first)
+    return java.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(_known(java, _SUPPLIER), safe)
+
+
+@functools.cache
+def _question(java: Any, question: tuple[tuple[str, ...], ...]) -> Any:
+    """Returns the method handle from a holder to a number of its query's batch; it throws when there is none."""
+    handles, types = java.java.lang.invoke.MethodHandles, java.java.lang.invoke.MethodType
+    lookup, held = handles.publicLookup(), _known(java, _HOLDER)
+    handle = handles.identity(held)
+    query = f"{_RUNTIME}.StreamExecution"
+    steps = ((_HOLDER, "get", "java.lang.Object", query), (query, "lastExecution", _EXECUTION), *question)
+    for owner, method, *answers in steps:
+        answer = _known(java, answers[0]) if answers else java.java.lang.Long.TYPE
+        step = lookup.findVirtual(_known(java, owner), method, types.methodType(answer))
+        if len(answers) > 1:
+            step = step.asType(types.methodType(_known(java, answers[1]), _known(java, owner)))
+        handle = handles.filterReturnValue(handle, step)
+    return handle
+
+
+def _known(java: Any, name: str) -> Any:
+    return java.java.lang.Class.forName(name)

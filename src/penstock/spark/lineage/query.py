@@ -14,8 +14,7 @@ from penstock.graph.column_lineage import ColumnLineage
 from penstock.spark import _jvm
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.lineage.plan import NO_DATA, lineage_of_plan
-from penstock.spark.plans.definition import marked_dataset
-from penstock.spark.plans.plan_text import plan_json
+from penstock.spark.plans.definition import marked_dataset, plan_json
 from penstock.spark.reading.source_names import source_name_of
 from penstock.storage import local_path
 

@@ -5,17 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from penstock.graph.resolved import QueryDefinition
 from penstock.spark import _jvm
-from penstock.spark.plans.plan_text import CTE_ID, LAMBDA_NAME, Ordinals, plan_json, plan_lines
+
+ALL_FIELDS: Final = 2**31 - 1
+"""As many columns of a wide relation as there can be."""
+
+LAMBDA_NAME: Final = r"(?<=\blambda )\w+(?=#)"
+"""A pattern: the name of an argument in a function of elements, which Spark generates where Python calls it."""
+
+CTE_ID: Final = r"(?<=CTERelationDef )\d+|(?<=CTERelationRef )\d+"
+"""A pattern: the number that Spark generates for a common table expression."""
+
+_METRICS_ID = re.compile(r"(CollectMetrics .*), \d+$")
 
 _SOURCE = "penstock.source"
 
@@ -46,6 +57,39 @@ _VIEW = re.compile(r"\b__penstock_\d+\b")
 _NESTED = re.compile(r'\.expressions\.(?:\w*Subquery|Exists|ListQuery|FunctionTableSubqueryArgumentExpression)"')
 _DROPPED_KEYS = {"jvmId", "dataframeId", "createTime", "nonInheritableMetadataKeys"}
 _ID_KEYS = {"id", "cteId"}
+
+
+def plan_lines(plan: Any) -> list[str]:
+    """Returns the text of a whole `LogicalPlan` by line, without Spark's numbers of observed queries."""
+    tree = str(plan.treeString(True, False, ALL_FIELDS, False, False))
+    return [_METRICS_ID.sub(r"\1", line) for line in tree.splitlines()]
+
+
+@dataclass(slots=True)
+class Ordinals:
+    """Gives each generated id the number of its first appearance."""
+
+    seen: dict[str, int] = field(default_factory=dict)
+
+    def of(self, generated: object) -> int:
+        """Returns the number of an id."""
+        return self.seen.setdefault(str(generated), len(self.seen))
+
+
+_ANY_NUMBER = 2**31 - 1
+
+
+def plan_json(spark: SparkSession, plan: Any, *, most: int = _ANY_NUMBER) -> str | None:
+    """Returns `plan.toJSON()`, None for a plan with more than `most` expressions.
+
+    Spark cannot write every plan, and raises a Py4JJavaError then. Compressed on its way: py4j sends more than 8 kB in
+    several packets, and TCP has the second one wait 40 ms.
+    """
+    try:
+        written = _jvm.jvm(spark).penstock.plans.PlanJson.compressed(plan, most)
+    except TypeError:  # a session without Penstock's classes: py4j took the class for a package
+        return str(plan.toJSON())
+    return zlib.decompress(written).decode() if written else None
 
 
 def marked_source(schema: StructType, source: str, options: Mapping[str, str]) -> StructType:

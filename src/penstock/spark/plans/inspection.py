@@ -1,4 +1,4 @@
-"""Questions about a query's plan that only Spark can answer."""
+"""Questions about a query's plan that only Spark can answer, and a DISTINCT that can append."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ _KEEPING: Final = frozenset(
 _COUNTED_DUPLICATES: Final = frozenset({"Deduplicate", "DeduplicateWithinWatermark"})
 _SOURCES: Final = frozenset({"StreamingRelation", "StreamingRelationV2"})
 _COUNTERS: Final = "penstock:"
+
+_DISTINCT = "Distinct"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,3 +249,33 @@ def row_keeping(frame: DataFrame) -> RowKeeping:
 def _is_counted(below: Any) -> bool:
     """Whether a filter is directly above the counters of expectations: it takes out what they count."""
     return str(below.nodeName()) == "CollectMetrics" and str(below.name()).startswith(_COUNTERS)
+
+
+def append_distinct(frame: DataFrame) -> DataFrame:
+    """Returns a streaming query with its DISTINCT as a deduplication where it can append only so; else `frame` itself.
+
+    Spark runs the DISTINCT of SQL as an aggregation, which without a watermark in its columns replaces the whole result
+    in each batch. A deduplication gives the same rows, each in the batch that brings it first.
+    """
+    plan = _jvm.analyzed_plan(frame)
+    if not frame.isStreaming or _DISTINCT not in str(plan) or _appends(frame):
+        return frame
+    changed = _jvm.frame_of(frame.sparkSession, _deduplicated(frame, plan))
+    return changed if _appends(changed) else frame
+
+
+def _appends(frame: DataFrame) -> bool:
+    with suppress(AnalysisException):
+        check_output_mode(frame, OutputMode.APPEND)
+        return True
+    return False
+
+
+def _deduplicated(frame: DataFrame, plan: Any) -> Any:
+    children = [_deduplicated(frame, child) for child in _jvm.scala_seq(plan.children())]
+    if children:
+        plan = plan.withNewChildren(_jvm.to_seq(frame.sparkSession, children))
+    if plan.getClass().getSimpleName() != _DISTINCT or not plan.isStreaming():
+        return plan
+    logical = _jvm.jvm(frame.sparkSession).org.apache.spark.sql.catalyst.plans.logical
+    return logical.Deduplicate(plan.child().output(), plan.child())

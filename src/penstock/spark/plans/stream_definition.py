@@ -14,8 +14,8 @@ from penstock.graph.elements import OutputMode
 from penstock.graph.resolved import Input
 from penstock.graph.stream_definition import STATE_SETTINGS, WATERMARK_POLICY, StateOperator, StreamDefinition
 from penstock.spark import _jvm
+from penstock.spark.plans.definition import ALL_FIELDS, CTE_ID, LAMBDA_NAME, Ordinals, plan_lines
 from penstock.spark.plans.inspection import STATEFUL
-from penstock.spark.plans.plan_text import ALL_FIELDS, CTE_ID, LAMBDA_NAME, Ordinals, plan_lines
 from penstock.spark.session.query_settings import query_settings
 
 _ATTRIBUTE = re.compile(r"([^\s(),\[\]{}]*)#(\d+)L?(?:-T\d+ms)?")

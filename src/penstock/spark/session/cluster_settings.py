@@ -11,7 +11,7 @@ from typing import Final
 from penstock.config import PipelineConfig
 from penstock.errors import ConfigError
 from penstock.spark.session.defaults import Machine, session_conf
-from penstock.spark.session.setup.class_path import SPARK_HOME
+from penstock.spark.session.setup.known_jars import SPARK_HOME
 
 _KEY = "spark.authenticate"
 _LINE = re.compile(rf"^\s*{re.escape(_KEY)}[\s=:]+(\w+)\s*$", re.MULTILINE)

@@ -1,11 +1,21 @@
-"""What the driver's log says of the cluster: Spark logs the cause there, and raises something generic or nothing."""
+"""The driver's log: what it says of the cluster, and what is left out of it.
+
+Spark logs there why a cluster does not work, and raises something generic or nothing. It also logs an exception of a
+user's function with its message: secrets are taken out. The log's own configuration is a file that others could read,
+so the layout of the running JVM is replaced by one with a pattern of the secrets, in that JVM's memory only.
+"""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from pyspark.logger import PySparkLogger
+
+from penstock.config.secret import REDACTED
 
 _ENTRY: Final = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?P<level>INFO|WARN|ERROR) (?P<logger>\S+) \[.*?\] (?P<text>.*)")
 _QUOTED: Final = 300
@@ -50,6 +60,9 @@ _HARMLESS: Final = re.compile(
 _MASTER_LOST: Final = re.compile(r"Disconnected from Spark cluster|Connection to \S+ failed; waiting for master")
 _MASTER_BACK: Final = re.compile(r"Master has changed, new master is|Connected to Spark cluster")
 _YARN_ANSWERS: Final = re.compile(r"Requesting a new application|Submitting application|Application report for")
+
+# py4j writes this one to the root logger, where a level would silence the user's own messages too.
+_CALL_TO_A_DEAD_JVM = "Exception while sending command."
 
 
 def cause(log: Path, *, or_warning: bool = False) -> str | None:
@@ -127,3 +140,42 @@ def _text(line: str) -> str:
     entry = _ENTRY.match(line)
     text = (entry["text"] if entry else line).removeprefix("Caused by: ").strip()
     return text[:_QUOTED].rstrip(". ")
+
+
+def report_failures_only_once() -> None:
+    """Silences the loggers of failed analyses, failed functions of sinks and calls to a dead JVM.
+
+    The session calls it when it begins; calling it again changes nothing. Other loggers are left as they are.
+    """
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_a_dead_jvm)
+
+
+def _is_not_of_a_dead_jvm(record: logging.LogRecord) -> bool:
+    return record.msg != _CALL_TO_A_DEAD_JVM
+
+
+_APPENDER = "file"  # of log4j2.properties
+
+
+def leave_out_of_log(gateway: Any, pattern: str) -> None:
+    """Replaces what the regular expression `pattern` finds in each entry of the log, its stack trace included."""
+    log4j = gateway.jvm.org.apache.logging.log4j
+    configuration = log4j.LogManager.getContext(False).getConfiguration()
+    appender = configuration.getAppender(_APPENDER)
+    found = gateway.jvm.java.util.regex.Pattern.compile(pattern)
+    layout = (
+        log4j.core.layout.PatternLayout.newBuilder()
+        .withConfiguration(configuration)
+        .withPattern(appender.getLayout().getConversionPattern())
+        .withRegexReplacement(log4j.core.pattern.RegexReplacement.createRegexReplacement(found, REDACTED))
+        .build()
+    )
+    kind = appender.getClass()
+    while kind.getSimpleName() != "AbstractAppender":
+        kind = kind.getSuperclass()
+    field = kind.getDeclaredField("layout")
+    field.setAccessible(True)
+    field.set(appender, layout)

@@ -23,8 +23,8 @@ from typing import NoReturn
 
 from penstock.errors import ConfigError, ExternalError
 from penstock.spark.session.setup.children import ends_with_us
-from penstock.spark.session.setup.class_path import SPARK_HOME
 from penstock.spark.session.setup.java import Java
+from penstock.spark.session.setup.known_jars import SPARK_HOME
 from penstock.storage.process import birth_mark
 
 _LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")

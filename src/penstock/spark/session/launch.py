@@ -28,9 +28,9 @@ from penstock.spark.session.object_store_jars import object_store_jar_sets
 from penstock.spark.session.python_shipping import local_python_path
 from penstock.spark.session.setup.cache import Progress, cache_directory, writable_folder
 from penstock.spark.session.setup.class_archive import archive_path, options_to_record, options_to_use
-from penstock.spark.session.setup.class_path import spark_class_path
 from penstock.spark.session.setup.jars import ensure_jars, jars_cached
 from penstock.spark.session.setup.java import Java, find_java, java_home_for_spark
+from penstock.spark.session.setup.known_jars import spark_class_path
 from penstock.storage.new_files import process_umask
 
 

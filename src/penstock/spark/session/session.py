@@ -28,10 +28,9 @@ from penstock.spark.accelerators.hadoop_conf import prune_hadoop_conf
 from penstock.spark.accelerators.tcp_quickack import enable_tcp_quickack
 from penstock.spark.session.cluster import StartLimit
 from penstock.spark.session.defaults import Machine
-from penstock.spark.session.driver_log import cause
+from penstock.spark.session.driver_log import cause, leave_out_of_log, report_failures_only_once
 from penstock.spark.session.driver_process import DriverProcess
 from penstock.spark.session.launch import SessionConfig, launched, worker_python
-from penstock.spark.session.logs import leave_out_of_log, report_failures_only_once
 from penstock.spark.session.python_shipping import ship_python
 from penstock.spark.session.setup.cache import Progress
 from penstock.spark.session.setup.class_archive import make_in_background

@@ -14,8 +14,7 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.rules.sinks import FILE_FORMATS
 from penstock.graph.sink_group import GROUP, flow_refused, members, options_refused
 from penstock.spark import _jvm
-from penstock.spark.sinks.batch_writer import BatchWriter
-from penstock.spark.sinks.several import FormatBatches, Member
+from penstock.spark.sinks.batch_writer import BatchWriter, FormatBatches, Member
 from penstock.spark.sinks.sink import BatchSink, JudgesOptions, PromisesByOptions, Sink, SinkTarget
 from penstock.spark.sinks.spark_sinks import DeltaSink, FileSink, SinkWriter, SparkSink
 from penstock.spark.sources.auto_loader.options.names import READERS

@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock.connectors.kinesis import options
-from penstock.connectors.kinesis.options import LATEST, Credentials, KinesisOptions, parse_options
+from penstock.connectors.kinesis.options import LATEST, Credentials, KinesisOptions, parse_options, read_time
 from penstock.connectors.kinesis.shards import TRIM_HORIZON
-from penstock.connectors.kinesis.written_time import read_time
 from penstock.errors import DefinitionError
 
 ARN = "arn:aws:kinesis:eu-west-1:123456789012:stream/orders"

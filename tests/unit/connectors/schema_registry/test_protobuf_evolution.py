@@ -7,7 +7,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from penstock.connectors.schema_registry.protobuf_evolution import left_out
+from penstock.connectors.schema_registry.protobuf_types import left_out
 from penstock.connectors.schema_registry.wire_format import Undecodable
 
 _F = FieldDescriptorProto

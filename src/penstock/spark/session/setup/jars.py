@@ -24,8 +24,8 @@ from penstock.spark.session.setup.cache import (
     one_process_at_a_time,
     writable_folder,
 )
-from penstock.spark.session.setup.jar_lock import JarSet, LockedJar, jar_sets
 from penstock.spark.session.setup.java import Java, find_java
+from penstock.spark.session.setup.known_jars import JarSet, LockedJar, jar_sets
 
 _WITH_OPTION = frozenset({"s3", "azure", "gcs"})  # of `penstock setup`
 

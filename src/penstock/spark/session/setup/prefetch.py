@@ -9,9 +9,9 @@ from pathlib import Path
 
 from penstock.spark.session.setup.cache import Progress, cache_directory
 from penstock.spark.session.setup.class_archive import archive_path, ensure_archive
-from penstock.spark.session.setup.class_path import spark_class_path
 from penstock.spark.session.setup.jars import ensure_jars
 from penstock.spark.session.setup.java import Java, find_java
+from penstock.spark.session.setup.known_jars import spark_class_path
 
 
 @dataclass(frozen=True, slots=True)

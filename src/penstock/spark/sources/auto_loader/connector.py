@@ -13,10 +13,9 @@ from pyspark.sql.types import StructType
 from penstock.spark.sources.auto_loader.files.discovery import check_times, list_files, within_times
 from penstock.spark.sources.auto_loader.inference.columns import infer_first_version
 from penstock.spark.sources.auto_loader.inference.inspection import with_columns_of
-from penstock.spark.sources.auto_loader.load import load_auto_loader, unstored_version
+from penstock.spark.sources.auto_loader.load import file_rows, load_auto_loader, plain_rows, unstored_version
 from penstock.spark.sources.auto_loader.options.clean_source import with_destination
 from penstock.spark.sources.auto_loader.options.read_options import EvolutionMode, parse_options
-from penstock.spark.sources.auto_loader.records import file_rows, plain_rows
 from penstock.spark.sources.source import SourceRead, not_possible
 from penstock.spark.sources.stream_read import StreamRead
 

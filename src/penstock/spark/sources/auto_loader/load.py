@@ -1,13 +1,13 @@
-"""From `spark.readStream.format("cloudFiles")…load(path)` to a DataFrame."""
+"""From `spark.readStream.format("cloudFiles")…load(path)` to a DataFrame: its schema, and its rows in any format."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType, _parse_datatype_string
+from pyspark.sql.types import StringType, StructField, StructType, _parse_datatype_string
 
 from penstock.spark.sources.auto_loader.files.arriving import arriving_files, limit_options, needs_sizes
 from penstock.spark.sources.auto_loader.files.discovery import (
@@ -18,13 +18,31 @@ from penstock.spark.sources.auto_loader.files.discovery import (
     sample,
     within_times,
 )
-from penstock.spark.sources.auto_loader.formats.native_records import variant_version
+from penstock.spark.sources.auto_loader.formats.csv_records import (
+    by_file_rows,
+    same_header_options,
+    same_header_rows,
+    same_header_schema,
+)
+from penstock.spark.sources.auto_loader.formats.encoded_text import decoded_file
+from penstock.spark.sources.auto_loader.formats.json_lines import line_options, text_lines
+from penstock.spark.sources.auto_loader.formats.json_records import json_rows
+from penstock.spark.sources.auto_loader.formats.native_records import (
+    native_format,
+    native_options,
+    native_rows,
+    native_schema,
+    variant_options,
+    variant_rows,
+    variant_schema,
+    variant_version,
+)
+from penstock.spark.sources.auto_loader.formats.text_values import typed_partitions, with_text_partitions
 from penstock.spark.sources.auto_loader.inference.columns import has_json_arrays, infer_first_version
-from penstock.spark.sources.auto_loader.inference.inspection import inspect_schemas, note_looked_at
+from penstock.spark.sources.auto_loader.inference.inspection import inspect_schemas, note_looked_at, stop_at_others
 from penstock.spark.sources.auto_loader.options.clean_source import check_no_sink_log
 from penstock.spark.sources.auto_loader.options.hints import apply_hints
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions, parse_options
-from penstock.spark.sources.auto_loader.records import file_rows, plain_rows
 from penstock.spark.sources.auto_loader.schema.log import SchemaLog, SchemaVersion
 from penstock.spark.sources.auto_loader.schema.merge import add_new_fields, describe_growth, without_names
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource
@@ -36,6 +54,9 @@ _EXISTING: Final = "_existing_files"
 
 # `validate` writes nothing, and a dataset function is called more than once; one inference a process is enough.
 _inferred: dict[tuple[object, ...], tuple[SchemaVersion, Listing]] = {}
+
+NativeRead = Callable[[str, Mapping[str, str], StructType], DataFrame]
+"""Spark's own read of the source's files: in a format, with these options and this schema."""
 
 
 def load_auto_loader(
@@ -186,3 +207,62 @@ def _without_existing(
         if persist:
             log.write_paths(_EXISTING, existing)
     return frame.where(f"NOT {one_of_files_sql(existing)}") if existing else frame
+
+
+def plain_rows(
+    options: AutoLoaderOptions, version: SchemaVersion, native: NativeRead, *, source_name: str
+) -> DataFrame:
+    """Returns the rows as Spark's reader gives them: nothing is rescued, and no unknown field stops the batch."""
+    schema = StructType([*version.columns.fields, *with_text_partitions(version).partitions.fields])
+    return typed_partitions(native(options.reader_format, options.reader, schema), version, options, source_name)
+
+
+# The options that say which files are read.
+_OF_FILES = ("basePath", "ignoreCorruptFiles", "ignoreMissingFiles", "pathGlobFilter", "recursiveFileLookup")
+
+
+def file_rows(
+    options: AutoLoaderOptions,
+    version: SchemaVersion,
+    native: NativeRead,
+    *,
+    source_name: str,
+    checked: Listing | None,
+) -> DataFrame:
+    """Returns the rows of the files that `native` reads, streaming or batch as that is.
+
+    `checked` are the files whose columns were compared with `version`; None asks for no such comparison.
+    """
+    if options.variant_column is not None:  # Spark adds the partition columns itself
+        return _rows(options, version, native, source_name, checked)
+    rows = _rows(options, with_text_partitions(version), native, source_name, checked)
+    return typed_partitions(rows, version, options, source_name)
+
+
+def _rows(
+    options: AutoLoaderOptions, version: SchemaVersion, native: NativeRead, source_name: str, checked: Listing | None
+) -> DataFrame:
+    if options.variant_column is not None:
+        return variant_rows(
+            native(options.reader_format, variant_options(options), variant_schema(version)), version, options
+        )
+    text_schema = StructType([StructField("value", StringType()), *version.partitions.fields])
+    match options.format:
+        case "json":
+            lines = text_lines(native("text", line_options(options), text_schema), options)
+            return json_rows(lines, version, options, source_name)
+        case "csv" if version.csv_by_file:
+            settings = {name: options.reader_option(name) for name in _OF_FILES}
+            settings = {name: value for name, value in settings.items() if value} | {"wholetext": "true"}
+            text = decoded_file(native("text", settings, text_schema), options)
+            return by_file_rows(text, version, options, source_name)
+        case "csv":
+            settings = same_header_options(options, by_name=bool(version.csv_headers))
+            rows = native("csv", settings, same_header_schema(version, options))
+            return same_header_rows(rows, version, options, source_name)
+        case _:
+            settings = native_options(version, options)
+            rows = native(native_format(version, options), settings, native_schema(version, options))
+            if checked is not None:
+                rows = stop_at_others(rows, options, checked, source_name)
+            return native_rows(rows, version, options, source_name)

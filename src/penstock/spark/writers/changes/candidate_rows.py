@@ -16,7 +16,7 @@ from pyspark.sql.types import DateType, StructType, TimestampType
 from penstock.graph.sql_names import quoted
 from penstock.spark import _jvm
 from penstock.spark.delta.quick_append import is_plain
-from penstock.spark.writers.changes.events import has_types
+from penstock.spark.writers.changes.computed_rows import has_types
 
 _Time = TimestampType | DateType
 

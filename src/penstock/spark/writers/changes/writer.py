@@ -16,11 +16,16 @@ from penstock.spark.delta.conform import align
 from penstock.spark.delta.tables import add_missing_columns
 from penstock.spark.session.query_settings import query_settings
 from penstock.spark.writers.changes.candidate_rows import candidate_row_filter
-from penstock.spark.writers.changes.computed_rows import histories, newest_rows
-from penstock.spark.writers.changes.events import TRUNCATE, change_events, current_events, has_types
-from penstock.spark.writers.changes.log import ChangeLog, LoggedBatch
+from penstock.spark.writers.changes.computed_rows import (
+    TRUNCATE,
+    change_events,
+    current_events,
+    has_types,
+    histories,
+    newest_rows,
+)
+from penstock.spark.writers.changes.log import ChangeLog, LoggedBatch, Order
 from penstock.spark.writers.changes.merge import FEW_ROWS, MergedRows, insert_rows, merge_rows, small_batch_conf
-from penstock.spark.writers.changes.order import Order
 from penstock.spark.writers.changes.resolve import ResolvedChanges, resolve_changes
 from penstock.storage.delta_table import open_delta_table
 

@@ -13,15 +13,16 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.graph.sql_names import literal
-from penstock.spark.sources.auto_loader.formats.csv_dialect import (
+from penstock.spark.sources.auto_loader.formats.csv_headers import (
     WRITTEN,
+    Header,
     csv_dialect,
     header_settings,
     record_settings,
+    unambiguous_names,
     value_settings,
 )
-from penstock.spark.sources.auto_loader.formats.csv_headers import Header, unambiguous_names
-from penstock.spark.sources.auto_loader.formats.exact_decimals import exact, exact_fields, is_rounded, rounded
+from penstock.spark.sources.auto_loader.formats.text_values import exact, exact_fields, is_rounded, rounded
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema.log import SchemaVersion
 from penstock.spark.sources.auto_loader.schema.reports import raise_malformed_sql, raise_unknown_sql

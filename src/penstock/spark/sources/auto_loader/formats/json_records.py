@@ -15,19 +15,17 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import StructType
 
 from penstock.graph.sql_names import literal
-from penstock.spark.sources.auto_loader.formats.exact_decimals import rounded
-from penstock.spark.sources.auto_loader.formats.json_fields import (
-    folded_paths,
-    has_struct,
-    unknown_fields_sql,
-)
 from penstock.spark.sources.auto_loader.formats.json_lines import (
     CORRUPT,
     LINE_OPTIONS,
     ParsedLines,
     array_elements,
+    folded_paths,
+    has_struct,
     parsed_lines,
+    unknown_fields_sql,
 )
+from penstock.spark.sources.auto_loader.formats.text_values import rounded
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema.log import SchemaVersion
 from penstock.spark.sources.auto_loader.schema.reports import (

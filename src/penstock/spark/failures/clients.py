@@ -1,4 +1,4 @@
-"""What the exceptions of Hadoop's clients of object stores mean: S3 by their class, Azure and Google by their text."""
+"""What the exceptions of clients mean: of Kafka's and S3's by their class, of Azure's and Google's by their text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.errors import ConfigError, ExternalError, PenstockError
+from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError
 from penstock.storage.object_store_errors import store_refusal
 from penstock.storage.tls_refusals import is_tls_refusal
+
+_KAFKA: Final = "org.apache.kafka.common."
+_AWAY: Final = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")
+_LOGIN: Final = ("SaslAuthenticationException", "UnsupportedSaslMechanismException", "IllegalSaslStateException")
+_TLS: Final = ("SslAuthenticationException",)
+_RIGHTS: Final = re.compile(r"\w*AuthorizationException")
+_TOPIC: Final = ("UnknownTopicOrPartitionException", "InvalidTopicException")
+_CLIENT: Final = (f"{_KAFKA}config.ConfigException", "javax.security.auth.login.LoginException")
 
 _AZURE_AND_GOOGLE: Final = ("org.apache.hadoop.fs.azurebfs.", "org.apache.hadoop.fs.gs.", "com.google.cloud.hadoop.")
 _NO_BUCKET: Final = re.compile(r"specified (?:filesystem|container|bucket) does not exist", re.IGNORECASE)
@@ -18,6 +26,32 @@ _NO_TOKEN: Final = re.compile(
 _DENIED: Final = re.compile(
     r"(?:response|status) code: 40[013]\b|\b40[13],|\b40[013] (?:Bad Request|Unauthorized|Forbidden)", re.IGNORECASE
 )
+
+
+def kafka_failure(class_name: str, message: str, root: str) -> PenstockError | None:
+    """Returns what an exception of Kafka's client means to an operator; None for all others, and for what may pass.
+
+    `root` is the message of the innermost exception behind it: of TLS, Kafka itself only says that it failed.
+    """
+    if class_name in _CLIENT:
+        return DefinitionError("KAFKA_CLIENT_REFUSED", detail=message)
+    if not class_name.startswith(f"{_KAFKA}errors."):
+        return None
+    kind = class_name.rpartition(".")[2]
+    if kind in _LOGIN:
+        return ExternalError("KAFKA_LOGIN_REFUSED", detail=message)
+    if kind in _TLS:
+        return ExternalError("KAFKA_TLS_FAILED", detail=root)
+    if kind in _TOPIC:
+        return DefinitionError("KAFKA_TOPIC_UNKNOWN", topics=message, suggestion="")
+    if _RIGHTS.fullmatch(kind):
+        return ExternalError("KAFKA_NOT_AUTHORIZED", detail=message)
+    return None
+
+
+def is_away(class_name: str) -> bool:
+    """Whether an exception says that the cluster does not answer for now."""
+    return _AWAY.match(class_name) is not None
 
 
 def azure_or_google_failure(causes: Sequence[tuple[str, str]]) -> PenstockError | None:

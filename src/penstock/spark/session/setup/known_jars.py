@@ -1,12 +1,18 @@
-"""The locked jar sets: which files Spark gets beside its own, each with its sha256 (`jars.lock.json`)."""
+"""The jars that a driver gets: those of the installed PySpark, and the locked sets, each jar with its sha256."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,3 +64,38 @@ def jar_sets() -> dict[str, JarSet]:
     """Returns every locked set by name; read once per process."""
     text = (resources.files("penstock.spark.session.setup") / "jars.lock.json").read_text(encoding="utf-8")
     return {name: JarSet(name, tuple(LockedJar(**jar) for jar in jars)) for name, jars in json.loads(text).items()}
+
+
+def _package_folder(name: str) -> Path:
+    """Returns the folder of an installed package without importing it, which takes as long as a JVM's launch."""
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return Path(spec.origin).parent
+
+
+SPARK_HOME = _package_folder("pyspark")
+
+_FIRST: Final = (
+    "slf4j-api-",  # as in Spark's launcher: other jars bring older copies of these classes
+    "spark-",  # Spark reads the code of its classes for each step of each query, and Java looks into jar after jar
+)
+
+
+def spark_class_path(jars: Sequence[Path]) -> list[Path]:
+    """Returns Spark's own jars in a fixed order, then `jars`. A class archive is valid for exactly this list."""
+    return [*sorted((SPARK_HOME / "jars").glob("*.jar"), key=_place), *jars]
+
+
+def _place(jar: Path) -> tuple[int, str]:
+    for place, beginning in enumerate(_FIRST):
+        if jar.name.startswith(beginning):
+            return place, jar.name
+    return len(_FIRST), jar.name
+
+
+def ivy_jar() -> Path:
+    """Returns the jar of Apache Ivy, which Spark ships."""
+    for jar in (SPARK_HOME / "jars").glob("ivy-*.jar"):
+        return jar
+    raise ConfigError("PYSPARK_INCOMPLETE", folder=SPARK_HOME)
