@@ -6,49 +6,31 @@ from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from typing import Any, Final
 
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    NullType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T  # noqa: N812 - PySpark's own spelling
 
 from penstock.connectors.schema_registry.wire_format import Unsupported
 
 Convert = Callable[[Any], Any]
 """Makes what Arrow takes for a column of what fastavro reads without logical types; None in its place: the same."""
 
-_PRIMITIVES: Final[Mapping[str, DataType]] = {
-    "null": NullType(),
-    "boolean": BooleanType(),
-    "int": IntegerType(),
-    "long": LongType(),
-    "float": FloatType(),
-    "double": DoubleType(),
-    "bytes": BinaryType(),
-    "string": StringType(),
-    "fixed": BinaryType(),
-    "enum": StringType(),
+_PRIMITIVES: Final[Mapping[str, T.DataType]] = {
+    "null": T.NullType(),
+    "boolean": T.BooleanType(),
+    "int": T.IntegerType(),
+    "long": T.LongType(),
+    "float": T.FloatType(),
+    "double": T.DoubleType(),
+    "bytes": T.BinaryType(),
+    "string": T.StringType(),
+    "fixed": T.BinaryType(),
+    "enum": T.StringType(),
 }
-_LOGICAL: Final[Mapping[tuple[str, str], tuple[DataType, Convert | None]]] = {
-    ("int", "date"): (DateType(), None),
-    ("long", "timestamp-millis"): (TimestampType(), lambda value: value * 1000),
-    ("long", "timestamp-micros"): (TimestampType(), None),
-    ("long", "local-timestamp-millis"): (TimestampNTZType(), lambda value: value * 1000),
-    ("long", "local-timestamp-micros"): (TimestampNTZType(), None),
+_LOGICAL: Final[Mapping[tuple[str, str], tuple[T.DataType, Convert | None]]] = {
+    ("int", "date"): (T.DateType(), None),
+    ("long", "timestamp-millis"): (T.TimestampType(), lambda value: value * 1000),
+    ("long", "timestamp-micros"): (T.TimestampType(), None),
+    ("long", "local-timestamp-millis"): (T.TimestampNTZType(), lambda value: value * 1000),
+    ("long", "local-timestamp-micros"): (T.TimestampNTZType(), None),
 }
 _WIDER: Final[Mapping[frozenset[str], str]] = {
     frozenset({"int", "long"}): "long",
@@ -57,19 +39,19 @@ _WIDER: Final[Mapping[frozenset[str], str]] = {
 _EXACT: Final = Context(prec=76)
 
 
-def columns_of(schema: Any, names: Mapping[str, Any]) -> tuple[StructType, Convert]:
+def columns_of(schema: Any, names: Mapping[str, Any]) -> tuple[T.StructType, Convert]:
     """Returns the columns of a parsed schema, and what makes them of a record; `names` are the types that it names.
 
     Raises:
         Unsupported: it is no record, refers to itself, or has a union of several types.
     """
     kind, convert = _type(schema, names, ())
-    if not isinstance(kind, StructType) or convert is None:
+    if not isinstance(kind, T.StructType) or convert is None:
         raise Unsupported("it is not a record")
     return kind, convert
 
 
-def _type(schema: Any, names: Mapping[str, Any], inside: tuple[str, ...]) -> tuple[DataType, Convert | None]:
+def _type(schema: Any, names: Mapping[str, Any], inside: tuple[str, ...]) -> tuple[T.DataType, Convert | None]:
     if isinstance(schema, list):
         return _union(schema, names, inside)
     kind = schema if isinstance(schema, str) else schema["type"]
@@ -80,23 +62,23 @@ def _type(schema: Any, names: Mapping[str, Any], inside: tuple[str, ...]) -> tup
             return _record(schema, names, inside)
         case "array":
             element, convert = _type(schema["items"], names, inside)
-            return ArrayType(element), None if convert is None else _each(convert)
+            return T.ArrayType(element), None if convert is None else _each(convert)
         case "map":
             value, convert = _type(schema["values"], names, inside)
-            return MapType(StringType(), value), _entries(convert)
+            return T.MapType(T.StringType(), value), _entries(convert)
         case _ if kind in names:
             return _type(names[kind], names, inside)
         case _:
             return _scalar(kind, schema if isinstance(schema, dict) else {})
 
 
-def _scalar(kind: str, schema: Mapping[str, Any]) -> tuple[DataType, Convert | None]:
+def _scalar(kind: str, schema: Mapping[str, Any]) -> tuple[T.DataType, Convert | None]:
     logical = schema.get("logicalType")
     if logical == "decimal" and kind in {"bytes", "fixed"}:
         precision, scale = schema["precision"], schema.get("scale", 0)
         if precision > 38:
             raise Unsupported(f"a decimal of {precision} digits; Spark has 38 at most")
-        return DecimalType(precision, scale), lambda value: _decimal(value, scale)
+        return T.DecimalType(precision, scale), lambda value: _decimal(value, scale)
     return _LOGICAL.get((kind, str(logical)), (_PRIMITIVES[kind], None))
 
 
@@ -104,7 +86,7 @@ def _decimal(value: bytes, scale: int) -> Decimal:
     return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, _EXACT)
 
 
-def _record(schema: Mapping[str, Any], names: Mapping[str, Any], inside: tuple[str, ...]) -> tuple[DataType, Convert]:
+def _record(schema: Mapping[str, Any], names: Mapping[str, Any], inside: tuple[str, ...]) -> tuple[T.DataType, Convert]:
     name = schema["name"]
     if name in inside:
         raise Unsupported(f"the record {name} holds itself")
@@ -112,16 +94,16 @@ def _record(schema: Mapping[str, Any], names: Mapping[str, Any], inside: tuple[s
     converts: dict[str, Convert] = {}
     for field in schema["fields"]:
         kind, convert = _type(field["type"], names, (*inside, name))
-        fields.append(StructField(field["name"], kind))
+        fields.append(T.StructField(field["name"], kind))
         if convert is not None:
             converts[field["name"]] = convert
-    return StructType(fields), _fields(converts)
+    return T.StructType(fields), _fields(converts)
 
 
-def _union(branches: list[Any], names: Mapping[str, Any], inside: tuple[str, ...]) -> tuple[DataType, Convert | None]:
+def _union(branches: list[Any], names: Mapping[str, Any], inside: tuple[str, ...]) -> tuple[T.DataType, Convert | None]:
     others = [branch for branch in branches if branch != "null"]
     if not others:
-        return NullType(), None
+        return T.NullType(), None
     if len(others) == 1:
         return _type(others[0], names, inside)
     kinds = frozenset(branch for branch in others if isinstance(branch, str))

@@ -11,22 +11,7 @@ from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql import types as T  # noqa: N812 - PySpark's own spelling
 
 from penstock.connectors.schema_registry.wire_format import Undecodable, Unsupported
 
@@ -34,14 +19,14 @@ Convert = Callable[[Any], Any]
 
 _TIMESTAMP: Final = "google.protobuf.Timestamp"
 _UNSIGNED: Final = (FieldDescriptor.TYPE_UINT64, FieldDescriptor.TYPE_FIXED64)
-_SCALARS: Final[Mapping[int, DataType]] = {
-    FieldDescriptor.CPPTYPE_INT32: IntegerType(),
-    FieldDescriptor.CPPTYPE_INT64: LongType(),
-    FieldDescriptor.CPPTYPE_UINT32: LongType(),
-    FieldDescriptor.CPPTYPE_UINT64: DecimalType(20, 0),
-    FieldDescriptor.CPPTYPE_DOUBLE: DoubleType(),
-    FieldDescriptor.CPPTYPE_FLOAT: FloatType(),
-    FieldDescriptor.CPPTYPE_BOOL: BooleanType(),
+_SCALARS: Final[Mapping[int, T.DataType]] = {
+    FieldDescriptor.CPPTYPE_INT32: T.IntegerType(),
+    FieldDescriptor.CPPTYPE_INT64: T.LongType(),
+    FieldDescriptor.CPPTYPE_UINT32: T.LongType(),
+    FieldDescriptor.CPPTYPE_UINT64: T.DecimalType(20, 0),
+    FieldDescriptor.CPPTYPE_DOUBLE: T.DoubleType(),
+    FieldDescriptor.CPPTYPE_FLOAT: T.FloatType(),
+    FieldDescriptor.CPPTYPE_BOOL: T.BooleanType(),
 }
 
 _F: Final = FieldDescriptor
@@ -62,7 +47,7 @@ _WIDENED: Final = frozenset(
 """From which type of the writer to which of the reader each value comes through unchanged."""
 
 
-def columns_of(message: Descriptor) -> tuple[StructType, Convert]:
+def columns_of(message: Descriptor) -> tuple[T.StructType, Convert]:
     """Returns the columns of a message, and what makes a row of one.
 
     A field without a value is NULL where Protobuf knows that, else what Protobuf reads then: 0, an empty text.
@@ -78,7 +63,7 @@ def is_map(field: FieldDescriptor) -> bool:
     return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
 
 
-def _struct(message: Descriptor, inside: tuple[str, ...]) -> tuple[StructType, Convert]:
+def _struct(message: Descriptor, inside: tuple[str, ...]) -> tuple[T.StructType, Convert]:
     if message.full_name in inside:
         raise Unsupported(f"the message {message.full_name} holds itself")
     if not message.fields:
@@ -87,7 +72,7 @@ def _struct(message: Descriptor, inside: tuple[str, ...]) -> tuple[StructType, C
     readers: list[tuple[str, bool, Convert | None]] = []
     for field in message.fields:
         kind, convert = _type(field, (*inside, message.full_name))
-        fields.append(StructField(field.name, kind))
+        fields.append(T.StructField(field.name, kind))
         readers.append((field.name, field.has_presence, convert))
 
     def row(message: Message) -> dict[str, Any]:
@@ -98,32 +83,32 @@ def _struct(message: Descriptor, inside: tuple[str, ...]) -> tuple[StructType, C
                 found[name] = value if convert is None else convert(value)
         return found
 
-    return StructType(fields), row
+    return T.StructType(fields), row
 
 
-def _type(field: FieldDescriptor, inside: tuple[str, ...]) -> tuple[DataType, Convert | None]:
+def _type(field: FieldDescriptor, inside: tuple[str, ...]) -> tuple[T.DataType, Convert | None]:
     if is_map(field):
         entry = field.message_type.fields_by_name
         key, of_key = _single(entry["key"], inside)
         value, of_value = _single(entry["value"], inside)
-        return MapType(key, value), _entries(of_key or _same, of_value or _same)
+        return T.MapType(key, value), _entries(of_key or _same, of_value or _same)
     kind, convert = _single(field, inside)
     if field.is_repeated:
-        return ArrayType(kind), list if convert is None else _each(convert)
+        return T.ArrayType(kind), list if convert is None else _each(convert)
     return kind, convert
 
 
-def _single(field: FieldDescriptor, inside: tuple[str, ...]) -> tuple[DataType, Convert | None]:
+def _single(field: FieldDescriptor, inside: tuple[str, ...]) -> tuple[T.DataType, Convert | None]:
     if field.message_type is not None:
         if field.message_type.full_name == _TIMESTAMP:
-            return TimestampType(), lambda time: time.seconds * 1_000_000 + time.nanos // 1000
+            return T.TimestampType(), lambda time: time.seconds * 1_000_000 + time.nanos // 1000
         return _struct(field.message_type, inside)
     if field.enum_type is not None:
         names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
         # A number that the schema does not know is kept as its digits.
-        return StringType(), lambda number: names.get(number) or str(number)
+        return T.StringType(), lambda number: names.get(number) or str(number)
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-        return (BinaryType() if field.type == FieldDescriptor.TYPE_BYTES else StringType()), None
+        return (T.BinaryType() if field.type == FieldDescriptor.TYPE_BYTES else T.StringType()), None
     return _SCALARS[field.cpp_type], Decimal if field.type in _UNSIGNED else None
 
 

@@ -14,18 +14,7 @@ from deltalake import ColumnProperties, CommitProperties, Transaction, WriterPro
 from deltalake import DeltaTable as StoredTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    NumericType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T  # noqa: N812 - PySpark's own spelling
 
 MOST_ROWS = 10_000
 """How many rows `few_rows` takes at most."""
@@ -51,12 +40,12 @@ def commit_lock(path: str) -> threading.Lock:
     return _locks.setdefault(path, threading.Lock())
 
 
-def can_append(table: StoredTable, schema: StructType) -> bool:
+def can_append(table: StoredTable, schema: T.StructType) -> bool:
     """Whether `append` may write rows of this schema: the table has it too, and asks for nothing special."""
     protocol = table.protocol()
     if protocol.min_writer_version > _WITHOUT_FEATURES and not _FEATURES.issuperset(protocol.writer_features or "?"):
         return False
-    stored = StructType.fromJson(json.loads(table.schema().to_json()))
+    stored = T.StructType.fromJson(json.loads(table.schema().to_json()))
     return is_plain(schema) and stored.simpleString() == schema.simpleString()
 
 
@@ -87,16 +76,16 @@ def few_rows(rows: DataFrame, *, count: int) -> pa.Table | None:
     return found if found.num_rows == count else None
 
 
-def is_plain(kind: DataType) -> bool:
+def is_plain(kind: T.DataType) -> bool:
     """Whether values of a type are the same for Arrow and Delta as for Spark, and equal when their bytes are."""
     match kind:
-        case StructType():
+        case T.StructType():
             return all(is_plain(field.dataType) for field in kind)
-        case ArrayType():
+        case T.ArrayType():
             return is_plain(kind.elementType)
-        case StringType():
-            return kind == StringType()  # no other collation
+        case T.StringType():
+            return kind == T.StringType()  # no other collation
         case _:
             return isinstance(
-                kind, BinaryType | BooleanType | DateType | NumericType | TimestampNTZType | TimestampType
+                kind, T.BinaryType | T.BooleanType | T.DateType | T.NumericType | T.TimestampNTZType | T.TimestampType
             )

@@ -8,22 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
-from pyspark.sql.types import (
-    ArrayType,
-    CalendarIntervalType,
-    DataType,
-    DateType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-    YearMonthIntervalType,
-)
+from pyspark.sql import types as T  # noqa: N812 - PySpark's own spelling
 
-_NEVER = (YearMonthIntervalType, CalendarIntervalType)
-_NOT_ALWAYS = (DateType, TimestampType, TimestampNTZType)
+_NEVER = (T.YearMonthIntervalType, T.CalendarIntervalType)
+_NOT_ALWAYS = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
 
 def collect_rows(frame: DataFrame) -> list[tuple[Any, ...]]:
@@ -44,10 +32,10 @@ def collect_rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     return [tuple(_parsed(_plain(value), kind) for value, kind in zip(row, kinds, strict=True)) for row in rows]
 
 
-def _as_text(frame: DataFrame, types: tuple[type[DataType], ...]) -> DataFrame:
+def _as_text(frame: DataFrame, types: tuple[type[T.DataType], ...]) -> DataFrame:
     """Casts values of some types to text, wherever they are nested."""
     wanted = [
-        _replaced(field.dataType, lambda kind: StringType() if isinstance(kind, types) else kind)
+        _replaced(field.dataType, lambda kind: T.StringType() if isinstance(kind, types) else kind)
         for field in frame.schema
     ]
     if wanted == [field.dataType for field in frame.schema]:
@@ -56,14 +44,16 @@ def _as_text(frame: DataFrame, types: tuple[type[DataType], ...]) -> DataFrame:
     return distinct.select(*(sf.col(name).cast(kind) for name, kind in zip(distinct.columns, wanted, strict=True)))
 
 
-def _replaced(kind: DataType, leaf: Callable[[DataType], DataType]) -> DataType:
+def _replaced(kind: T.DataType, leaf: Callable[[T.DataType], T.DataType]) -> T.DataType:
     match kind:
-        case StructType():
-            return StructType([StructField(each.name, _replaced(each.dataType, leaf), each.nullable) for each in kind])
-        case ArrayType():
-            return ArrayType(_replaced(kind.elementType, leaf), kind.containsNull)
-        case MapType():
-            return MapType(_replaced(kind.keyType, leaf), _replaced(kind.valueType, leaf), kind.valueContainsNull)
+        case T.StructType():
+            return T.StructType(
+                [T.StructField(each.name, _replaced(each.dataType, leaf), each.nullable) for each in kind]
+            )
+        case T.ArrayType():
+            return T.ArrayType(_replaced(kind.elementType, leaf), kind.containsNull)
+        case T.MapType():
+            return T.MapType(_replaced(kind.keyType, leaf), _replaced(kind.valueType, leaf), kind.valueContainsNull)
     return leaf(kind)
 
 
@@ -80,21 +70,21 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def _parsed(value: Any, kind: DataType) -> Any:
+def _parsed(value: Any, kind: T.DataType) -> Any:
     """Returns times that were cast to text as such again, and those that Python does not have in ISO 8601."""
     match kind, value:
-        case DateType(), str():
+        case T.DateType(), str():
             return _or_text(date.fromisoformat, value)
-        case TimestampType() | TimestampNTZType(), str():
+        case T.TimestampType() | T.TimestampNTZType(), str():
             return _or_text(datetime.fromisoformat, value.replace(" ", "T", 1))
-        case StructType(), dict():
+        case T.StructType(), dict():
             return {each.name: _parsed(value[each.name], each.dataType) for each in kind}
-        case ArrayType(), list():
+        case T.ArrayType(), list():
             return [_parsed(each, kind.elementType) for each in value]
-        case MapType(), dict() | list():
+        case T.MapType(), dict() | list():
             pairs = value.items() if isinstance(value, dict) else value
             found = [(_parsed(key, kind.keyType), _parsed(each, kind.valueType)) for key, each in pairs]
-            return dict(found) if isinstance(kind.keyType, StringType) else found
+            return dict(found) if isinstance(kind.keyType, T.StringType) else found
     return value
 
 

@@ -12,18 +12,7 @@ from delta.tables import DeltaTable
 from deltalake import DeltaTable as StoredTable
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
-from pyspark.sql.types import (
-    BooleanType,
-    DataType,
-    DateType,
-    IntegralType,
-    NumericType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T  # noqa: N812 - PySpark's own spelling
 
 from penstock.graph.elements import COLUMN_MAPPING
 from penstock.graph.quarantine import TIME
@@ -49,15 +38,15 @@ class Order:
     value Delta leaves files out.
     """
 
-    sequence_type: DataType
+    sequence_type: T.DataType
 
     def earliest(self, sequence: Column) -> Column:
         """Returns an aggregate for `reaches`: the beginning of a batch, NULL where this is not known."""
         leading, kind = self._leading(sequence)
         match kind:
-            case TimestampType():
+            case T.TimestampType():
                 return sf.unix_micros(sf.min(leading))  # as text it would depend on a time zone
-            case BooleanType() | DateType() | NumericType() | StringType() | TimestampNTZType():
+            case T.BooleanType() | T.DateType() | T.NumericType() | T.StringType() | T.TimestampNTZType():
                 return sf.min(leading).cast("string")
             case _:
                 return sf.lit(None)
@@ -67,7 +56,7 @@ class Order:
         leading, kind = self._leading(sequence)
         if earliest is None:
             return sf.lit(True)
-        value = sf.timestamp_micros(sf.lit(earliest)) if isinstance(kind, TimestampType) else sf.lit(earliest)
+        value = sf.timestamp_micros(sf.lit(earliest)) if isinstance(kind, T.TimestampType) else sf.lit(earliest)
         return leading >= value.cast(kind)
 
     @property
@@ -77,7 +66,10 @@ class Order:
         Those of decimals may be rounded, and those of floats leave NaN out, which is the greatest.
         """
         _, kind = self._path()
-        return isinstance(kind, IntegralType | DateType | TimestampType | TimestampNTZType) or kind == StringType()
+        return (
+            isinstance(kind, T.IntegralType | T.DateType | T.TimestampType | T.TimestampNTZType)
+            or kind == T.StringType()
+        )
 
     def earliest_of(self, events: pa.Table) -> tuple[int | str | None, int | str | None]:
         """Returns the beginning of a batch for `reaches`, and for `may_reach`; of types that are `stats_are_exact`."""
@@ -87,7 +79,7 @@ class Order:
             sequences = pc.struct_field(sequences, [name])
         first = pc.min(sequences)
         comparable = _comparable(first)
-        return comparable if isinstance(kind, TimestampType) else first.cast(pa.string()).as_py(), comparable
+        return comparable if isinstance(kind, T.TimestampType) else first.cast(pa.string()).as_py(), comparable
 
     def may_reach(self, log: StoredTable, earliest: int | str | None) -> bool:
         """Whether a file of the log may have an event as late as this, by the statistics of the files; no job."""
@@ -99,20 +91,20 @@ class Order:
         if earliest is None or greatest not in files.column_names or files[greatest].null_count:
             return True
         latest = _comparable(pc.max(files[greatest]))
-        if isinstance(latest, int) and isinstance(kind, TimestampType | TimestampNTZType):
+        if isinstance(latest, int) and isinstance(kind, T.TimestampType | T.TimestampNTZType):
             latest += _STATISTICS_ROUND_DOWN_BY
         return not latest < earliest  # type: ignore[operator]  # both are of the sequence's type
 
-    def _leading(self, sequence: Column) -> tuple[Column, DataType]:
+    def _leading(self, sequence: Column) -> tuple[Column, T.DataType]:
         path, kind = self._path()
         for name in path:
             sequence = sequence.getField(name)
         return sequence, kind
 
-    def _path(self) -> tuple[tuple[str, ...], DataType]:
+    def _path(self) -> tuple[tuple[str, ...], T.DataType]:
         """Returns the names that lead to the column that decides, and its type."""
         path, kind = [], self.sequence_type
-        while isinstance(kind, StructType):
+        while isinstance(kind, T.StructType):
             path.append(kind.fields[0].name)
             kind = kind.fields[0].dataType
         return tuple(path), kind
@@ -235,5 +227,5 @@ class ChangeLog:
         return now if oldest is None else sf.least(now, sf.timestamp_micros(sf.lit(oldest)))
 
 
-def _logged(events: StructType) -> StructType:
-    return StructType([*events.fields, StructField(_ARRIVED, TimestampType())])
+def _logged(events: T.StructType) -> T.StructType:
+    return T.StructType([*events.fields, T.StructField(_ARRIVED, T.TimestampType())])

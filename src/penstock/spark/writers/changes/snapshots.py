@@ -11,17 +11,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import (
-    BinaryType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    LongType,
-    StringType,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql import types as T  # noqa: N812 - PySpark's own spelling
 
 from penstock.errors import DataError
 from penstock.graph.elements import SnapshotChangeFlow
@@ -32,18 +22,18 @@ from penstock.spark.plans.comparable import as_comparable
 from penstock.spark.writers.changes.merge import MergedRows, merge_rows
 from penstock.spark.writers.changes.resolve import END_AT, START_AT, named, resolve_snapshot, target_schema
 
-_TYPES: tuple[tuple[type, DataType], ...] = (
-    (datetime.datetime, TimestampType()),
-    (datetime.date, DateType()),
-    (int, LongType()),
-    (float, DoubleType()),
-    (decimal.Decimal, DecimalType(38, 18)),
-    (bytes, BinaryType()),
-    (str, StringType()),
+_TYPES: tuple[tuple[type, T.DataType], ...] = (
+    (datetime.datetime, T.TimestampType()),
+    (datetime.date, T.DateType()),
+    (int, T.LongType()),
+    (float, T.DoubleType()),
+    (decimal.Decimal, T.DecimalType(38, 18)),
+    (bytes, T.BinaryType()),
+    (str, T.StringType()),
 )
 
 
-def version_type(version: object) -> DataType | None:
+def version_type(version: object) -> T.DataType | None:
     """Returns the Spark type of a snapshot's version; None for a value that cannot be one."""
     if isinstance(version, bool):
         return None
@@ -51,8 +41,8 @@ def version_type(version: object) -> DataType | None:
 
 
 def snapshot_target(
-    flow: SnapshotChangeFlow, snapshot: DataFrame, versions: DataType
-) -> tuple[StructType, AppliedChanges]:
+    flow: SnapshotChangeFlow, snapshot: DataFrame, versions: T.DataType
+) -> tuple[T.StructType, AppliedChanges]:
     """Returns the columns of a snapshot flow's target, and what the target depends on for good.
 
     Raises:
@@ -109,7 +99,7 @@ class SnapshotWriter:
         return merge_rows(computed, row, keys, path=self.path, history=flow.scd_type == 2, transaction=transaction)
 
 
-def _side_by_side(stored: DataFrame, snapshot: DataFrame, keys: Sequence[str], row: StructType) -> DataFrame:
+def _side_by_side(stored: DataFrame, snapshot: DataFrame, keys: Sequence[str], row: T.StructType) -> DataFrame:
     """Returns `key`, `was` (struct, NULL for a new row), `row` (struct, NULL for one that is gone) and `since`."""
     key = sf.struct(*map(named, keys)).alias("key")
     values = sf.struct(*map(named, row.fieldNames()))
@@ -118,7 +108,7 @@ def _side_by_side(stored: DataFrame, snapshot: DataFrame, keys: Sequence[str], r
     return was.join(snapshot.select(key, values.alias("row")), "key", "full_outer")
 
 
-def _history(both: DataFrame, version: Column, row: StructType, tracked: Sequence[str]) -> DataFrame:
+def _history(both: DataFrame, version: Column, row: T.StructType, tracked: Sequence[str]) -> DataFrame:
     """A row whose tracked columns changed, or that is gone, ends; a new one and a changed one begin."""
     changes = ~_same(row, tracked) | sf.col("was").isNull() | sf.col("row").isNull()
     ended = sf.struct(sf.col("was").alias("row"), sf.col("since").alias("start"), version.alias("end"))
@@ -137,7 +127,7 @@ def _history(both: DataFrame, version: Column, row: StructType, tracked: Sequenc
     return exploded.select("key", "step.row", "step.start", "step.end", sf.lit(False).alias("remove"))
 
 
-def _same(row: StructType, names: Sequence[str]) -> Column:
+def _same(row: T.StructType, names: Sequence[str]) -> Column:
     """Whether a row is there before and after, and does not differ in the columns `names`."""
     types = {field.name: field.dataType for field in row}
     equal = []

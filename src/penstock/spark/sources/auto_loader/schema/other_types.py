@@ -11,24 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    MapType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T  # noqa: N812 - PySpark's own spelling
 
 from penstock.spark.sources.auto_loader.files.discovery import uri_of_path
 from penstock.spark.sources.auto_loader.schema.merge import Widen, add_new_fields
@@ -47,20 +30,23 @@ _NOWHERE: Final = "__penstock_nowhere_"
 
 # What else Spark's readers read, and lose nothing: the type in the file, and that of the column. That of ORC reads
 # nearly everything as anything, and cuts it.
-_ALSO_READ: Final[dict[str, tuple[tuple[type[DataType], type[DataType]], ...]]] = {
+_ALSO_READ: Final[dict[str, tuple[tuple[type[T.DataType], type[T.DataType]], ...]]] = {
     "avro": (),
     "orc": (
-        *((kind, StringType) for kind in (ByteType, ShortType, IntegerType, LongType, DoubleType, DecimalType)),
-        (DateType, StringType),
-        (TimestampType, StringType),
-        (StringType, BinaryType),
-        (DateType, TimestampType),
+        *(
+            (kind, T.StringType)
+            for kind in (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DoubleType, T.DecimalType)
+        ),
+        (T.DateType, T.StringType),
+        (T.TimestampType, T.StringType),
+        (T.StringType, T.BinaryType),
+        (T.DateType, T.TimestampType),
     ),
     "parquet": (
-        (BinaryType, StringType),
-        (StringType, BinaryType),
-        (TimestampType, TimestampNTZType),
-        (TimestampNTZType, TimestampType),
+        (T.BinaryType, T.StringType),
+        (T.StringType, T.BinaryType),
+        (T.TimestampType, T.TimestampNTZType),
+        (T.TimestampNTZType, T.TimestampType),
     ),
 }
 
@@ -72,10 +58,10 @@ class TypeMismatch:
     `path` has dots; `known` is the type in the schema, `found` that in the file.
     """
 
-    column: StructField
+    column: T.StructField
     path: str
-    known: DataType
-    found: DataType
+    known: T.DataType
+    found: T.DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +71,7 @@ class OtherTypes:
     `columns` are names of the schema with a type that files have; `files` gives by path the positions in it.
     """
 
-    columns: tuple[StructField, ...] = ()
+    columns: tuple[T.StructField, ...] = ()
     files: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def with_type_mismatches(self, found: Mapping[str, Iterable[TypeMismatch]]) -> OtherTypes:
@@ -103,9 +89,9 @@ class OtherTypes:
         gone = set(paths)
         return replace(self, files={path: found for path, found in self.files.items() if path not in gone})
 
-    def fields(self) -> list[StructField]:
+    def fields(self) -> list[T.StructField]:
         """Returns the columns as which Spark reads them."""
-        return [StructField(f"{_READ_AS}{at}", column.dataType) for at, column in enumerate(self.columns)]
+        return [T.StructField(f"{_READ_AS}{at}", column.dataType) for at, column in enumerate(self.columns)]
 
     def reader_options(self) -> dict[str, str]:
         """Returns the option that gives the reader of the format the names of columns in these files."""
@@ -126,7 +112,7 @@ class OtherTypes:
 
     def to_text(self) -> str:
         """Returns the stored form."""
-        document = {"columns": StructType(list(self.columns)).jsonValue(), "files": self.files}
+        document = {"columns": T.StructType(list(self.columns)).jsonValue(), "files": self.files}
         return json.dumps(document, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -134,10 +120,10 @@ class OtherTypes:
         """Reads the stored form; ValueError or KeyError when it is not one."""
         document = json.loads(text)
         files = {str(path): tuple(map(int, found)) for path, found in document["files"].items()}
-        return cls(tuple(StructType.fromJson(document["columns"]).fields), files)
+        return cls(tuple(T.StructType.fromJson(document["columns"]).fields), files)
 
 
-def type_mismatches(known: StructType, found: StructType, source_format: str) -> list[TypeMismatch]:
+def type_mismatches(known: T.StructType, found: T.StructType, source_format: str) -> list[TypeMismatch]:
     """Returns the columns of a file, in their order, that those of `known` cannot take."""
     types = {each.name.casefold(): each for each in known.fields}
     result = []
@@ -147,13 +133,13 @@ def type_mismatches(known: StructType, found: StructType, source_format: str) ->
             continue
         place = next(_differing(column.dataType, each.dataType, column.name, source_format), None)
         if place is not None:
-            result.append(TypeMismatch(StructField(column.name, each.dataType), *place))
+            result.append(TypeMismatch(T.StructField(column.name, each.dataType), *place))
     return result
 
 
 def sort_by_type(
-    known: StructType, schemas: Iterable[tuple[str, StructType]], source_format: str, widen: Widen | None
-) -> tuple[StructType, dict[str, list[TypeMismatch]]]:
+    known: T.StructType, schemas: Iterable[tuple[str, T.StructType]], source_format: str, widen: Widen | None
+) -> tuple[T.StructType, dict[str, list[TypeMismatch]]]:
     """Compares files one after the other: a type counts where it fits with those before, or widens them.
 
     Returns `known` with what the files add to it, and the mismatches of each file.
@@ -162,24 +148,24 @@ def sort_by_type(
     for path, schema in schemas:
         found[path] = type_mismatches(add_new_fields(columns, schema, widen), schema, source_format)
         names = {mismatch.column.name.casefold() for mismatch in found[path]}
-        fitting = StructType([each for each in schema.fields if each.name.casefold() not in names])
+        fitting = T.StructType([each for each in schema.fields if each.name.casefold() not in names])
         columns = add_new_fields(columns, fitting, widen)
     return columns, found
 
 
 def _differing(
-    known: DataType, found: DataType, path: str, source_format: str
-) -> Iterator[tuple[str, DataType, DataType]]:
+    known: T.DataType, found: T.DataType, path: str, source_format: str
+) -> Iterator[tuple[str, T.DataType, T.DataType]]:
     match known, found:
-        case StructType(), StructType():
+        case T.StructType(), T.StructType():
             types = {each.name.casefold(): each for each in found.fields}
             for each in known.fields:
                 other = types.get(each.name.casefold())
                 if other is not None:
                     yield from _differing(each.dataType, other.dataType, f"{path}.{each.name}", source_format)
-        case ArrayType(), ArrayType():
+        case T.ArrayType(), T.ArrayType():
             yield from _differing(known.elementType, found.elementType, f"{path}.element", source_format)
-        case MapType(), MapType():
+        case T.MapType(), T.MapType():
             yield from _differing(known.keyType, found.keyType, f"{path}.key", source_format)
             yield from _differing(known.valueType, found.valueType, f"{path}.value", source_format)
         case _ if not holds(known, found, source_format):

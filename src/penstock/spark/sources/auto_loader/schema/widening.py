@@ -10,48 +10,33 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pyspark.sql.types import (
-    ArrayType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    ShortType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-)
+from pyspark.sql import types as T  # noqa: N812 - PySpark's own spelling
 
 from penstock.graph.sql_names import literal
 from penstock.spark.sources.auto_loader.schema.reports import raise_wider_sql
 from penstock.spark.sources.auto_loader.schema.sql_text import string_array
 
 # The digits that a decimal needs to take the place of a whole number, as Delta counts them.
-_WHOLE: Final[dict[type[DataType], int]] = {ByteType: 10, ShortType: 10, IntegerType: 10, LongType: 20}
+_WHOLE: Final[dict[type[T.DataType], int]] = {T.ByteType: 10, T.ShortType: 10, T.IntegerType: 10, T.LongType: 20}
 _WHOLE_TYPES: Final = tuple(_WHOLE)
-_TO_DOUBLE: Final = (ByteType, ShortType, IntegerType, FloatType)
+_TO_DOUBLE: Final = (T.ByteType, T.ShortType, T.IntegerType, T.FloatType)
 _MOST_DIGITS: Final = 38
 
 # Spark's reader of Avro takes fewer liberties with what is in a file than that of Parquet; that of XML rounds.
-_NOT_READ: Final[dict[str, tuple[tuple[type[DataType], type[DataType]], ...]]] = {
+_NOT_READ: Final[dict[str, tuple[tuple[type[T.DataType], type[T.DataType]], ...]]] = {
     "avro": (
-        (IntegerType, DecimalType),
-        (LongType, DecimalType),
-        (DateType, TimestampNTZType),
+        (T.IntegerType, T.DecimalType),
+        (T.LongType, T.DecimalType),
+        (T.DateType, T.TimestampNTZType),
     ),
-    "orc": ((DateType, TimestampNTZType),),
-    "xml": tuple((whole, DecimalType) for whole in (ByteType, ShortType, IntegerType, LongType)),
+    "orc": ((T.DateType, T.TimestampNTZType),),
+    "xml": tuple((whole, T.DecimalType) for whole in (T.ByteType, T.ShortType, T.IntegerType, T.LongType)),
 }
 
 _FOUND: Final = "ARRAY<STRUCT<path: ARRAY<STRING>, type: STRING>>"
 
 
-def wider(known: DataType, found: DataType, source_format: str = "") -> DataType | None:
+def wider(known: T.DataType, found: T.DataType, source_format: str = "") -> T.DataType | None:
     """Returns the type of a column that was `known` and shall hold `found` too, `known` itself when that does.
 
     None when Delta cannot widen to such a type, or Spark cannot read files of the format under it.
@@ -62,27 +47,27 @@ def wider(known: DataType, found: DataType, source_format: str = "") -> DataType
     return None if (type(known), type(result)) in _NOT_READ.get(source_format, ()) else result
 
 
-def holds(known: DataType, found: DataType, source_format: str) -> bool:
+def holds(known: T.DataType, found: T.DataType, source_format: str) -> bool:
     """Whether a column of type `known` takes all values of `found`, and Spark reads files of the format so."""
     if known == found:
         return True
     return _wider(known, found) == known and (type(found), type(known)) not in _NOT_READ.get(source_format, ())
 
 
-def widened_at(kind: DataType, path: Sequence[str], found: DataType) -> DataType:
+def widened_at(kind: T.DataType, path: Sequence[str], found: T.DataType) -> T.DataType:
     """Returns `kind` with the field at `path` as wide as `found`; the parts are names, `element` and `value`."""
     if not path:
         return wider(kind, found) or kind
     head, rest = path[0], path[1:]
     match kind:
-        case ArrayType():
-            return ArrayType(widened_at(kind.elementType, rest, found), kind.containsNull)
-        case MapType():
-            return MapType(kind.keyType, widened_at(kind.valueType, rest, found), kind.valueContainsNull)
-        case StructType():
-            return StructType(
+        case T.ArrayType():
+            return T.ArrayType(widened_at(kind.elementType, rest, found), kind.containsNull)
+        case T.MapType():
+            return T.MapType(kind.keyType, widened_at(kind.valueType, rest, found), kind.valueContainsNull)
+        case T.StructType():
+            return T.StructType(
                 [
-                    StructField(field.name, widened_at(field.dataType, rest, found), field.nullable, field.metadata)
+                    T.StructField(field.name, widened_at(field.dataType, rest, found), field.nullable, field.metadata)
                     if field.name == head
                     else field
                     for field in kind.fields
@@ -92,7 +77,7 @@ def widened_at(kind: DataType, path: Sequence[str], found: DataType) -> DataType
             return kind
 
 
-def wider_type_sql(value: str, kind: DataType, column: str, *, prefers_decimal: bool | None) -> str | None:
+def wider_type_sql(value: str, kind: T.DataType, column: str, *, prefers_decimal: bool | None) -> str | None:
     """Returns SQL for the wider types that the numbers in `value`, the VARIANT of a column, need beside `kind`.
 
     An array of structs: `path` from `column` on (names, `element`, `value`), `type` as DDL. A fraction makes a whole
@@ -108,7 +93,7 @@ def all_found(found: Sequence[str]) -> str:
     return f"concat({', '.join(f'coalesce({each}, CAST(array() AS {_FOUND}))' for each in found)})"
 
 
-def stop_at_wider(texts: Sequence[tuple[StructField, str]], source_name: str, file: str) -> str:
+def stop_at_wider(texts: Sequence[tuple[T.StructField, str]], source_name: str, file: str) -> str:
     """Returns SQL that fails the batch when a column has to be wider for the number in its text, else gives true."""
     candidates = [
         wider_type_sql(f"try_parse_json({text})", field.dataType, field.name, prefers_decimal=None)
@@ -121,52 +106,52 @@ def stop_at_wider(texts: Sequence[tuple[StructField, str]], source_name: str, fi
     return f"CASE WHEN size({wider}) = 0 THEN true ELSE {raise_wider_sql(source_name, wider, file)} END"
 
 
-def _wider(known: DataType, found: DataType) -> DataType | None:
+def _wider(known: T.DataType, found: T.DataType) -> T.DataType | None:
     if known == found:
         return known
     match known, found:
         case (
-            (ByteType() | ShortType() | IntegerType() | LongType()),
-            (ByteType() | ShortType() | IntegerType() | LongType()),
+            (T.ByteType() | T.ShortType() | T.IntegerType() | T.LongType()),
+            (T.ByteType() | T.ShortType() | T.IntegerType() | T.LongType()),
         ):
             return max(known, found, key=lambda kind: _WHOLE_TYPES.index(type(kind)))
-        case DoubleType(), _ if isinstance(found, _TO_DOUBLE):
+        case T.DoubleType(), _ if isinstance(found, _TO_DOUBLE):
             return known
-        case _, DoubleType() if isinstance(known, _TO_DOUBLE):
+        case _, T.DoubleType() if isinstance(known, _TO_DOUBLE):
             return found
-        case DateType(), TimestampNTZType():
+        case T.DateType(), T.TimestampNTZType():
             return found
-        case TimestampNTZType(), DateType():
+        case T.TimestampNTZType(), T.DateType():
             return known
     left, right = _digits(known), _digits(found)
     if left is None or right is None:
         return None
     scale = max(left[1], right[1])
     precision = max(left[0] - left[1], right[0] - right[1]) + scale
-    return None if precision > _MOST_DIGITS else DecimalType(precision, scale)
+    return None if precision > _MOST_DIGITS else T.DecimalType(precision, scale)
 
 
-def _digits(kind: DataType) -> tuple[int, int] | None:
-    if isinstance(kind, DecimalType):
+def _digits(kind: T.DataType) -> tuple[int, int] | None:
+    if isinstance(kind, T.DecimalType):
         return kind.precision, kind.scale
     return (_WHOLE[type(kind)], 0) if type(kind) in _WHOLE else None
 
 
 def _found(
-    value: str, kind: DataType, path: tuple[str, ...], ids: Iterator[int], *, prefers_decimal: bool | None
+    value: str, kind: T.DataType, path: tuple[str, ...], ids: Iterator[int], *, prefers_decimal: bool | None
 ) -> str | None:
     name = f"w{next(ids)}"
     match kind:
-        case StructType():
+        case T.StructType():
             parts = []
             for field in kind.fields:
                 item = f"element_at({name}, {literal(field.name)})"
                 inner = _found(item, field.dataType, (*path, field.name), ids, prefers_decimal=prefers_decimal)
                 parts.extend([] if inner is None else [inner])
             return _bound(name, _fields(value), all_found(parts)) if parts else None
-        case ArrayType():
+        case T.ArrayType():
             items, kind, step = f"try_variant_get({value}, '$', 'ARRAY<VARIANT>')", kind.elementType, "element"
-        case MapType():
+        case T.MapType():
             items, kind, step = f"map_values({_fields(value)})", kind.valueType, "value"
         case _:
             target = _target(name, kind, prefers_decimal=prefers_decimal)
@@ -178,7 +163,7 @@ def _found(
     return None if inner is None else f"array_distinct(flatten(transform({items}, {name} -> {inner})))"
 
 
-def _target(value: str, kind: DataType, *, prefers_decimal: bool | None) -> str | None:
+def _target(value: str, kind: T.DataType, *, prefers_decimal: bool | None) -> str | None:
     """SQL for the type, as DDL, that holds the number `value` where `kind` does not; NULL when `kind` does, or none."""
     digits = _digits(kind)
     if digits is None:
@@ -194,7 +179,7 @@ def _target(value: str, kind: DataType, *, prefers_decimal: bool | None) -> str 
     whole, fraction = f"greatest({before_point}, {most})", f"greatest({scale}, {digits[1]})"
     decimal = f"concat('DECIMAL(', {whole} + {fraction}, ',', {fraction}, ')')"
     decimal = f"IF({whole} + {fraction} <= {_MOST_DIGITS}, {decimal}, NULL)"
-    if isinstance(kind, DecimalType):
+    if isinstance(kind, T.DecimalType):
         too_large = f"{before_point} > {most}" + ("" if prefers_decimal is None else f" OR {scale} > {digits[1]}")
         return f"CASE WHEN ({is_long} OR {is_decimal}) AND ({too_large}) THEN {decimal} END"
     candidates = _WHOLE_TYPES[_WHOLE_TYPES.index(type(kind)) :]
@@ -209,7 +194,7 @@ def _target(value: str, kind: DataType, *, prefers_decimal: bool | None) -> str 
     exact = is_decimal if prefers_decimal else f"{is_decimal} AND {scale} = 0"
     if prefers_decimal is None:
         decimal = "NULL"
-    to_double = "" if isinstance(kind, LongType) else f"WHEN {is_decimal} OR {found} = 'DOUBLE' THEN 'double'"
+    to_double = "" if isinstance(kind, T.LongType) else f"WHEN {is_decimal} OR {found} = 'DOUBLE' THEN 'double'"
     return f"CASE WHEN {is_long} THEN {wider_whole} WHEN {exact} THEN {decimal} {to_double} END"
 
 
