@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from penstock.connectors.event_hubs.positions import starting_options
@@ -50,21 +49,19 @@ _AAD: Final = (
     "the login of Microsoft Entra needs a class of your own",
     "Read format('kafka') with kafka.sasl.mechanism OAUTHBEARER and your kafka.sasl.login.callback.handler.class",
 )
-REFUSED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "eventhubs.endingPosition": _END,
-        "eventhubs.endingPositions": _END,
-        "eventhubs.maxRatePerPartition": _RATES,
-        "eventhubs.maxRatesPerPartition": _RATES,
-        "eventhubs.metricPlugin": _PLUGIN,
-        "eventhubs.throttlingStatusPlugin": _PLUGIN,
-        "eventhubs.receiverTimeout": _TIMEOUT,
-        _OPERATION: _TIMEOUT,
-        "eventhubs.useAadAuth": _AAD,
-        "eventhubs.aadAuthCallback": _AAD,
-        "eventhubs.aadAuthCallbackParams": _AAD,
-    }
-)
+REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+    "eventhubs.endingPosition": _END,
+    "eventhubs.endingPositions": _END,
+    "eventhubs.maxRatePerPartition": _RATES,
+    "eventhubs.maxRatesPerPartition": _RATES,
+    "eventhubs.metricPlugin": _PLUGIN,
+    "eventhubs.throttlingStatusPlugin": _PLUGIN,
+    "eventhubs.receiverTimeout": _TIMEOUT,
+    _OPERATION: _TIMEOUT,
+    "eventhubs.useAadAuth": _AAD,
+    "eventhubs.aadAuthCallback": _AAD,
+    "eventhubs.aadAuthCallbackParams": _AAD,
+}
 """What is refused: the reason, and what to write."""
 
 DECLARED: Final = (

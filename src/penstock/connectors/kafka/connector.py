@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -47,20 +46,18 @@ _CAST: Final = "Remove it, and cast the column: CAST(value AS STRING)"
 _CREDENTIAL: Final = "service credentials are kept by Databricks"
 _LOGIN: Final = "Log in with kafka.sasl.mechanism and kafka.sasl.jaas.config"
 
-REFUSED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "databricks.serviceCredential": (_CREDENTIAL, _LOGIN),
-        "databricks.serviceCredential.scope": (_CREDENTIAL, _LOGIN),
-        "endingOffsets": (_A_STREAM, _END),
-        "endingOffsetsByTimestamp": (_A_STREAM, _END),
-        "endingTimestamp": (_A_STREAM, _END),
-        "kafka.auto.offset.reset": ("the checkpoint knows where to go on", "Set 'startingOffsets'"),
-        "kafka.enable.auto.commit": ("the checkpoint knows how far was read", "Remove it"),
-        "kafka.interceptor.classes": ("interceptors may change what is read without a trace", "Remove it"),
-        "kafka.key.deserializer": (_BYTES, _CAST),
-        "kafka.value.deserializer": (_BYTES, _CAST),
-    }
-)
+REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+    "databricks.serviceCredential": (_CREDENTIAL, _LOGIN),
+    "databricks.serviceCredential.scope": (_CREDENTIAL, _LOGIN),
+    "endingOffsets": (_A_STREAM, _END),
+    "endingOffsetsByTimestamp": (_A_STREAM, _END),
+    "endingTimestamp": (_A_STREAM, _END),
+    "kafka.auto.offset.reset": ("the checkpoint knows where to go on", "Set 'startingOffsets'"),
+    "kafka.enable.auto.commit": ("the checkpoint knows how far was read", "Remove it"),
+    "kafka.interceptor.classes": ("interceptors may change what is read without a trace", "Remove it"),
+    "kafka.key.deserializer": (_BYTES, _CAST),
+    "kafka.value.deserializer": (_BYTES, _CAST),
+}
 """What a stream does not take: the reason, and what to write."""
 
 CLIENT: Final = "kafka.*"

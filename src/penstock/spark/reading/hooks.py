@@ -13,14 +13,15 @@ from functools import partial
 from typing import Any
 
 from delta.tables import DeltaTable
-from pyspark.errors import PySparkTypeError, PySparkValueError
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkTypeError, PySparkValueError
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, DataFrameWriterV2, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import DataType
 
-from penstock.spark.failures.watermarks import REFUSALS, watermark_error
+from penstock.errors import DefinitionError, did_you_mean
+from penstock.spark.failures.translate import reason_of
 from penstock.spark.reading.local_rows import as_connect_takes, is_rows
 from penstock.spark.reading.recorded_options import (
     apply_load_arguments,
@@ -47,6 +48,11 @@ _ACTIONS: tuple[tuple[type, str], ...] = (
     (DataFrameWriterV2, "append create createOrReplace overwrite overwritePartitions replace"),
     (DataStreamWriter, "start toTable"),
 )
+
+_REFUSALS = (AnalysisException, IllegalArgumentException)
+"""What Spark refuses a watermark with."""
+
+_NO_INTERVAL = ("CANNOT_PARSE_INTERVAL", "INVALID_INTERVAL_FORMAT")
 
 
 def secret_here(name: str) -> str:
@@ -249,10 +255,29 @@ def _action(method: str, original: Original, self: Any, /, *arguments: Any, **na
 def _watermark(original: Original, self: ClassicDataFrame, /, eventTime: str, delayThreshold: str) -> Any:  # noqa: N803
     try:
         return original(self, eventTime, delayThreshold)
-    except REFUSALS as refusal:
+    except _REFUSALS as refusal:
         if current_handler() is None:
             raise
         error = watermark_error(self, eventTime, delayThreshold, refusal)
         if error is None:
             raise
         raise error from refusal
+
+
+def watermark_error(
+    frame: DataFrame, column: str, delay: str, refusal: AnalysisException | IllegalArgumentException
+) -> DefinitionError | None:
+    """Returns the error to raise in the place of one of the `_REFUSALS`; None when it is about something else."""
+    condition = refusal.getCondition() or ""
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        known = frame.columns
+        suggestion = did_you_mean(column, known, also=f"Its columns are {', '.join(known)}.")
+        return DefinitionError("WATERMARK_COLUMN_NOT_FOUND", column=column, suggestion=suggestion)
+    if condition == "EVENT_TIME_IS_NOT_ON_TIMESTAMP_TYPE":
+        types = {name.casefold(): kind for name, kind in frame.dtypes}
+        kind = types.get(column.strip("`").casefold(), "another type")
+        return DefinitionError("WATERMARK_COLUMN_NOT_TIMESTAMP", column=column, type=kind)
+    if isinstance(refusal, IllegalArgumentException) or condition.startswith(_NO_INTERVAL):
+        reason = reason_of(refusal).removeprefix("requirement failed: ")
+        return DefinitionError("WATERMARK_DELAY_INVALID", delay=delay, reason=reason)
+    return None

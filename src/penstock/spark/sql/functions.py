@@ -113,15 +113,16 @@ class TableFunctionCall:
         error = DefinitionError(
             "TABLE_FUNCTION_ARGUMENT_MISSING", function=self.name, argument=argument, example=example
         )
-        return error.at(self._position)
+        return error.at(self.position)
 
     def unsupported(self, reason: str, alternative: str) -> DefinitionError:
         """Returns UNSUPPORTED_TABLE_FUNCTION, at the place of the call."""
         error = DefinitionError("UNSUPPORTED_TABLE_FUNCTION", name=self.name, reason=reason, alternative=alternative)
-        return error.at(self._position)
+        return error.at(self.position)
 
     @property
-    def _position(self) -> StatementPosition:
+    def position(self) -> StatementPosition:
+        """Where the call is."""
         return StatementPosition.of(self.statement, self.offset)
 
 

@@ -4,7 +4,6 @@ from penstock.spark.sources.auto_loader.connector import AutoLoader, load_files,
 from penstock.spark.sources.auto_loader.files.cleaning import Cleaned
 from penstock.spark.sources.auto_loader.load import load_auto_loader
 from penstock.spark.sources.auto_loader.options.clean_source import CLEAN_SOURCE, CleanMode, without_cleaning
-from penstock.spark.sources.auto_loader.options.read_options import EvolutionMode
 from penstock.spark.sources.auto_loader.schema.reports import describe_failure
 from penstock.spark.sources.auto_loader.source import AutoLoaderSource, Evolution
 
@@ -15,7 +14,6 @@ __all__ = [
     "CleanMode",
     "Cleaned",
     "Evolution",
-    "EvolutionMode",
     "describe_failure",
     "load_auto_loader",
     "load_files",

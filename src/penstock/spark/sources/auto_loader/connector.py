@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from penstock.spark.sources.auto_loader.files.discovery import check_times, list_files, within_times
 from penstock.spark.sources.auto_loader.inference.columns import infer_first_version
 from penstock.spark.sources.auto_loader.inference.inspection import with_columns_of
-from penstock.spark.sources.auto_loader.load import file_rows, load_auto_loader, plain_rows, unstored_version
+from penstock.spark.sources.auto_loader.load import load_auto_loader, source_rows, unstored_version
 from penstock.spark.sources.auto_loader.options.clean_source import with_destination
 from penstock.spark.sources.auto_loader.options.read_options import EvolutionMode, parse_options
 from penstock.spark.sources.source import SourceRead, not_possible
@@ -84,9 +84,7 @@ def load_files(spark: SparkSession, read: StreamRead) -> DataFrame:
         rows = spark.read.format(kind).options(**settings).schema(schema).load(options.path)
         return within_times(rows, options)
 
-    if options.fixed_columns or options.reads_as_spark(given_schema=given):
-        return plain_rows(options, version, native, source_name="files")
-    return file_rows(options, version, native, source_name="files", checked=None)
+    return source_rows(options, version, native, given_schema=given, source_name="files", checked=None)
 
 
 def only_format_of(spark: SparkSession, path: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -28,13 +28,9 @@ from penstock.spark.sources.auto_loader.formats.encoded_text import decoded_file
 from penstock.spark.sources.auto_loader.formats.json_lines import line_options, text_lines
 from penstock.spark.sources.auto_loader.formats.json_records import json_rows
 from penstock.spark.sources.auto_loader.formats.native_records import (
-    native_format,
-    native_options,
+    NativeRead,
     native_rows,
-    native_schema,
-    variant_options,
     variant_rows,
-    variant_schema,
     variant_version,
 )
 from penstock.spark.sources.auto_loader.formats.text_values import typed_partitions, with_text_partitions
@@ -51,12 +47,11 @@ from penstock.spark.sources.spark_sources import check_path_is_found
 from penstock.spark.sources.stream_read import StreamRead, native_load
 
 _EXISTING: Final = "_existing_files"
+# The options that say which files are read.
+_OF_FILES: Final = ("basePath", "ignoreCorruptFiles", "ignoreMissingFiles", "pathGlobFilter", "recursiveFileLookup")
 
 # `validate` writes nothing, and a dataset function is called more than once; one inference a process is enough.
 _inferred: dict[tuple[object, ...], tuple[SchemaVersion, Listing]] = {}
-
-NativeRead = Callable[[str, Mapping[str, str], StructType], DataFrame]
-"""Spark's own read of the source's files: in a format, with these options and this schema."""
 
 
 def load_auto_loader(
@@ -117,11 +112,8 @@ def load_auto_loader(
         rows = native_load(spark, source_format, settings, schema, options.path, source_name=source_name)
         return within_times(rows, options)
 
-    if options.fixed_columns or options.reads_as_spark(given_schema=read.schema is not None):
-        frame = plain_rows(options, version, native, source_name=source_name)
-    else:
-        checked = listing if options.looks_at_files else None
-        frame = file_rows(options, version, native, source_name=source_name, checked=checked)
+    checked, given = listing if options.looks_at_files else None, read.schema is not None
+    frame = source_rows(options, version, native, given_schema=given, source_name=source_name, checked=checked)
     if not options.include_existing:
         frame = _without_existing(spark, frame, options, log, persist=persist)
     source = AutoLoaderSource(
@@ -209,43 +201,34 @@ def _without_existing(
     return frame.where(f"NOT {one_of_files_sql(existing)}") if existing else frame
 
 
-def plain_rows(
-    options: AutoLoaderOptions, version: SchemaVersion, native: NativeRead, *, source_name: str
-) -> DataFrame:
-    """Returns the rows as Spark's reader gives them: nothing is rescued, and no unknown field stops the batch."""
-    schema = StructType([*version.columns.fields, *with_text_partitions(version).partitions.fields])
-    return typed_partitions(native(options.reader_format, options.reader, schema), version, options, source_name)
-
-
-# The options that say which files are read.
-_OF_FILES = ("basePath", "ignoreCorruptFiles", "ignoreMissingFiles", "pathGlobFilter", "recursiveFileLookup")
-
-
-def file_rows(
+def source_rows(
     options: AutoLoaderOptions,
     version: SchemaVersion,
     native: NativeRead,
     *,
+    given_schema: bool,
     source_name: str,
     checked: Listing | None,
 ) -> DataFrame:
     """Returns the rows of the files that `native` reads, streaming or batch as that is.
 
-    `checked` are the files whose columns were compared with `version`; None asks for no such comparison.
+    They may be those of Spark's reader: then nothing is rescued, and no unknown field stops the batch. `checked` are
+    the files whose columns were compared with `version`; None asks for no such comparison.
     """
-    if options.variant_column is not None:  # Spark adds the partition columns itself
-        return _rows(options, version, native, source_name, checked)
-    rows = _rows(options, with_text_partitions(version), native, source_name, checked)
+    as_text = with_text_partitions(version)
+    if options.fixed_columns or options.reads_as_spark(given_schema=given_schema):
+        schema = StructType([*version.columns.fields, *as_text.partitions.fields])
+        rows = native(options.reader_format, options.reader, schema)
+    elif options.variant_column is not None:
+        return variant_rows(native, version, options)
+    else:
+        rows = _rows(options, as_text, native, source_name, checked)
     return typed_partitions(rows, version, options, source_name)
 
 
 def _rows(
     options: AutoLoaderOptions, version: SchemaVersion, native: NativeRead, source_name: str, checked: Listing | None
 ) -> DataFrame:
-    if options.variant_column is not None:
-        return variant_rows(
-            native(options.reader_format, variant_options(options), variant_schema(version)), version, options
-        )
     text_schema = StructType([StructField("value", StringType()), *version.partitions.fields])
     match options.format:
         case "json":
@@ -260,9 +243,11 @@ def _rows(
             settings = same_header_options(options, by_name=bool(version.csv_headers))
             rows = native("csv", settings, same_header_schema(version, options))
             return same_header_rows(rows, version, options, source_name)
+        case _ if checked is None:
+            return native_rows(native, version, options, source_name)
         case _:
-            settings = native_options(version, options)
-            rows = native(native_format(version, options), settings, native_schema(version, options))
-            if checked is not None:
-                rows = stop_at_others(rows, options, checked, source_name)
-            return native_rows(rows, version, options, source_name)
+
+            def of_checked(kind: str, settings: Mapping[str, str], schema: StructType) -> DataFrame:
+                return stop_at_others(native(kind, settings, schema), options, checked, source_name)
+
+            return native_rows(of_checked, version, options, source_name)

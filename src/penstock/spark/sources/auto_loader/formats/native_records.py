@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -20,32 +20,18 @@ _CORRUPT: Final = "__penstock_corrupt"
 _FILE: Final = "input_file_name()"
 
 
-def native_schema(version: SchemaVersion, options: AutoLoaderOptions) -> StructType:
-    """Returns the schema with which Spark reads the files: also what goes to the rescued data."""
-    corrupt = [StructField(_CORRUPT, StringType())] if _corrupt_column(version, options) == _CORRUPT else []
-    columns = version.read_columns().fields
-    return StructType([*columns, *corrupt, *version.others.fields(), *version.partitions.fields])
+NativeRead = Callable[[str, Mapping[str, str], StructType], DataFrame]
+"""Spark's own read of the source's files: in a format, with these options and this schema."""
 
 
-def native_format(version: SchemaVersion, options: AutoLoaderOptions) -> str:
-    """Returns the name under which Spark finds the reader."""
-    return READERS[options.format] if version.others.files else options.reader_format
-
-
-def native_options(version: SchemaVersion, options: AutoLoaderOptions) -> dict[str, str]:
-    """Returns the options of the reader."""
+def native_rows(native: NativeRead, version: SchemaVersion, options: AutoLoaderOptions, source_name: str) -> DataFrame:
+    """Returns what `native` reads in the columns of `version`, with the rescued data column if there is one."""
     corrupt = _corrupt_column(version, options)
-    if corrupt is None:
-        return {**options.reader, **(version.others.reader_options() if version.others.files else {})}
-    own = {"mode", "columnnameofcorruptrecord"}
-    settings = {name: value for name, value in options.reader.items() if name.casefold() not in own}
-    mode = "DROPMALFORMED" if _mode(options) == "DROPMALFORMED" else "PERMISSIVE"
-    return {**settings, "mode": mode, "columnNameOfCorruptRecord": corrupt}
-
-
-def native_rows(rows: DataFrame, version: SchemaVersion, options: AutoLoaderOptions, source_name: str) -> DataFrame:
-    """Returns the rows in the columns of `version`, with the rescued data column if there is one."""
-    corrupt = _corrupt_column(version, options)
+    hidden = [StructField(_CORRUPT, StringType())] if corrupt == _CORRUPT else []
+    # What goes to the rescued data is read as well.
+    fields = [*version.read_columns().fields, *hidden, *version.others.fields(), *version.partitions.fields]
+    reader = READERS[options.format] if version.others.files else options.reader_format
+    rows = native(reader, _reader_options(version, options, corrupt), StructType(fields))
     if corrupt is not None and _mode(options) == "FAILFAST":
         fail = raise_malformed_sql(source_name, _FILE)
         rows = rows.where(f"CASE WHEN {column(corrupt)} IS NOT NULL THEN {fail} ELSE true END")
@@ -60,6 +46,15 @@ def native_rows(rows: DataFrame, version: SchemaVersion, options: AutoLoaderOpti
     if options.rescued_column is not None:
         columns.append(f"{_rescued(version, values, corrupt)} AS {column(options.rescued_column)}")
     return rows.selectExpr(*columns)
+
+
+def _reader_options(version: SchemaVersion, options: AutoLoaderOptions, corrupt: str | None) -> dict[str, str]:
+    if corrupt is None:
+        return {**options.reader, **(version.others.reader_options() if version.others.files else {})}
+    own = {"mode", "columnnameofcorruptrecord"}
+    settings = {name: value for name, value in options.reader.items() if name.casefold() not in own}
+    mode = "DROPMALFORMED" if _mode(options) == "DROPMALFORMED" else "PERMISSIVE"
+    return {**settings, "mode": mode, "columnNameOfCorruptRecord": corrupt}
 
 
 def _corrupt_column(version: SchemaVersion, options: AutoLoaderOptions) -> str | None:
@@ -124,23 +119,16 @@ def variant_version(options: AutoLoaderOptions, partitions: StructType) -> Schem
     return SchemaVersion(0, columns, partitions, "one VARIANT")
 
 
-def variant_options(options: AutoLoaderOptions) -> dict[str, str]:
-    """Returns the options of Spark's reader; the header of a CSV file gives the names inside the value."""
-    assert options.variant_column is not None
-    header = {"header": "true"} if options.format == "csv" else {}
-    own = {"singleVariantColumn": options.variant_column, "columnNameOfCorruptRecord": _CORRUPT}
-    return {**header, **options.reader, **own}
-
-
-def variant_schema(version: SchemaVersion) -> StructType:
-    """Returns the schema with which Spark reads the files; it adds the partition columns itself."""
-    return StructType([*version.columns.fields, StructField(_CORRUPT, StringType())])
-
-
-def variant_rows(rows: DataFrame, version: SchemaVersion, options: AutoLoaderOptions) -> DataFrame:
+def variant_rows(native: NativeRead, version: SchemaVersion, options: AutoLoaderOptions) -> DataFrame:
     """Returns the value, the partition columns, and the text of what could not be parsed as rescued data."""
+    assert options.variant_column is not None
+    header = {"header": "true"} if options.format == "csv" else {}  # it gives the names inside the value
+    own = {"singleVariantColumn": options.variant_column, "columnNameOfCorruptRecord": _CORRUPT}
+    # Spark adds the partition columns itself.
+    schema = StructType([*version.columns.fields, StructField(_CORRUPT, StringType())])
+    rows = native(options.reader_format, {**header, **options.reader, **own}, schema)
     columns = [column(field.name) for field in (*version.columns.fields, *version.partitions.fields)]
     if options.rescued_column is not None:
-        rescued = f"IF({_CORRUPT} IS NULL, NULL, {whole_record(_CORRUPT, 'input_file_name()')})"
+        rescued = f"IF({_CORRUPT} IS NULL, NULL, {whole_record(_CORRUPT, _FILE)})"
         columns.append(f"{rescued} AS {column(options.rescued_column)}")
     return rows.selectExpr(*columns)
