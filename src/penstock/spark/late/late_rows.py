@@ -1,6 +1,6 @@
 """The rows that a streaming query drops because they come behind its watermark, found in what the operator is given.
 
-The query up to the operator gives the rows; the comparison that Spark makes (`late_filter`), those that are dropped.
+The query up to the operator gives the rows; the comparison that Spark makes (`LateFilter`), those that are dropped.
 """
 
 from __future__ import annotations

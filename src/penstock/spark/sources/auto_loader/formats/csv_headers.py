@@ -138,7 +138,7 @@ def header_values(
 
 def record_settings(options: AutoLoaderOptions) -> dict[str, str]:
     """Returns the options with which `from_csv` parses one record."""
-    chosen = {name: value for name, value in options.reader.items() if name.casefold() not in _OF_FILES}
+    chosen = options.reader_without(_OF_FILES)
     # With multiLine and no line end, Spark would look for one in the record.
     return {**({} if options.reader_option("lineSep") else {"lineSep": "\n"}), **chosen, "mode": "PERMISSIVE"}
 

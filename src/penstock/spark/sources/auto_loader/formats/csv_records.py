@@ -60,7 +60,7 @@ def same_header_schema(version: SchemaVersion, options: AutoLoaderOptions) -> St
 def same_header_options(options: AutoLoaderOptions, *, by_name: bool) -> dict[str, str]:
     """Returns the reader options; `by_name` makes Spark fail a file whose header is another one."""
     own = {"header", "enforceschema", "columnpruning", "columnnameofcorruptrecord", "mode"}
-    settings = {name: value for name, value in options.reader.items() if name.casefold() not in own}
+    settings = options.reader_without(own)
     header = options.reader_flag("header", default=True)
     settings |= {
         "header": str(header).lower(),
@@ -99,7 +99,7 @@ def by_file_rows(files: DataFrame, version: SchemaVersion, options: AutoLoaderOp
     """Returns the rows of `files` (a text stream of whole files), each file read by its own header."""
     partitions = [column(field.name) for field in version.partitions.fields]
     width = max([len(header) for header in version.csv_headers] + [len(version.columns.fields)]) + _SPARE_COLUMNS
-    schema = literal(schema_ddl(StructType([StructField(f"c{position}", StringType()) for position in range(width)])))
+    schema = _texts(width)
     dialect = csv_dialect(files.sparkSession, options)
     values = f"array({', '.join(f'{_RAW}.c{position}' for position in range(width))})"
     # One value more at the end says how many names there are, although the last ones may be empty.
@@ -218,10 +218,8 @@ def _keep_same_header(version: SchemaVersion, options: AutoLoaderOptions, source
 
 def _with_raw_line(value: str, version: SchemaVersion, options: AutoLoaderOptions) -> str:
     """SQL for `value`, in which _RAW has the values of a line that did not fit, as texts: parsed once for all."""
-    raw_schema = StructType(
-        [StructField(f"c{position}", StringType()) for position in range(len(_layout(version)) + 1)]
-    )
-    raw = f"from_csv({_CORRUPT}, {literal(schema_ddl(raw_schema))}, {options_map(record_settings(options))})"
+    schema = _texts(len(_layout(version)) + 1)
+    raw = f"from_csv({_CORRUPT}, {schema}, {options_map(record_settings(options))})"
     return f"element_at(transform(array({raw}), {_RAW} -> {value}), 1)"
 
 
@@ -252,6 +250,11 @@ def _rescued_same_header(version: SchemaVersion, options: AutoLoaderOptions) -> 
     fields = f"map_filter(map({', '.join(items)}), (k, x) -> x IS NOT NULL)"
     rescued = f"CASE {too_long} ELSE {with_file_path(f'to_json({fields})', 'input_file_name()')} END"
     return f"CASE WHEN {nothing} THEN NULL ELSE {_with_raw_line(rescued, version, options)} END"
+
+
+def _texts(width: int) -> str:
+    """SQL for the schema of so many texts: `c0`, `c1` and so on."""
+    return literal(", ".join(f"`c{position}` string" for position in range(width)))
 
 
 def _layout(version: SchemaVersion) -> Header:

@@ -127,7 +127,7 @@ def _inside(text: str, kind: DataType, ids: Iterator[int]) -> str:
 
 def line_options(options: AutoLoaderOptions) -> dict[str, str]:
     """Returns the options of the text source that serves the lines."""
-    chosen = {name: value for name, value in options.reader.items() if name.casefold() != "multiline"}
+    chosen = options.reader_without({"multiline"})
     for name in list(chosen):
         if name.casefold() == "charset":
             chosen["encoding"] = chosen.pop(name)

@@ -48,6 +48,7 @@ _LINE: Final = "value"
 _RECORD: Final = "__penstock_record"
 _SECOND_LOOK: Final = "__penstock_second_look"
 _FILE: Final = "__penstock_file"
+_OF_LINES: Final = (*LINE_OPTIONS, "multiline", "mode", "columnnameofcorruptrecord")
 
 
 def json_rows(
@@ -70,7 +71,7 @@ def json_rows(
     partitions = [column(field.name) for field in version.partitions.fields]
     if version.json_arrays:
         lines = _split_arrays(lines, partitions, options)
-    how = parsed_lines(lines, _LINE, _RECORD, data, _parse_options(options))
+    how = parsed_lines(lines, _LINE, _RECORD, data, options.reader_without(LINE_OPTIONS))
     # input_file_name() is not deterministic, which keeps the optimizer from parsing once more in the filter.
     parsed = lines.select(*partitions, _LINE, how.record.alias(_RECORD), F.input_file_name().alias(_FILE))
     look = _SecondLook(_look(data, version, how, options), how.more)
@@ -110,12 +111,8 @@ _FITS: Final = f"({_RECORD}.{CORRUPT} IS NULL AND size({_SECOND_LOOK}.rounded) =
 
 
 def _split_arrays(lines: DataFrame, partitions: list[str], options: AutoLoaderOptions) -> DataFrame:
-    elements = array_elements(lines, _LINE, _parse_options(options))
+    elements = array_elements(lines, _LINE, options.reader_without(LINE_OPTIONS))
     return lines.select(*partitions, F.explode(elements).alias(_LINE))
-
-
-def _parse_options(options: AutoLoaderOptions) -> dict[str, str]:
-    return {name: value for name, value in options.reader.items() if name.casefold() not in LINE_OPTIONS}
 
 
 def _look(data: StructType, version: SchemaVersion, how: ParsedLines, options: AutoLoaderOptions) -> str:
@@ -123,7 +120,7 @@ def _look(data: StructType, version: SchemaVersion, how: ParsedLines, options: A
     unknown = unknown_fields_sql(_LINE, data, tuple(version.partitions.fieldNames()))
     # Another object on the line, or a text: the parser would take the first and forget the rest.
     alone = f"concat('[', trim(TRAILING ', \\t\\r\\n' FROM {_LINE}), ']')"
-    elements = f"from_json({alone}, 'ARRAY<STRING>', {options_map(_parse_settings(options))})"
+    elements = f"from_json({alone}, 'ARRAY<STRING>', {options_map(options.reader_without(_OF_LINES))})"
     trailing = f"({_LINE} RLIKE '\\\\}}[\\\\s,]*[^\\\\s,]' AND coalesce(size({elements}), 0) <> 1)"
     details = f"'rounded', {how.rounded}, 'fields', {how.fields}"
     return f"named_struct('trailing', {trailing}, 'unknown', {unknown}, {details})"
@@ -208,18 +205,10 @@ def _mismatched(data: StructType, options: AutoLoaderOptions) -> str:
         if has_struct(field.dataType) or field.dataType.typeName() in {"array", "map"}:
             alone = f"concat('{{', element_at({_SECOND_LOOK}.fields, {literal(field.name)}), '}}')"
             ddl = f"{column(field.name)} {type_ddl(field.dataType)}, {CORRUPT} STRING"
-            settings = options_map({**_parse_settings(options), "columnNameOfCorruptRecord": CORRUPT})
+            settings = options_map({**options.reader_without(_OF_LINES), "columnNameOfCorruptRecord": CORRUPT})
             lost += f" OR from_json({alone}, {literal(ddl)}, {settings}).{CORRUPT} IS NOT NULL"
         candidates.append(f"IF({lost}, {literal(field.name)}, NULL)")
     if not candidates:
         return "CAST(array() AS ARRAY<STRING>)"
     lost_names = f"array_compact(array({', '.join(candidates)}))"
     return f"IF({_RECORD}.{CORRUPT} IS NULL, CAST(array() AS ARRAY<STRING>), {lost_names})"
-
-
-def _parse_settings(options: AutoLoaderOptions) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in options.reader.items()
-        if name.casefold() not in {*LINE_OPTIONS, "multiline", "mode", "columnnameofcorruptrecord"}
-    }

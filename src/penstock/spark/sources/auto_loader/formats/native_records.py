@@ -51,8 +51,7 @@ def native_rows(native: NativeRead, version: SchemaVersion, options: AutoLoaderO
 def _reader_options(version: SchemaVersion, options: AutoLoaderOptions, corrupt: str | None) -> dict[str, str]:
     if corrupt is None:
         return {**options.reader, **(version.others.reader_options() if version.others.files else {})}
-    own = {"mode", "columnnameofcorruptrecord"}
-    settings = {name: value for name, value in options.reader.items() if name.casefold() not in own}
+    settings = options.reader_without({"mode", "columnnameofcorruptrecord"})
     mode = "DROPMALFORMED" if _mode(options) == "DROPMALFORMED" else "PERMISSIVE"
     return {**settings, "mode": mode, "columnNameOfCorruptRecord": corrupt}
 

@@ -217,8 +217,7 @@ def _infer_json(spark: SparkSession, options: AutoLoaderOptions, files: Sequence
 
 
 def _json_settings(options: AutoLoaderOptions) -> dict[str, str]:
-    settings = {name: value for name, value in options.reader.items() if name.casefold() not in LINE_OPTIONS}
-    return settings | {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    return options.reader_without(LINE_OPTIONS) | {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
 
 
 def _infer_records(

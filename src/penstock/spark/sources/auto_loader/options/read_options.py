@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -91,6 +91,10 @@ class AutoLoaderOptions:
         """Returns an option of the format, its key compared without regard to case."""
         folded = key.casefold()
         return next((value for name, value in self.reader.items() if name.casefold() == folded), default)
+
+    def reader_without(self, names: Container[str]) -> dict[str, str]:
+        """Returns the options of the format but for some, whose names are given in lower case."""
+        return {name: value for name, value in self.reader.items() if name.casefold() not in names}
 
     def reader_flag(self, key: str, *, default: bool) -> bool:
         """Returns a boolean option of the format."""
