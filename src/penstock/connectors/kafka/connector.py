@@ -52,7 +52,7 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     "endingOffsets": (_A_STREAM, _END),
     "endingOffsetsByTimestamp": (_A_STREAM, _END),
     "endingTimestamp": (_A_STREAM, _END),
-    "kafka.auto.offset.reset": ("the checkpoint knows where to go on", "Set 'startingOffsets'"),
+    "kafka.auto.offset.reset": ("the checkpoint records where to continue", "Set 'startingOffsets'"),
     "kafka.enable.auto.commit": ("the checkpoint knows how far was read", "Remove it"),
     "kafka.interceptor.classes": ("interceptors may change what is read without a trace", "Remove it"),
     "kafka.key.deserializer": (_BYTES, _CAST),

@@ -71,7 +71,7 @@ def first_operator(plan: Any) -> FirstOperator:
     found = _innermost(plan)
     if len(found) != 1:
         listed = ", ".join(each.name for each in found)
-        raise LateRowsUnknown(f"operators with state stand side by side: {listed}" if found else "it keeps no state")
+        raise LateRowsUnknown(f"several stateful operators are siblings: {listed}" if found else "it keeps no state")
     [operator] = found
     if _streams(operator.node) != _streams(plan):
         raise LateRowsUnknown(f"some of its streams do not go through the {operator.name}")
