@@ -302,14 +302,14 @@ class StreamingFlow:
         if built.checking is not None:
             counters = built.checking.take_counters(int(progress["batchId"]))
             progress["observedMetrics"] = {**(progress.get("observedMetrics") or {}), **counters}
-        numbers = batch_progress(progress, built.counted, self._state)
-        self._state = numbers.state_operators
-        numbers = with_merged(numbers, built.checking, numbers.batch_id)
+        batch = batch_progress(progress, built.counted, self._state)
+        self._state = batch.state_operators
+        batch = with_merged(batch, built.checking, batch.batch_id)
         if measured is not None:
-            numbers = replace(numbers, lateness=measured.of(progress))
-        checkpointed = self._checkpointed(str(progress["id"]), numbers.batch_id)
-        self._services.reporter.batch(self._flow, numbers, checkpointed)
-        self._watermark.notice(numbers, checkpointed)
+            batch = replace(batch, lateness=measured.of(progress))
+        checkpointed = self._checkpointed(str(progress["id"]), batch.batch_id)
+        self._services.reporter.batch(self._flow, batch, checkpointed)
+        self._watermark.notice(batch, checkpointed)
         missing = missing_files(self._services.spark, self._checkpoint, progress)
         report_accounts(accounts.draw_up(progress, missing.gone), self._flow, self._services)
         for uri in missing.left_out:

@@ -190,9 +190,9 @@ class ScriptQueries:
         if ready.checking is not None:
             counters = ready.checking.take_counters(int(progress["batchId"]))
             progress["observedMetrics"] = {**(progress.get("observedMetrics") or {}), **counters}
-        numbers = batch_progress(progress, ready.observed)
-        numbers = with_merged(numbers, ready.checking, numbers.batch_id)
-        self._reports.batch(write, numbers, CheckpointedBatch(str(progress["id"]), {}))
+        batch = batch_progress(progress, ready.observed)
+        batch = with_merged(batch, ready.checking, batch.batch_id)
+        self._reports.batch(write, batch, CheckpointedBatch(str(progress["id"]), {}))
 
     def _end(self, ended: StartedQuery) -> None:
         with self._lock:  # until the error is known: whoever asks what runs asks for the errors next

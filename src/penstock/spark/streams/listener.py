@@ -125,7 +125,7 @@ class ProgressListener:
 
 
 class JavaCalls:
-    """What the JVM calls. PySpark's listener asks it back for each number of a batch, this one for all as one text."""
+    """What the JVM calls. PySpark's own listener calls the JVM for each number of a batch; this one once, for all."""
 
     def __init__(self, listener: ProgressListener) -> None:
         self._listener = listener
