@@ -65,7 +65,9 @@ class _Server(http.server.ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], handler: Any, context: ssl.SSLContext | None) -> None:
         self._context = context
-        self._open: dict[Any, tuple[socket.socket, float]] = {}  # by the client's address: the connection, since when
+        # By the accepted socket, and not by the client's address, which a new connection may have before the old one
+        # is forgotten: what carries the bytes (TLS wraps the socket), and since when.
+        self._open: dict[socket.socket, tuple[socket.socket, float]] = {}
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, handler)
 
@@ -83,11 +85,11 @@ class _Server(http.server.ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Notes since when the connection is there, and answers in a thread."""
-        self._open[client_address] = request, time.monotonic()
+        self._open[request] = request, time.monotonic()
         try:
             super().process_request(request, client_address)
         except BaseException:  # no thread could be started
-            self._open.pop(client_address, None)
+            del self._open[request]
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -95,7 +97,7 @@ class _Server(http.server.ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._open.pop(client_address, None)
+            del self._open[request]
 
     def service_actions(self) -> None:
         """Ends the connections that last too long, however many bytes trickle in; called ten times a second."""
@@ -111,8 +113,8 @@ class _Server(http.server.ThreadingHTTPServer):
             return
         request.settimeout(_TIMEOUT_SECONDS)
         with self._context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured:
-            _, since = self._open[client_address]
-            self._open[client_address] = secured, since
+            _, since = self._open[request]
+            self._open[request] = secured, since
             secured.do_handshake()
             super().finish_request(secured, client_address)
 

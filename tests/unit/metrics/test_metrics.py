@@ -8,12 +8,15 @@ import os
 import re
 import shutil
 import socket
+import socketserver
 import ssl
+import struct
 import subprocess
 import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +223,42 @@ def test_silent_and_slow_readers_are_disconnected_and_their_number_is_limited(
         assert time.monotonic() < until, "a byte now and then does not keep it open"
         wait_until(lambda: threading.active_count() <= before, timeout=5, what="the threads to end")
         assert asking(urls[0], trusted)[0] == 200
+
+
+def test_a_new_connection_from_the_port_of_an_old_one_is_limited_too() -> None:
+    ends = [threading.Event(), threading.Event()]
+    waiting = iter(ends)
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            next(waiting).wait(10)
+
+    server = endpoint._Server(("127.0.0.1", 0), Handler, None)
+    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    try:
+        own = 0
+        for number in range(1, 3):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset: the port is free
+            client.bind(("127.0.0.1", own))
+            own = client.getsockname()[1]
+            client.connect(server.server_address)
+            wait_until(partial(_has_open, server, number), timeout=5, what="the connection")
+            client.close()
+        ends[0].set()
+        wait_until(partial(_has_open, server, 1), timeout=5, what="the first one to be forgotten, and no other")
+    finally:
+        for end in ends:
+            end.set()
+        server.shutdown()
+        serving.join(10)
+        server.server_close()
+
+
+def _has_open(server: endpoint._Server, connections: int) -> bool:
+    return len(server._open) == connections
 
 
 def test_a_port_that_is_taken_and_a_certificate_that_is_none(log: EventLog, tmp_path: Path) -> None:
