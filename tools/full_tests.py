@@ -26,9 +26,10 @@ def slow_files(tests: Path) -> list[Path]:
 
 def main(seconds: float) -> int:
     """Runs what is left, and returns how many files failed."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    command = ["git", "rev-parse", "HEAD"]
+    commit = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     known = json.loads(DONE.read_text(encoding="utf-8")) if DONE.exists() else {}
-    passed: list[str] = known.get("passed", []) if known.get("commit") == commit.strip() else []
+    passed: list[str] = known.get("passed", []) if known.get("commit") == commit else []
     files = [str(file.relative_to(ROOT)) for file in slow_files(ROOT / "tests")]
     until, failed = time.monotonic() + seconds, []
     for number, file in enumerate(files, start=1):
@@ -42,7 +43,7 @@ def main(seconds: float) -> int:
         code = subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode
         if code in {0, _NO_TESTS}:
             passed.append(file)
-            DONE.write_text(json.dumps({"commit": commit.strip(), "passed": passed}, indent=1), encoding="utf-8")
+            DONE.write_text(json.dumps({"commit": commit, "passed": passed}, indent=1), encoding="utf-8")
         else:
             failed.append(file)
     left = len(files) - len(passed) - len(failed)

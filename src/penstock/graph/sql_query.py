@@ -1,4 +1,4 @@
-"""A dataset function that is written in SQL, and where SQL of a flow stands in the pipeline's files."""
+"""A dataset function that is written in SQL, and the place of a flow's SQL in the pipeline's files."""
 
 from __future__ import annotations
 

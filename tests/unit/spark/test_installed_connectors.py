@@ -6,7 +6,7 @@ import itertools
 import pickle
 import subprocess
 import sys
-from importlib.metadata import EntryPoints
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -112,7 +112,10 @@ def test_two_packages_with_one_format(site: Path) -> None:
 
 
 def test_without_its_own_metadata_a_format_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.spark.sources.installed.entry_points", lambda group: EntryPoints())
+    def not_found(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("penstock.spark.sources.installed.distribution", not_found)
     for look in (source_of, sink_of):
         with pytest.raises(ConfigError) as copied:
             look("kafka")

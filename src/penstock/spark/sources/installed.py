@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, PackageNotFoundError, distribution, entry_points
 from typing import TYPE_CHECKING, Final
 
 from penstock.errors import ConfigError, first_line
@@ -57,17 +58,14 @@ def installed(kind: str) -> Installed | None:
     Raises:
         ConfigError: CONNECTOR_UNUSABLE.
     """
-    known = entry_points(group=GROUP)
-    if not any(map(_is_own, known)):  # else a jdbc sink, say, would be Spark's, and no longer exactly once
-        reason = "its metadata is missing or older than its code"
-        raise ConfigError(
-            "CONNECTOR_UNUSABLE", format=kind, package=_PENSTOCK, entry_point=GROUP, reason=reason, name=_PENSTOCK
-        )
-    found = sorted((each for each in known if each.name.casefold() == kind), key=_is_own, reverse=True)
+    found = [each for each in _own_entry_points(kind) if each.name == kind]
+    own = bool(found)
+    if not own:
+        found = [each for each in entry_points(group=GROUP) if each.name.casefold() == kind]
     if not found:
         return None
     first, *others = found
-    if others and not _is_own(first):
+    if others:
         also = ", ".join(_package(each) for each in others)
         raise _unusable(first, f"{also} offers the same format, and it is unclear which one is meant")
     try:
@@ -76,7 +74,7 @@ def installed(kind: str) -> Installed | None:
         raise _unusable(first, f"it cannot be loaded ({type(error).__name__}: {first_line(error)})") from error
     if (wrong := _wrong(connector)) is not None:
         raise _unusable(first, wrong)
-    return Installed(connector, _package(first), _is_own(first))
+    return Installed(connector, _package(first), own)
 
 
 def installed_formats() -> tuple[str, ...]:
@@ -121,8 +119,20 @@ def _unusable(entry_point: EntryPoint, reason: str) -> ConfigError:
     )
 
 
-def _is_own(entry_point: EntryPoint) -> bool:
-    return entry_point.dist is not None and entry_point.dist.name == _PENSTOCK
+def _own_entry_points(kind: str) -> EntryPoints:
+    """Those of Penstock itself, found without the metadata of all other packages.
+
+    A copy without its metadata is refused: a jdbc sink, say, would be Spark's, and no longer exactly once.
+    """
+    known = EntryPoints()
+    with suppress(PackageNotFoundError):
+        known = distribution(_PENSTOCK).entry_points.select(group=GROUP)
+    if not known:
+        reason = "its metadata is missing or older than its code"
+        raise ConfigError(
+            "CONNECTOR_UNUSABLE", format=kind, package=_PENSTOCK, entry_point=GROUP, reason=reason, name=_PENSTOCK
+        )
+    return known
 
 
 def _package(entry_point: EntryPoint) -> str:

@@ -1,4 +1,4 @@
-"""State that no watermark frees, and late rows that nobody counts."""
+"""State that no watermark frees, and late rows that are not counted."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def proxy_options(environ: Mapping[str, str]) -> list[str]:
             continue
         options += [f"-D{scheme}.proxyHost={proxy.hostname}", f"-D{scheme}.proxyPort={proxy.port or 80}"]
         if proxy.username:
-            # Ivy reads the http names for both; Java refuses a password to HTTPS proxies unless told otherwise.
+            # Ivy reads the http names for both; Java sends HTTPS proxies no password by default.
             options += [f"-Dhttp.proxyUser={unquote(proxy.username)}", "-Djdk.http.auth.tunneling.disabledSchemes="]
             options += [f"-Dhttp.proxyPassword={unquote(proxy.password or '')}"]
     direct = [_java_pattern(host.strip()) for host in _setting(environ, "no_proxy").split(",") if host.strip()]
