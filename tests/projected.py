@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from penstock.events import Event
-from penstock.observe.followed_log import Projection
+from penstock.observe.log.followed_log import Projection
 
 P = TypeVar("P", bound=Projection)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.events import Level
-from penstock.events.reader import EventReader
+from penstock.events.log.reader import EventReader
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = Path(".demo")  # below ROOT, which is the current folder from the start

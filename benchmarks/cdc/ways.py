@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.errors import SourceLocation
+from penstock.graph.companions.quarantine import quarantine_path
 from penstock.graph.elements import ChangeFlow, ColumnSelection, StreamingTable
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import quarantine_path
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.spark.delta.tables import create_table
 from penstock.spark.writers.changes.log import ChangeLog, LoggedBatch, Order
 from penstock.spark.writers.changes.resolve import resolve_changes

@@ -9,9 +9,9 @@ from typing import Final
 
 from penstock.events import BatchProgress, Event, EventLog, EventType, ExpectationCount, FlowStatus, UpdateState
 from penstock.events import builders as say
-from penstock.events.accounting import BatchAccounts
 from penstock.events.codec import encode, format_timestamp
-from penstock.events.segments import segment_name
+from penstock.events.flows.accounting import BatchAccounts
+from penstock.events.log.segments import segment_name
 from penstock.events.types import Level, Origin
 
 _SEGMENT: Final = 16 << 20

@@ -26,7 +26,7 @@ from penstock.connectors.jdbc.connector import JdbcBatches
 from penstock.connectors.jdbc.failures import SinkPlace
 from penstock.connectors.jdbc.prepare import prepare
 from penstock.errors import SourceLocation
-from penstock.graph.jdbc_target import JdbcTarget, TableName
+from penstock.graph.sinks.jdbc_target import JdbcTarget, TableName
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.session import start_session, stop_session
 from penstock.spark.sinks.sink import SinkBatch

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tools.chromium import launch
 
-from penstock.dashboard.background import Dashboard, start_in_background
+from penstock.dashboard.serving.background import Dashboard, start_in_background
 
 expect.set_options(timeout=20_000)  # a busy machine is not a fault of the page
 

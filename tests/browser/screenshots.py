@@ -20,8 +20,8 @@ from tests.recorded.checkpoints import recorded_checkpoints
 from tests.recorded.tables import recorded_damage, recorded_storage
 from tools.chromium import launch
 
-from penstock.dashboard.access import Access
-from penstock.dashboard.background import start_in_background
+from penstock.dashboard.serving.access import Access
+from penstock.dashboard.serving.background import start_in_background
 from penstock.errors import ExternalError
 from penstock.events import EventLog, EventType, Level
 from penstock.events.alerts import Alert, alert

@@ -14,8 +14,8 @@ from tests.browser.conftest import Complaints
 from tests.browser.test_accessibility import violations
 from tests.recorded.build import recorded_orders
 
-from penstock.dashboard.access import Access
-from penstock.dashboard.background import start_in_background
+from penstock.dashboard.serving.access import Access
+from penstock.dashboard.serving.background import start_in_background
 
 TOKEN = "a-token-of-enough-characters"
 _PROGRAM = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_text(repr(sys.argv[2:]))"

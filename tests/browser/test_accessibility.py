@@ -12,7 +12,7 @@ from tests.browser.conftest import Complaints
 from tests.recorded.build import FIRST_UPDATE, first_update, recorded_orders
 from tests.recorded.tables import recorded_damage, recorded_storage
 
-from penstock.dashboard.background import Dashboard, start_in_background
+from penstock.dashboard.serving.background import Dashboard, start_in_background
 
 _AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 PAGES = (

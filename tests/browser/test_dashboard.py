@@ -14,7 +14,7 @@ from tests.browser.conftest import Complaints
 from tests.browser.painted import painted
 from tests.recorded.build import SECOND_UPDATE, START, _Update, first_update, recorded_orders
 
-from penstock.dashboard.background import Dashboard
+from penstock.dashboard.serving.background import Dashboard
 from penstock.errors import DataError
 from penstock.events import FlowStatus, UpdateState
 from penstock.storage import LockOwner, Storage, StorageLock

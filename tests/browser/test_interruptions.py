@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, Page, expect
 from tests.recorded.build import first_update, recorded_orders, second_update
 
-from penstock.dashboard.background import start_in_background
+from penstock.dashboard.serving.background import start_in_background
 
 
 def test_a_storage_that_cannot_be_read_is_told_by_the_open_page(page: Page, storage: str, tmp_path: Path) -> None:

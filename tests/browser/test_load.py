@@ -12,7 +12,7 @@ import pytest
 from benchmarks.dashboard.long_log import LogWriter
 from playwright.sync_api import Page, expect
 
-from penstock.dashboard.background import Dashboard
+from penstock.dashboard.serving.background import Dashboard
 
 _VIEWERS, _A_MINUTE, _SECONDS, _TABLES = 200, 10_000, 20, 20
 

@@ -16,7 +16,7 @@ from tests.browser.test_accessibility import violations
 from tests.recorded.build import FIRST_UPDATE, START, first_update, recorded_orders, second_update
 from tests.recorded.checkpoints import recorded_checkpoints
 
-from penstock.dashboard.background import Dashboard
+from penstock.dashboard.serving.background import Dashboard
 from penstock.errors import ExternalError
 from penstock.events import EventLog, EventType, Level
 from penstock.events.alerts import Alert, alert

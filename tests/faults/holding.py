@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from penstock.events.log import EventLog
+from penstock.events.log.event_log import EventLog
 from penstock.spark.expectations import quarantine
 from penstock.spark.writers import checking_writer
 from penstock.spark.writers.changes.log import ChangeLog

@@ -15,8 +15,8 @@ from tests.cli_runner import penstock, running
 from tests.faults.held_requests import HeldRequests
 from tests.integration.s3_server import S3Server
 
-from penstock.storage.delta_table import open_delta_table
-from penstock.storage.s3 import use_s3_settings
+from penstock.storage.delta.table import open_delta_table
+from penstock.storage.object_stores.s3 import use_s3_settings
 
 _PIPELINE = """
 import dlt

@@ -16,9 +16,9 @@ from penstock.dashboard.stored_tables import StoredTables
 from penstock.errors import ConfigError, ExternalError
 from penstock.spark.delta.quick_append import append
 from penstock.storage import Storage
-from penstock.storage.delta_log import log_damage, remove_unfinished_log
-from penstock.storage.delta_table import has_delta_log, is_delta_table, open_delta_table
-from penstock.storage.s3 import delta_options, use_s3_settings
+from penstock.storage.delta.log import log_damage, remove_unfinished_log
+from penstock.storage.delta.table import has_delta_log, is_delta_table, open_delta_table
+from penstock.storage.object_stores.s3 import delta_options, use_s3_settings
 
 ROWS = pa.table({"id": [1, 2]})
 

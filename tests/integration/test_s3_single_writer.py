@@ -15,10 +15,10 @@ from tests.processes import wait_until
 from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.events import EventLog, EventType, read_events
 from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock, read_holder
-from penstock.storage.growing_object import GrowingObject
 from penstock.storage.lock import LockHolder, is_locked, refuse_if_locked
-from penstock.storage.s3 import use_s3_settings
-from penstock.storage.s3_objects import ABSENT, OvertakenError, S3Object
+from penstock.storage.object_stores.growing_object import GrowingObject
+from penstock.storage.object_stores.s3 import use_s3_settings
+from penstock.storage.object_stores.s3_objects import ABSENT, OvertakenError, S3Object
 
 OWNER = LockOwner(4711, "elsewhere", datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -233,7 +233,7 @@ def test_a_store_that_is_away(s3: S3Server) -> None:
 
 
 def test_without_the_client_the_command_is_named(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.storage import s3_objects
+    from penstock.storage.object_stores import s3_objects
 
     s3_objects._client.cache_clear()
     for name in ("botocore", "botocore.session"):

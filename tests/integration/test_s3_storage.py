@@ -13,7 +13,7 @@ from penstock.errors import ConfigError
 from penstock.spark.sources.auto_loader.files.cleaning import clean_source
 from penstock.spark.sources.auto_loader.options.clean_source import CleanMode, CleanSource
 from penstock.storage import Storage
-from penstock.storage.s3 import use_s3_settings
+from penstock.storage.object_stores.s3 import use_s3_settings
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from tests.integration.s3_server import S3Server
 from tests.integration.spark_standalone import SparkStandalone
 from tests.projects import orders_project
 
-from penstock.storage.delta_table import open_delta_table
-from penstock.storage.s3 import use_s3_settings
+from penstock.storage.delta.table import open_delta_table
+from penstock.storage.object_stores.s3 import use_s3_settings
 
 _SECONDS = 500.0  # five JVMs share the cores of a small machine
 _IN_S3 = """

@@ -29,9 +29,9 @@ _EACH_CLIENT = """
 import json, sys
 from penstock.errors import PenstockError
 from penstock.storage import Storage
-from penstock.storage.delta_table import is_delta_table
-from penstock.storage.s3 import use_s3_settings
-from penstock.storage.s3_objects import S3Object
+from penstock.storage.delta.table import is_delta_table
+from penstock.storage.object_stores.s3 import use_s3_settings
+from penstock.storage.object_stores.s3_objects import S3Object
 
 clients = {
     "pyarrow": lambda place: Storage(place).list("in"),

@@ -34,8 +34,8 @@ from penstock.events import (
     UpdateState,
 )
 from penstock.events import builders as say
-from penstock.events.audit import Actor
-from penstock.graph.column_lineage import ColumnLineage
+from penstock.events.log.audit import Actor
+from penstock.graph.schema.column_lineage import ColumnLineage
 
 RECORDED = Path(__file__).parent / "orders"
 FIRST_UPDATE = "0f6d3c1e-5d0a-4b7e-9a51-3f2f0c6f1a01"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
+from penstock.graph.schema.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 
 ORDER_COLUMNS = (
     ("order_id", "bigint", None),

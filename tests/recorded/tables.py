@@ -17,8 +17,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from tests.recorded.build import START, late_rows, quarantined_rows, recorded_orders
 
-from penstock.graph import late_rows as late
-from penstock.graph import quarantine
+from penstock.graph.companions import late_rows as late
+from penstock.graph.companions import quarantine
 from penstock.graph.identifier import Identifier
 from penstock.storage import LockHolder, LockOwner, StorageLayout
 from penstock.storage.process import machine

@@ -27,7 +27,7 @@ from penstock.events import (
     builders,
 )
 from penstock.events.alerts import Alert, DeliveryState, alert, alert_delivery
-from penstock.events.flow_records import RESET, REWIND
+from penstock.events.flows.records import RESET, REWIND
 
 BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 TABLES: Final = {"s.raw": "append", "s.clean": "append", "s.daily": "materialized_view", "s.top": "complete"}

@@ -20,10 +20,10 @@ from penstock.connectors.kafka import connector as kafka
 from penstock.connectors.kinesis import options as kinesis
 from penstock.declare import SPELLINGS
 from penstock.errors import conditions
-from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS
 from penstock.graph.rules.jdbc_options import REFUSED
 from penstock.graph.rules.sinks import FILE_FORMATS
-from penstock.graph.sink_group import GROUP, SELECT
+from penstock.graph.sinks.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS
+from penstock.graph.sinks.sink_group import GROUP, SELECT
 from penstock.spark.sources import delta
 from penstock.spark.sources.auto_loader.options import names as auto_loader
 

@@ -1,4 +1,4 @@
-"""Only `penstock.storage.delta_table` opens a Delta table without Spark: it alone knows how each store is reached."""
+"""Only `penstock.storage.delta.table` opens a Delta table without Spark: it alone knows how each store is reached."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from tests.integration.s3_server import S3Server
 
 from penstock.spark._jvm import jvm
-from penstock.storage.s3 import use_s3_settings
+from penstock.storage.object_stores.s3 import use_s3_settings
 
 
 @contextmanager

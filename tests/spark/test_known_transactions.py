@@ -9,7 +9,7 @@ import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 from pyspark.sql import SparkSession
 
-from penstock.config.trigger import Trigger, TriggerKind
+from penstock.config.values.trigger import Trigger, TriggerKind
 from penstock.spark import _jvm
 from penstock.spark.accelerators import known_transactions
 from penstock.spark.accelerators.known_transactions import remember_transactions

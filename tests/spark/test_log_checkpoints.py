@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from tests.processes import wait_until
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.config.trigger import Trigger, TriggerKind
+from penstock.config.values.trigger import Trigger, TriggerKind
 from penstock.spark import _jvm
 from penstock.spark.accelerators import log_checkpoints
 from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL

@@ -6,7 +6,7 @@ import math
 
 from pyspark.sql import SparkSession
 
-from penstock.spark.replay.row_difference import compare_rows
+from penstock.spark.plans.row_difference import compare_rows
 
 SCHEMA = "id INT, price DOUBLE, tags MAP<STRING, INT>, at STRUCT<x: INT>"
 

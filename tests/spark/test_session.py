@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from tests.spark.session_settings import CHOSEN
 
-from penstock.config.secret import pattern_of
+from penstock.config.values.secret import pattern_of
 from penstock.errors import StateError
 from penstock.spark import _jvm
 from penstock.spark.accelerators.hadoop_conf import prune_hadoop_conf

@@ -10,8 +10,8 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.cli.screen.rows import print_rows
 from penstock.dashboard.table_reader import answer
-from penstock.observe.quarantine import find_quarantine, newest_rows
-from penstock.observe.tables import find_table, read_table
+from penstock.observe.stored.quarantine import find_quarantine, newest_rows
+from penstock.observe.stored.tables import find_table, read_table
 from penstock.runtime.commands.query import run_sql
 
 SHOP = """

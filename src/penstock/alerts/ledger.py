@@ -10,7 +10,7 @@ from typing import Any
 from penstock.errors import PenstockError
 from penstock.events import Event, EventLog, EventType, Level
 from penstock.events.alerts import Alert, AlertState, DeliveryState, alert, alert_delivery
-from penstock.observe.alerts import AlertProjection
+from penstock.observe.status.alerts import AlertProjection
 
 
 class Ledger:

@@ -11,7 +11,7 @@ from penstock.alerts.rules import all_rules, expectations
 from penstock.config import ALL_TABLES, AlertSettings
 from penstock.errors import ConfigError, StateError, did_you_mean
 from penstock.events import Event, EventType, UpdateState
-from penstock.events.flow_facts import FlowFacts, details_of, flow_key
+from penstock.events.flows.facts import FlowFacts, details_of, flow_key
 
 _DEFINITIONS = {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION, EventType.FLOW_DEFINITION}
 

@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from penstock.errors import DefinitionError
+from penstock.graph.companions.quarantine import declared_owner, owner_of, quarantine_of
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import TemporaryView
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import declared_owner, owner_of, quarantine_of
 from penstock.graph.resolved import Input
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.plans.definition import marked_source
 from penstock.spark.plans.inspection import empty_relation

@@ -22,6 +22,7 @@ from penstock.analysis.table_layout import (
 )
 from penstock.analysis.view_quarantine import view_behind
 from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError, PipelineInvalid
+from penstock.graph.companions.quarantine import has_quarantine, quarantine_schema, with_event_parts
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import (
     AnySink,
@@ -40,10 +41,9 @@ from penstock.graph.elements import (
 )
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import has_quarantine, quarantine_schema, with_event_parts
 from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, ResolvedFlow, ResolvedGraph, ResolvedView
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.spark.failures.translate import reason_of, translate_analysis
 from penstock.spark.session.query_settings import query_settings, spark_settings

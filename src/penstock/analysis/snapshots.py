@@ -15,7 +15,7 @@ from penstock.spark.evaluation import Evaluation
 from penstock.spark.session.read_handler import bypass_hooks
 from penstock.spark.writers.changes.resolve import END_AT, START_AT
 from penstock.spark.writers.changes.snapshots import version_type
-from penstock.storage.delta_table import is_delta_table
+from penstock.storage.delta.table import is_delta_table
 
 
 def first_snapshot(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from penstock.graph.companions.quarantine import has_quarantine, quarantine_of
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import TemporaryView, UndecidedTable, UnresolvedFlow
-from penstock.graph.quarantine import has_quarantine, quarantine_of
 from penstock.spark.expectations.quarantine import quarantine_rows
 
 

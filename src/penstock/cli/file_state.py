@@ -14,7 +14,7 @@ from penstock.care.checkpoints.source_files import (
     source_files,
 )
 from penstock.config import PipelineConfig
-from penstock.events.reader import read_events
+from penstock.events.log.reader import read_events
 from penstock.runtime.commands.query import Function, View
 
 CLOUD_FILES_STATE: Final = "cloud_files_state"

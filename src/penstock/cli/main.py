@@ -12,40 +12,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from penstock.cli.commands import (
-    alerts,
-    audit,
+from penstock.cli.commands.checkpoints import (
     checkpoint,
     checkpoint_changes,
     checkpoint_repartition,
     checkpoint_rewind,
-    compact,
-    doctor,
-    drop,
-    events,
-    explain,
-    graph,
-    init,
-    late,
-    maintenance,
-    metrics,
-    plan,
-    quarantine,
     replay_batch,
-    run,
-    run_tests,
-    script,
-    setup,
-    show,
-    sql,
     state,
-    status,
-    stubs,
-    top,
-    ui,
-    validate,
-    watermark,
 )
+from penstock.cli.commands.project import explain, graph, init, plan, run_tests, setup, stubs, validate
+from penstock.cli.commands.running import run, script, ui
+from penstock.cli.commands.tables import compact, drop, late, maintenance, quarantine, show, sql
+from penstock.cli.commands.watching import alerts, audit, doctor, events, metrics, status, top, watermark
 from penstock.cli.screen.repeated_messages import limit_repeated_messages
 from penstock.cli.stopping import end_quickly, interruptible
 

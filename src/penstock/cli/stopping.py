@@ -158,7 +158,7 @@ class StopRequests:
     def _note(self, log: EventLog) -> None:
         from penstock.errors import PenstockError
         from penstock.events import EventType, builders
-        from penstock.events.audit import Actor
+        from penstock.events.log.audit import Actor
 
         self._wake.wait()
         if self._signal is not None:

@@ -1,15 +1,15 @@
 """The pipeline file, checked with line numbers, as one frozen `PipelineConfig`."""
 
-from penstock.config.alerts import ALL_TABLES, AlertSettings, Command, Destination, Email, TableAlerts, Webhook
-from penstock.config.interval import parse_interval
-from penstock.config.library import Library, LibraryKind, find_in_folder
-from penstock.config.lineage import LineageSettings
+from penstock.config.files.library import Library, LibraryKind, find_in_folder
+from penstock.config.files.path_mapping import explain_missing_file, map_path, resolve_path
 from penstock.config.load import load_project, load_script
-from penstock.config.metrics import MetricsSettings, Otlp
-from penstock.config.path_mapping import explain_missing_file, map_path, resolve_path
 from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
-from penstock.config.secret import SecretReference, redacted
-from penstock.config.trigger import Trigger, TriggerKind, effective_trigger, is_continuous, trigger_kind
+from penstock.config.sections.alerts import ALL_TABLES, AlertSettings, Command, Destination, Email, TableAlerts, Webhook
+from penstock.config.sections.lineage import LineageSettings
+from penstock.config.sections.metrics import MetricsSettings, Otlp
+from penstock.config.values.interval import parse_interval
+from penstock.config.values.secret import SecretReference, redacted
+from penstock.config.values.trigger import Trigger, TriggerKind, effective_trigger, is_continuous, trigger_kind
 
 __all__ = [
     "ALL_TABLES",

@@ -11,14 +11,14 @@ from typing import assert_never
 
 from ruamel.yaml.nodes import MappingNode, Node
 
-from penstock.config.bundle import Bundle
-from penstock.config.databricks_keys import DATABRICKS
-from penstock.config.document import pairs, read_document
+from penstock.config.databricks.bundle import Bundle
+from penstock.config.databricks.keys import DATABRICKS
+from penstock.config.files.document import pairs, read_document
+from penstock.config.files.locate import FileFormat, PipelineFile, locate
 from penstock.config.keys import PENSTOCK, SPARK_PIPELINE
-from penstock.config.locate import FileFormat, PipelineFile, locate
 from penstock.config.reader import Placed, Reader, Settings, overlay
 from penstock.config.shapes import Section
-from penstock.config.trigger import Trigger
+from penstock.config.values.trigger import Trigger
 from penstock.errors import ConfigError, SourceLocation
 
 _DATABRICKS_SECRET = re.compile(r"\{\{\s*secrets/([^/}\s]+)/([^/}\s]+)\s*\}\}")

@@ -6,12 +6,12 @@ import math
 import re
 from dataclasses import replace
 
-from penstock.config.alerts import ALERTS
-from penstock.config.interval import interval_of_key, parse_interval
-from penstock.config.lineage import LINEAGE
-from penstock.config.metrics import METRICS
-from penstock.config.secret import REFERENCE, WHOLE_REFERENCE
+from penstock.config.sections.alerts import ALERTS
+from penstock.config.sections.lineage import LINEAGE
+from penstock.config.sections.metrics import METRICS
 from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText
+from penstock.config.values.interval import interval_of_key, parse_interval
+from penstock.config.values.secret import REFERENCE, WHOLE_REFERENCE
 from penstock.errors import ConfigError
 from penstock.storage.new_files import ACCESS
 

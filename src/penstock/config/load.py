@@ -10,12 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.config.alerts import alert_settings
+from penstock.config.files.library import Library, LibraryKind
+from penstock.config.files.locate import PipelineFile, locate
 from penstock.config.formats import Choice, FileSettings, read_file
-from penstock.config.library import Library, LibraryKind
-from penstock.config.lineage import lineage_settings
-from penstock.config.locate import PipelineFile, locate
-from penstock.config.metrics import metrics_settings
 from penstock.config.pipeline_config import (
     CLUSTER_TIMEOUT,
     EVENT_LOG_RETENTION,
@@ -26,8 +23,11 @@ from penstock.config.pipeline_config import (
 )
 from penstock.config.reader import Placed, Settings, overlay
 from penstock.config.references import Reference, references_in, values_of
-from penstock.config.secret import REFERENCE, SecretReference, refer
-from penstock.config.trigger import effective_trigger
+from penstock.config.sections.alerts import alert_settings
+from penstock.config.sections.lineage import lineage_settings
+from penstock.config.sections.metrics import metrics_settings
+from penstock.config.values.secret import REFERENCE, SecretReference, refer
+from penstock.config.values.trigger import effective_trigger
 from penstock.errors import ConfigError, PipelineInvalid, SourceLocation, did_you_mean
 from penstock.graph.identifier import Identifier
 from penstock.storage import local_path

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from penstock.config.alerts import AlertSettings
-from penstock.config.library import Library, find_source_files
-from penstock.config.lineage import LineageSettings
-from penstock.config.metrics import MetricsSettings
-from penstock.config.secret import REFERENCE, SecretReference, redacted
-from penstock.config.trigger import Trigger, TriggerKind, effective_trigger
+from penstock.config.files.library import Library, find_source_files
+from penstock.config.sections.alerts import AlertSettings
+from penstock.config.sections.lineage import LineageSettings
+from penstock.config.sections.metrics import MetricsSettings
+from penstock.config.values.secret import REFERENCE, SecretReference, redacted
+from penstock.config.values.trigger import Trigger, TriggerKind, effective_trigger
 from penstock.errors import ConfigError, DefinitionError, SourceLocation, did_you_mean
 from penstock.graph.identifier import DefaultSchema, Identifier
 

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
-from penstock.config.document import describe, kind_of, pairs, place_of, scalar_text
+from penstock.config.files.document import describe, kind_of, pairs, place_of, scalar_text
 from penstock.config.shapes import (
     Count,
     Effect,
@@ -25,7 +25,7 @@ from penstock.config.shapes import (
     TriggerText,
     expected,
 )
-from penstock.config.trigger import Trigger
+from penstock.config.values.trigger import Trigger
 from penstock.errors import ConfigError, SourceLocation, did_you_mean
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from penstock.config.reader import Placed
-from penstock.config.secret import REFERENCE, SecretReference
+from penstock.config.values.secret import REFERENCE, SecretReference
 from penstock.errors import ConfigError, SourceLocation
 
 

@@ -10,10 +10,10 @@ import socket
 import sys
 import threading
 
-from penstock.dashboard.access import Access
-from penstock.dashboard.live_log import LiveLog
+from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.server import DashboardServer
-from penstock.storage.s3 import use_s3_settings
+from penstock.dashboard.serving.access import Access
+from penstock.storage.object_stores.s3 import use_s3_settings
 
 
 def main() -> None:

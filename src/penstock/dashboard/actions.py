@@ -13,8 +13,8 @@ from typing import Final
 from penstock.errors import PenstockError, StateError
 from penstock.events import EventLog, EventType
 from penstock.events import builders as say
-from penstock.events.audit import Actor
-from penstock.events.log import new_update_id
+from penstock.events.log.audit import Actor
+from penstock.events.log.event_log import new_update_id
 from penstock.storage import LockOwner, Storage, StorageLock, read_holder
 from penstock.storage.process import machine
 

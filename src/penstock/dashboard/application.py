@@ -18,10 +18,8 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from penstock.dashboard.access import Access
 from penstock.dashboard.actions import Actions
-from penstock.dashboard.connections import Limits
-from penstock.dashboard.live_log import LiveLog
+from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.pages import figures, stored
 from penstock.dashboard.pages.acting import act
 from penstock.dashboard.pages.dataset import dataset
@@ -30,7 +28,9 @@ from penstock.dashboard.pages.flow import flow
 from penstock.dashboard.pages.overview import overview
 from penstock.dashboard.pages.problems import problems
 from penstock.dashboard.pages.updates import compare, update, updates
-from penstock.dashboard.security import Guard
+from penstock.dashboard.serving.access import Access
+from penstock.dashboard.serving.connections import Limits
+from penstock.dashboard.serving.security import Guard
 from penstock.dashboard.site import Site, missing_page
 from penstock.observe.drawing.svg import stylesheet
 

@@ -10,11 +10,11 @@ from functools import partial
 
 import uvicorn
 
-from penstock.dashboard.access import Access, access_for
 from penstock.dashboard.application import create_application
-from penstock.dashboard.connections import BoundedProtocol, Connections, Limits
-from penstock.dashboard.listener import listen, url_of
-from penstock.dashboard.live_log import LiveLog
+from penstock.dashboard.log.live_log import LiveLog
+from penstock.dashboard.serving.access import Access, access_for
+from penstock.dashboard.serving.connections import BoundedProtocol, Connections, Limits
+from penstock.dashboard.serving.listener import listen, url_of
 
 
 def serve(

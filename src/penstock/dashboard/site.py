@@ -11,7 +11,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from penstock.dashboard.live_log import LiveLog, Snapshot
+from penstock.dashboard.log.live_log import LiveLog, Snapshot
 from penstock.dashboard.rendering import dataset_path, render
 from penstock.dashboard.stored_tables import StoredTables
 from penstock.errors import did_you_mean

@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from penstock.dashboard.access import TOKEN_VARIABLE
+from penstock.dashboard.serving.access import TOKEN_VARIABLE
 from penstock.errors import PenstockError
-from penstock.storage.s3 import s3_settings
+from penstock.storage.object_stores.s3 import s3_settings
 
 _SECONDS: Final = 30
 _AT_ONCE: Final = 2

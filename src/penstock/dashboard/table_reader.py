@@ -17,11 +17,11 @@ from typing import Any, Final
 
 from penstock.errors import PenstockError, StateError, first_line
 from penstock.graph.identifier import Identifier
-from penstock.observe.tables import StoredTable, TableRows, read_table
+from penstock.observe.stored.tables import StoredTable, TableRows, read_table
 from penstock.storage import StorageLayout
 from penstock.storage.cell_values import float_text, json_value
-from penstock.storage.delta_table import has_delta_log, open_delta_table
-from penstock.storage.s3 import use_s3_settings
+from penstock.storage.delta.table import has_delta_log, open_delta_table
+from penstock.storage.object_stores.s3 import use_s3_settings
 
 _ROWS: Final = 50
 _VERSIONS: Final = 30
@@ -52,8 +52,8 @@ def _table(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _quarantine(question: Mapping[str, Any]) -> dict[str, Any]:
-    from penstock.graph.quarantine import quarantine_of, quarantine_path
-    from penstock.observe.quarantine import newest_rows, summarize
+    from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
+    from penstock.observe.stored.quarantine import newest_rows, summarize
 
     place = _place(question)
     table = StoredTable(quarantine_of(place.identifier), quarantine_path(place.uri))
@@ -64,8 +64,8 @@ def _quarantine(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _late(question: Mapping[str, Any]) -> dict[str, Any]:
-    from penstock.graph.late_rows import late_rows_of, late_rows_path
-    from penstock.observe.late_rows import newest_late_rows, summarize_late_rows
+    from penstock.graph.companions.late_rows import late_rows_of, late_rows_path
+    from penstock.observe.stored.late_rows import newest_late_rows, summarize_late_rows
 
     place = _place(question)
     table = StoredTable(late_rows_of(place.identifier), late_rows_path(place.uri))

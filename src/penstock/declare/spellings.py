@@ -9,7 +9,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from penstock.declare.change_flows import apply_changes, create_auto_cdc_flow
+from penstock.declare.datasets.streaming_tables import (
+    create_streaming_live_table,
+    create_streaming_table,
+    create_target_table,
+)
+from penstock.declare.datasets.tables import create_table, materialized_view, spark_table, table
+from penstock.declare.datasets.views import create_view, temporary_view, view
 from penstock.declare.event_hooks import on_event_hook
 from penstock.declare.expectations import (
     expect,
@@ -23,13 +29,11 @@ from penstock.declare.expectations import (
     expect_or_quarantine,
     expect_unique,
 )
-from penstock.declare.flows import append_flow, update_flow
+from penstock.declare.flows.change_flows import apply_changes, create_auto_cdc_flow
+from penstock.declare.flows.query_flows import append_flow, update_flow
+from penstock.declare.flows.sinks import create_sink, foreach_batch_sink
+from penstock.declare.flows.snapshot_flows import apply_changes_from_snapshot, create_auto_cdc_from_snapshot_flow
 from penstock.declare.reads import read, read_stream, readStream
-from penstock.declare.sinks import create_sink, foreach_batch_sink
-from penstock.declare.snapshot_flows import apply_changes_from_snapshot, create_auto_cdc_from_snapshot_flow
-from penstock.declare.streaming_tables import create_streaming_live_table, create_streaming_table, create_target_table
-from penstock.declare.tables import create_table, materialized_view, spark_table, table
-from penstock.declare.views import create_view, temporary_view, view
 
 
 def enable_local_execution() -> None:

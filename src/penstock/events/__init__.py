@@ -1,14 +1,15 @@
 """Event types, their JSON codec and the append-only event log."""
 
-from penstock.events.accounting import BatchAccounts, Verdict, verdict_of
 from penstock.events.clock import Clock, SystemClock
 from penstock.events.cluster import ClusterResources, ClusterState, cluster_resources_of
 from penstock.events.codec import LINE_COLUMNS, decode, encode
-from penstock.events.late_rows import LateRows, late_rows_of_event, reprocessed_rows_of
+from penstock.events.flows.accounting import BatchAccounts, Verdict, verdict_of
+from penstock.events.flows.late_rows import LateRows, late_rows_of_event, reprocessed_rows_of
+from penstock.events.flows.progress import batch_progress_of, flow_status_of
+from penstock.events.flows.watermark import WatermarkState, WatermarkStatus, WatermarkWatch, watermark_state_of
 from penstock.events.lateness import DELAYS_MS, Lateness
-from penstock.events.log import EventLog, new_update_id
-from penstock.events.progress import batch_progress_of, flow_status_of
-from penstock.events.reader import EventReader, read_events, tail_events
+from penstock.events.log.event_log import EventLog, new_update_id
+from penstock.events.log.reader import EventReader, read_events, tail_events
 from penstock.events.text import clean
 from penstock.events.types import (
     BatchProgress,
@@ -23,7 +24,6 @@ from penstock.events.types import (
     Origin,
     UpdateState,
 )
-from penstock.events.watermark import WatermarkState, WatermarkStatus, WatermarkWatch, watermark_state_of
 
 __all__ = [
     "DELAYS_MS",

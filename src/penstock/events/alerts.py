@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.events.codec import format_timestamp
 from penstock.events.details import mappings, moment
-from penstock.events.flow_facts import details_of
+from penstock.events.flows.facts import details_of
 from penstock.events.text import clean
 from penstock.events.types import Event, EventType
 

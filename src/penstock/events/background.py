@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from penstock.errors import ExternalError
 from penstock.events import builders
-from penstock.events.log import EventLog
+from penstock.events.log.event_log import EventLog
 from penstock.events.types import EventType, Level
 
 

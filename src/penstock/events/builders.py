@@ -13,17 +13,17 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
-from penstock.events.accounting import BatchAccounts, Verdict
-from penstock.events.audit import user_action as user_action  # noqa: PLC0414 - it is one of the builders
 from penstock.events.codec import fields_to_json
-from penstock.events.column_lineage import lineage_to_json
-from penstock.events.late_rows import LateRows
+from penstock.events.flows.accounting import BatchAccounts, Verdict
+from penstock.events.flows.column_lineage import lineage_to_json
+from penstock.events.flows.late_rows import LateRows
+from penstock.events.flows.watermark import WatermarkState, WatermarkStatus
+from penstock.events.log.audit import user_action as user_action  # noqa: PLC0414 - it is one of the builders
 from penstock.events.redaction import shown_option
 from penstock.events.text import clean, plural
 from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, MaintenanceProgress, UpdateState
-from penstock.events.watermark import WatermarkState, WatermarkStatus
-from penstock.graph.column_lineage import ColumnLineage
-from penstock.graph.late_rows import SUFFIX
+from penstock.graph.companions.late_rows import SUFFIX
+from penstock.graph.schema.column_lineage import ColumnLineage
 
 Built = tuple[str, dict[str, Any]]
 DatasetType = Literal["STREAMING_TABLE", "MATERIALIZED_VIEW", "VIEW"]

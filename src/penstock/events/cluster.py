@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from penstock.events.codec import fields_to_json
-from penstock.events.flow_facts import details_of
+from penstock.events.flows.facts import details_of
 from penstock.events.text import clean, plural
 from penstock.events.types import Event, EventType
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from penstock.errors import DefinitionError, SourceLocation, StateError
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import ColumnMask, FunctionCall
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 
 EMPTY: Mapping[str, str] = MappingProxyType({})
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from penstock.errors import DefinitionError
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import FlowFunction
 from penstock.graph.identifier import Identifier
+from penstock.graph.sql.tokens import TokenKind, tokenise
 from penstock.graph.sql_query import SqlQuery
-from penstock.graph.sql_tokens import TokenKind, tokenise
 
 
 def reading_order(graph: DataflowGraph) -> tuple[Identifier, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from penstock.errors import PenstockError, SourceLocation
-from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.elements import (
     UNBOUNDED_STATE_ALLOWED,
     AnySink,
@@ -19,7 +18,8 @@ from penstock.graph.elements import (
 )
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.schema import Schema
+from penstock.graph.schema.column_lineage import ColumnLineage
+from penstock.graph.schema.table_schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
 
 ROWS_AS_QUERIED = frozenset(

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.errors import SourceLocation
 from penstock.graph.elements import Expectation, UnresolvedFlow
-from penstock.graph.placed_text import PlacedText
+from penstock.graph.sql.placed_text import PlacedText
 
 
 @dataclass(frozen=True, slots=True)

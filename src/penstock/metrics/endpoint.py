@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from penstock.config import MetricsSettings
-from penstock.config.authority import Authority, is_loopback
+from penstock.config.values.authority import Authority, is_loopback
 from penstock.errors import ConfigError
 
 _TIMEOUT_SECONDS: Final = 10.0

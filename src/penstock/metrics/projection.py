@@ -23,10 +23,10 @@ from penstock.events import (
     verdict_of,
     watermark_state_of,
 )
-from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
+from penstock.events.flows.facts import FlowFact, FlowFacts, details_of, flow_key
 from penstock.metrics import definitions as metrics
 from penstock.metrics.definitions import BATCH_SECONDS, Metric
-from penstock.observe.throughput import WINDOW, falling_behind
+from penstock.observe.flows.throughput import WINDOW, falling_behind
 
 _RATES: Final = {metrics.INPUT_RATE, metrics.PROCESSED_RATE, metrics.FALLING_BEHIND}
 """What the newest batch no longer says of a flow when no task can run."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from penstock.graph.column_lineage import InputColumn, OutputColumn
-from penstock.observe.flow_definitions import FlowDefinition
+from penstock.graph.schema.column_lineage import InputColumn, OutputColumn
+from penstock.observe.flows.definitions import FlowDefinition
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from penstock.observe.followed_log import FollowedLog
+from penstock.observe.log.followed_log import FollowedLog
 from penstock.observe.run_resources import resource_warnings
-from penstock.observe.status import PipelineStatus, StatusProjection
+from penstock.observe.status.pipeline_status import PipelineStatus, StatusProjection
 from penstock.storage import LockHolder, Storage, is_locked
 from penstock.storage.process_resources import resources_of_run
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.events.details import mappings, text
-from penstock.events.flow_facts import details_of
+from penstock.events.flows.facts import details_of
 from penstock.events.types import Event, EventType
 
 

@@ -11,7 +11,7 @@ from penstock.events.details import mappings, texts
 from penstock.events.types import Event, EventType, FlowStatus
 from penstock.graph.elements import FormatSink, StreamingTable
 from penstock.graph.resolved import Input, ResolvedGraph
-from penstock.observe.status import PipelineStatus, StatusProjection
+from penstock.observe.status.pipeline_status import PipelineStatus, StatusProjection
 
 
 class NodeKind(Enum):

@@ -11,10 +11,10 @@ from typing import Any, Final
 from penstock.events.alerts import Alert
 from penstock.events.details import mapping, text
 from penstock.events.types import FlowStatus
+from penstock.observe.flows.throughput import FlowThroughput
 from penstock.observe.lineage import Lineage
 from penstock.observe.numbers import duration_ms
-from penstock.observe.status import DatasetStatus, PipelineStatus
-from penstock.observe.throughput import FlowThroughput
+from penstock.observe.status.pipeline_status import DatasetStatus, PipelineStatus
 
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from penstock.events import Event, ExpectationCount
 from penstock.events.codec import json_ready
-from penstock.events.compaction import SummedProjection, totals_of
 from penstock.events.details import mappings, moment, total
-from penstock.events.flow_facts import FlowFact, flow_key
+from penstock.events.flows.compaction import SummedProjection, totals_of
+from penstock.events.flows.facts import FlowFact, flow_key
 
 _MAX_POINTS: Final = 200
 _TOTALS: Final = ("dataset", "name", "action", "passed", "failed", "first_failure_at", "last_failure_at")

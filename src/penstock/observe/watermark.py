@@ -16,11 +16,11 @@ from typing import Any, Final
 from penstock.errors import ConfigError
 from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, FlowStatus, read_events
 from penstock.events.codec import fields_to_json
-from penstock.events.compaction import SummedProjection, totals_of
 from penstock.events.details import mapping, total
-from penstock.events.flow_facts import FlowFact, details_of, flow_key
+from penstock.events.flows.compaction import SummedProjection, totals_of
+from penstock.events.flows.facts import FlowFact, details_of, flow_key
 from penstock.graph.identifier import Identifier
-from penstock.observe.tables import find_table
+from penstock.observe.stored.tables import find_table
 
 _MILLION: Final = 1_000_000
 _Z: Final = 1.959964  # of the normal distribution, for 95 %

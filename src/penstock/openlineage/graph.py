@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.events import Event, EventType
-from penstock.events.flow_facts import details_of, flow_key
+from penstock.events.flows.facts import details_of, flow_key
 from penstock.openlineage.names import DatasetName, of_location, of_sink, of_source
 
 Definition = Mapping[str, Any]

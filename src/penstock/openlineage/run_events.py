@@ -26,10 +26,10 @@ from openlineage.client.facet_v2 import (
 
 from penstock.events import Event, EventType, FlowStatus, UpdateState
 from penstock.events.codec import format_timestamp
-from penstock.events.column_lineage import lineage_of
 from penstock.events.details import mappings
-from penstock.events.flow_facts import FlowFact, FlowFacts, details_of, flow_key
-from penstock.graph.column_lineage import ColumnLineage, InputColumn
+from penstock.events.flows.column_lineage import lineage_of
+from penstock.events.flows.facts import FlowFact, FlowFacts, details_of, flow_key
+from penstock.graph.schema.column_lineage import ColumnLineage, InputColumn
 from penstock.openlineage.graph import DeclaredGraph, Definition
 from penstock.openlineage.names import DatasetName
 

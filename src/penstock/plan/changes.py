@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.graph.elements import TYPE_WIDENING, MaterializedView, StreamingTable
-from penstock.graph.schema import Column, Schema
-from penstock.graph.type_changes import fits, widens
+from penstock.graph.schema.table_schema import Column, Schema
+from penstock.graph.schema.type_changes import fits, widens
 from penstock.plan.state import CLUSTER_BY, TableState
 
 

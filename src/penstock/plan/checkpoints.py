@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from penstock.errors import PenstockError, StateError
-from penstock.events.state_size import StateSize
+from penstock.events.flows.state_size import StateSize
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.explain import flow_label
 from penstock.plan.full_refresh import reset_allowed

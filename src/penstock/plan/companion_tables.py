@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from penstock.graph.companions.late_rows import LATE_ROWS, late_rows_of
+from penstock.graph.companions.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantine_schema
 from penstock.graph.elements import COLUMN_MAPPING, TYPE_WIDENING, MaterializedView, StreamingTable, Table
-from penstock.graph.late_rows import LATE_ROWS, late_rows_of
 from penstock.graph.protection import MASKS, ROW_FILTER, protection_properties
-from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantine_schema
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.changes import TableComparison
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable

@@ -13,7 +13,7 @@ from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedFlow, ResolvedGraph
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.plan.change_capture import change_properties, check_changes
 from penstock.plan.changes import TableComparison
 from penstock.plan.checkpoints import GuardedStream, guard_stream

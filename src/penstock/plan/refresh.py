@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from penstock.graph.companions.quarantine import has_quarantine, quarantine_of, quarantine_path
 from penstock.graph.elements import MaterializedView
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import RefreshRecord, StateSnapshot
 

@@ -10,7 +10,7 @@ from penstock.errors import PenstockError
 from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.plan.changes import TableChanges
 from penstock.plan.state import RefreshRecord
 from penstock.plan.stream_changes import StreamChanges

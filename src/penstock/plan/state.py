@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from penstock.errors import PenstockError
-from penstock.events.state_size import StateSize
+from penstock.events.flows.state_size import StateSize
 from penstock.graph.identifier import Identifier
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.storage.checkpoint import CheckpointFolder, Repair
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.graph.unbounded_state import STREAM_JOIN, UNBOUNDED_STATE
 from penstock.plan.state import StateSnapshot
 

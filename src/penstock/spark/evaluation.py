@@ -33,7 +33,7 @@ from penstock.spark.sources.stream_read import Load, StreamRead, no_stream
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction
 from penstock.spark.sql.statement import run_statement
 from penstock.storage import StorageLayout, local_path
-from penstock.storage.s3 import is_s3, s3a_uri, unsupported_for_table
+from penstock.storage.object_stores.s3 import is_s3, s3a_uri, unsupported_for_table
 
 
 class DatasetCatalog(Protocol):

@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
 
 from penstock.errors import ConfigError, ExternalError, PenstockError, exhaustion
 from penstock.storage.local_disk import LocalDisk, local_path
-from penstock.storage.object_store_errors import object_store_error
-from penstock.storage.s3 import S3_SCHEMES, is_s3, s3_filesystem
+from penstock.storage.object_stores.errors import object_store_error
+from penstock.storage.object_stores.s3 import S3_SCHEMES, is_s3, s3_filesystem
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -143,7 +143,7 @@ class Storage:
         """
         if self.scheme not in S3_SCHEMES:
             return self.create(location)
-        from penstock.storage.growing_object import GrowingObject
+        from penstock.storage.object_stores.growing_object import GrowingObject
 
         return cast("BinaryIO", GrowingObject(self.resolve(location)))
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from penstock.storage.filesystem import Storage
-from penstock.storage.s3 import is_s3
-from penstock.storage.s3_objects import ABSENT, S3Object
+from penstock.storage.object_stores.s3 import is_s3
+from penstock.storage.object_stores.s3_objects import ABSENT, S3Object
 
 
 class Record(Protocol):

@@ -16,10 +16,10 @@ from pyspark.sql.types import StructType
 
 from penstock.config import PipelineConfig
 from penstock.errors import ConfigError, DataError, did_you_mean
+from penstock.graph.companions.late_rows import late_rows_path
+from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
 from penstock.graph.elements import MaterializedView
 from penstock.graph.identifier import Identifier
-from penstock.graph.late_rows import late_rows_path
-from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import run_update
 from penstock.runtime.flows.services import FlowServices

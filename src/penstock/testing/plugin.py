@@ -19,7 +19,7 @@ def pipeline(request: pytest.FixtureRequest) -> Iterator[PipelineUnderTest]:
     Each test has one of its own, with empty tables; Spark starts once. For another pipeline, or with options, open
     `penstock.testing.pipeline(…)`.
     """
-    from penstock.config.locate import nearest_project
+    from penstock.config.files.locate import nearest_project
     from penstock.testing.pipeline_under_test import pipeline as opened
 
     with opened(nearest_project(Path(request.path).parent)) as under_test:

@@ -34,7 +34,7 @@ from pyspark.sql.types import (
 from penstock.errors import DataError, did_you_mean
 from penstock.storage import Storage
 from penstock.storage.cell_values import float_text, python_rows
-from penstock.storage.delta_table import all_rows, open_delta_table
+from penstock.storage.delta.table import all_rows, open_delta_table
 
 _WHOLE = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 

@@ -14,8 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.config import Trigger
 from penstock.errors import ConfigError, PenstockError
+from penstock.graph.companions.lateness_counting import LatenessCounting
 from penstock.graph.identifier import Identifier
-from penstock.graph.lateness_counting import LatenessCounting
 from penstock.graph.resolved import ResolvedFlow
 from penstock.plan.stages import (
     FlowStage,

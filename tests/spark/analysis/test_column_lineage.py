@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.graph.column_lineage import ColumnLineage, InputColumn
 from penstock.graph.identifier import Identifier
+from penstock.graph.schema.column_lineage import ColumnLineage, InputColumn
 from penstock.spark import _jvm
 from penstock.spark.plans.definition import plan_json
 

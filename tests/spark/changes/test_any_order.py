@@ -18,10 +18,10 @@ from tests.oracle.tables import assert_table
 from tests.spark.changes.model import Event, Settings, histories, newest_rows
 
 from penstock.errors import SourceLocation
+from penstock.graph.companions.quarantine import TIME, quarantine_path
 from penstock.graph.elements import ChangeFlow, ColumnSelection, StreamingTable
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import TIME, quarantine_path
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.spark.delta.tables import create_table
 from penstock.spark.writers.changes import log as log_module
 from penstock.spark.writers.changes import writer as writer_module

@@ -9,7 +9,7 @@ import pytest
 from deltalake import QueryBuilder
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.table import open_delta_table
 
 SHOP = """
 def source():

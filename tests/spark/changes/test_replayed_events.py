@@ -12,7 +12,7 @@ from tests.spark.changes.model import Event, Settings, histories
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import ExternalError, StateError
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 from penstock.runtime.commands.replay import ReplayOutcome, replay_quarantine
 from penstock.spark.writers.changes import writer
 

@@ -15,7 +15,7 @@ from tests.processes import free_ports
 from tests.spark.pipeline_project import PipelineProject
 from tests.spark.script.script_project import ScriptProject
 
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 from penstock.runtime.script.session import LIKE_SPARK
 from penstock.spark.session.query_settings import query_settings
 from penstock.spark.session.session import driver_log

@@ -14,7 +14,7 @@ from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.dashboard.background import start_in_background
+from penstock.dashboard.serving.background import start_in_background
 from penstock.errors import StateError
 from penstock.events import EventType, Verdict, read_events
 from penstock.graph.identifier import Identifier
@@ -22,7 +22,7 @@ from penstock.runtime.commands.manual_maintenance import optimize_tables, vacuum
 from penstock.runtime.commands.query import run_sql
 from penstock.runtime.project.workspace import say_nothing
 from penstock.storage import LockOwner, StorageLock
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.table import open_delta_table
 from penstock.testing.crash import forget_newest_commits, newest_commit
 
 STORAGE = "s3a://lake/storage/shop"

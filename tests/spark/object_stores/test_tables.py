@@ -18,7 +18,7 @@ from penstock.cli.main import app
 from penstock.errors import ConfigError
 from penstock.events import EventType, Verdict
 from penstock.graph.identifier import Identifier
-from penstock.observe.tables import external_tables
+from penstock.observe.stored.tables import external_tables
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import plan_update
 from penstock.runtime.commands.drop import drop_dataset
@@ -26,7 +26,7 @@ from penstock.runtime.commands.manual_maintenance import optimize_tables, vacuum
 from penstock.runtime.commands.query import run_sql
 from penstock.runtime.project.workspace import say_nothing
 from penstock.spark.delta.quick_append import append
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.table import open_delta_table
 from penstock.testing.crash import forget_newest_commits
 
 PIPELINE = """

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import EventType, UpdateState
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 from penstock.runtime import UpdateOutcome
 from penstock.runtime.flows import streaming_flow
 from penstock.spark.streams.writes import append_to_table

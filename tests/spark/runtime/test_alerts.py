@@ -15,8 +15,8 @@ from penstock.alerts.message import Message
 from penstock.alerts.sending import send
 from penstock.config import Destination
 from penstock.events import EventType, FlowStatus, read_events
-from penstock.events.progress import flow_status_of
-from penstock.observe.status import project_status
+from penstock.events.flows.progress import flow_status_of
+from penstock.observe.status.pipeline_status import project_status
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import run_update
 

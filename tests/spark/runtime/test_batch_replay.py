@@ -20,12 +20,12 @@ from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
 from penstock.care.checkpoints.replaying import plan_replay
-from penstock.cli.commands import replay_batch as command
-from penstock.cli.commands.checkpoint import open_inventory
+from penstock.cli.commands.checkpoints import replay_batch as command
+from penstock.cli.commands.checkpoints.checkpoint import open_inventory
 from penstock.cli.main import app
 from penstock.errors import PenstockError
 from penstock.events import Event
-from penstock.events.progress import batch_progress_of
+from penstock.events.flows.progress import batch_progress_of
 from penstock.runtime import UpdateOutcome
 from penstock.runtime.commands import batch_replay
 from penstock.runtime.commands.batch_replay import ReplayedBatch, replay_batch

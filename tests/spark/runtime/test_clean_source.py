@@ -13,7 +13,7 @@ from penstock.care.checkpoints.inventory import Inventory
 from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
 from penstock.errors import ConfigError, DefinitionError
 from penstock.events import Level, UpdateState
-from penstock.events.reader import read_events
+from penstock.events.log.reader import read_events
 from penstock.runtime import UpdateOutcome
 from penstock.runtime.commands.query import run_sql
 

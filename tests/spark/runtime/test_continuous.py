@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import Event, FlowStatus, Level, UpdateState
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 from penstock.runtime import UpdateOutcome
 
 PIPELINE = """

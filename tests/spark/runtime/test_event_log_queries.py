@@ -19,10 +19,10 @@ from tests.spark.pipeline_project import PipelineProject
 from penstock.errors import DefinitionError
 from penstock.events import EventLog, EventType, LateRows, Level, UpdateState, batch_progress_of, builders, read_events
 from penstock.events.dlt_columns import pipeline_id
-from penstock.events.flow_facts import details_of
+from penstock.events.flows.facts import details_of
 from penstock.graph.identifier import Identifier
 from penstock.observe.current import read_status
-from penstock.observe.retention import compact
+from penstock.observe.log.retention import compact
 from penstock.runtime.commands.query import run_sql
 from penstock.runtime.reporting.event_table import EventTable
 

@@ -12,7 +12,7 @@ from tests.oracle.tables import read_table
 from tests.spark.pipeline_project import QUICK_RETRIES, PipelineProject
 
 from penstock.care.checkpoints.replaying import plan_replay
-from penstock.cli.commands.checkpoint import open_inventory
+from penstock.cli.commands.checkpoints.checkpoint import open_inventory
 from penstock.events import UpdateState
 from penstock.runtime.commands.batch_replay import ReplayedBatch, replay_batch
 from penstock.runtime.project.workspace import say_nothing

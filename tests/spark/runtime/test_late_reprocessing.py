@@ -15,11 +15,11 @@ from tests.oracle.tables import read_table
 from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
-from penstock.cli.commands import late as command
+from penstock.cli.commands.tables import late as command
 from penstock.cli.main import app
 from penstock.errors import ConfigError, PenstockError
 from penstock.events import EventType
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 from penstock.runtime.commands import late_reprocessing
 from penstock.runtime.commands.late_reprocessing import ReprocessedWindows, reprocess_late_rows
 from penstock.runtime.project.workspace import say_nothing

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 from penstock.errors import ExternalError
 from penstock.events import Level, UpdateState, late_rows_of_event
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 from penstock.runtime import UpdateOutcome
 from penstock.runtime.commands.late_reprocessing import reprocess_late_rows
 from penstock.runtime.flows.late import late_rows

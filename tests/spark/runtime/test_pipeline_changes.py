@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import StateError
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import AlterTable, ResetTable
 from penstock.runtime import plan_update

@@ -13,7 +13,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import StateError
 from penstock.observe.lineage import LineageEdge, LineageProjection
-from penstock.observe.quarantine import find_quarantine, newest_rows
+from penstock.observe.stored.quarantine import find_quarantine, newest_rows
 
 Row = dict[str, Any]
 _ROWS: list[Row] = [{"id": n, "amount": n - 12, "customer": n % 3 or None} for n in range(30)]

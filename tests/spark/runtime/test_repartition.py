@@ -14,7 +14,7 @@ from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
 from penstock.care.checkpoints.repartitioning import plan_repartition
-from penstock.cli.commands.checkpoint_changes import alone
+from penstock.cli.commands.checkpoints.checkpoint_changes import alone
 from penstock.cli.main import app
 from penstock.errors import ExternalError, StateError
 from penstock.runtime.commands.repartition import Repartitioned, repartition_state

@@ -11,9 +11,9 @@ from tests.oracle.tables import read_table
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import ConfigError, ExternalError, StateError
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 from penstock.runtime.commands.replay import ReplayOutcome, replay_quarantine
-from penstock.spark.replay.quarantine_replay import QuarantineReplay
+from penstock.spark.writers.quarantine_replay import QuarantineReplay
 from penstock.storage import LockOwner, StorageLock
 
 PIPELINE = """

@@ -10,8 +10,8 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import DefinitionError, StateError
 from penstock.graph.identifier import Identifier
-from penstock.observe.quarantine import newest_rows
-from penstock.observe.tables import StoredTable, read_table
+from penstock.observe.stored.quarantine import newest_rows
+from penstock.observe.stored.tables import StoredTable, read_table
 from penstock.runtime.commands.query import run_sql
 from penstock.runtime.storage_state.catalog import published_table
 from penstock.storage import StorageLayout

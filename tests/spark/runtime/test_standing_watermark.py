@@ -8,7 +8,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.cli.screen.status_view import problems
 from penstock.events import EventType, Level
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 
 PIPELINE = """
 def seen(folder):

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
-from penstock.cli.commands import state as command
+from penstock.cli.commands.checkpoints import state as command
 from penstock.cli.main import app
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import RunStreamingFlow

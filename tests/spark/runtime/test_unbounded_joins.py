@@ -13,7 +13,7 @@ from penstock.care.doctor.examination import examine
 from penstock.cli.screen.status_view import problems
 from penstock.observe.lineage import LineageProjection
 from penstock.observe.problems import Severity, find_problems
-from penstock.observe.status import PipelineStatus, project_status
+from penstock.observe.status.pipeline_status import PipelineStatus, project_status
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import plan_update
 

@@ -18,7 +18,7 @@ from penstock.config import load_script
 from penstock.errors import PenstockError
 from penstock.events import Event, EventType, read_events
 from penstock.graph.identifier import Identifier
-from penstock.observe.status import DatasetStatus, project_status
+from penstock.observe.status.pipeline_status import DatasetStatus, project_status
 from penstock.runtime import UpdateOutcome
 from penstock.runtime.script import run_script
 from penstock.storage import StorageLayout

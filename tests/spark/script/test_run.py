@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.spark.script.script_project import ScriptProject
 
 from penstock.events import FlowStatus
-from penstock.observe.tables import list_tables
+from penstock.observe.stored.tables import list_tables
 
 ORDERS = [{"id": 1, "amount": 10}, {"id": 2, "amount": 20}]
 COPY = """\

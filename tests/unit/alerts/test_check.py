@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.events import EventType, read_events
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 from penstock.storage import LockOwner, StorageLock
 
 runner = CliRunner()

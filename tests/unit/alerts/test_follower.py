@@ -30,8 +30,8 @@ from penstock.events import (
     builders,
     read_events,
 )
-from penstock.observe.alerts import AlertProjection
-from penstock.observe.status import project_status
+from penstock.observe.status.alerts import AlertProjection
+from penstock.observe.status.pipeline_status import project_status
 
 CANARY = "canary-s3cret"
 

@@ -20,7 +20,7 @@ from penstock.config import Command, Destination, Webhook
 from penstock.errors import ConfigError, DataError, ExternalError
 from penstock.events import EventLog, EventType, Level
 from penstock.events.alerts import Alert
-from penstock.events.reader import read_events
+from penstock.events.log.reader import read_events
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)
 STALE = ExternalError("TABLE_STALE", dataset="s.t", table="s.t", age="9 min", limit="5 min").to_json()

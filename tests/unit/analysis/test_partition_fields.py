@@ -9,7 +9,7 @@ from penstock.analysis.table_layout import with_partition_fields
 from penstock.errors import SourceLocation
 from penstock.graph.elements import StreamingTable
 from penstock.graph.identifier import Identifier
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 
 _WINDOW = StructType().add("start", TimestampType()).add("a b", StructType().add("c", DateType()))
 _COLUMNS = StructType().add("id", LongType()).add("window", _WINDOW).add("window.end", DateType()).add("w", LongType())

@@ -8,7 +8,7 @@ from benchmarks.compare import _goals_table
 from benchmarks.dashboard.long_log import LogWriter
 
 from penstock.events import EventReader
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 
 
 def test_every_line_counts(tmp_path: Path) -> None:

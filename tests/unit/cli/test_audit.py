@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from penstock.cli.main import app
 from penstock.events import EventLog, EventType, builders
-from penstock.events.audit import Actor
+from penstock.events.log.audit import Actor
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from tests.recorded.build import recorded_orders
 from typer.testing import CliRunner
 
-from penstock.cli.commands.events import LevelName, _Filter, _follow
+from penstock.cli.commands.watching.events import LevelName, _Filter, _follow
 from penstock.cli.main import app
 
 COMMANDS = (

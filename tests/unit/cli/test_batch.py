@@ -43,7 +43,7 @@ def test_it_stores_beside_the_streams_and_ends(project: Path, monkeypatch: pytes
         return PlannedUpdate(UpdatePlan(graph, ()), graph)
 
     monkeypatch.setattr(penstock.runtime, "plan_update", planned)
-    monkeypatch.setattr("penstock.cli.commands.plan.enter", lambda *_, **__: None)
+    monkeypatch.setattr("penstock.cli.commands.project.plan.enter", lambda *_, **__: None)
     assert CliRunner().invoke(app, ["plan", "--batch", "--storage", "s3a://lake/shop/"]).exit_code == 0
     assert CliRunner().invoke(app, ["plan", "--batch"]).exit_code == 0
     assert [config.storage for config in seen] == ["s3a://lake/shop/batch", f"{project}/.penstock/batch"]

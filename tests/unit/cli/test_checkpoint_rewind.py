@@ -27,10 +27,10 @@ from penstock.care.checkpoints.target import Target
 from penstock.cli.main import app
 from penstock.errors import StateError
 from penstock.events import BatchProgress, EventLog, EventType, builders, read_events
-from penstock.events.flow_records import FlowRecords
+from penstock.events.flows.records import FlowRecords
+from penstock.graph.companions.late_rows import late_rows_of
+from penstock.graph.companions.quarantine import quarantine_of
 from penstock.graph.identifier import Identifier
-from penstock.graph.late_rows import late_rows_of
-from penstock.graph.quarantine import quarantine_of
 from penstock.storage import StorageLayout, StorageLock
 from penstock.storage.checkpoint import CheckpointFolder
 

@@ -13,13 +13,13 @@ from tests.recorded.years import BEGINNING, Recorder
 from tests.repo.documents import ROOT, blocks
 from typer.testing import CliRunner
 
-from penstock.cli.commands.compact import compact_when_due
+from penstock.cli.commands.tables.compact import compact_when_due
 from penstock.cli.main import app
 from penstock.config import load_project
 from penstock.errors import ConfigError
 from penstock.events import EventType, read_events
-from penstock.observe import retention
 from penstock.observe.current import read_status
+from penstock.observe.log import retention
 from penstock.storage import StorageLock
 
 PAGE = blocks(ROOT / "docs/how-to/event-log-retention.md")

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.events import read_events
+from penstock.graph.companions.late_rows import LATE_ROWS, late_rows_of, late_rows_path
+from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
 from penstock.graph.identifier import Identifier
-from penstock.graph.late_rows import LATE_ROWS, late_rows_of, late_rows_path
-from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.plan.companion_tables import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
 from penstock.storage import LockOwner, StorageLayout, StorageLock

@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.graph import late_rows as names
+from penstock.graph.companions import late_rows as names
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout
 

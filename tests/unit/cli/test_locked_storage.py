@@ -10,8 +10,8 @@ from deltalake import write_deltalake
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
+from penstock.graph.companions.quarantine import quarantine_path
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import quarantine_path
 from penstock.spark.session import launch
 from penstock.storage import LockOwner, StorageLayout, StorageLock
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from penstock.cli.commands.replay_batch import _show, _to_json
+from penstock.cli.commands.checkpoints.replay_batch import _show, _to_json
 from penstock.graph.identifier import Identifier
 from penstock.plan.state import RecordedBatch
 from penstock.runtime.commands.batch_replay import ReplayedBatch
-from penstock.spark.replay.row_difference import DifferentRow, RowDifference
+from penstock.spark.plans.row_difference import DifferentRow, RowDifference
 from penstock.storage.checkpoint import CheckpointFolder
 
 ROWS = (DifferentRow(False, 1, (5, None)), DifferentRow(True, 2, (5, 9)))

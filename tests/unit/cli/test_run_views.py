@@ -37,7 +37,7 @@ from penstock.events import (
     read_events,
 )
 from penstock.events.alerts import Alert, alert
-from penstock.observe.status import PipelineStatus, project_status
+from penstock.observe.status.pipeline_status import PipelineStatus, project_status
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 import penstock.runtime
 from penstock.cli.main import app
 from penstock.config import PipelineConfig
-from penstock.dashboard import background
-from penstock.dashboard.background import Dashboard
+from penstock.dashboard.serving import background
+from penstock.dashboard.serving.background import Dashboard
 from penstock.events import UpdateState
 from penstock.runtime import UpdateOutcome
 from penstock.spark.session import launch

@@ -24,8 +24,8 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 from penstock.errors import DataError
 from penstock.events import EventLog, EventType, FlowStatus, Level, builders, encode
-from penstock.observe.followed_log import FollowedLog
-from penstock.observe.status import StatusProjection
+from penstock.observe.log.followed_log import FollowedLog
+from penstock.observe.status.pipeline_status import StatusProjection
 
 COMMAND = [sys.executable, "-m", "penstock.cli"]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.config.conftest import Project, errors_of
 
 from penstock.config import LibraryKind, PipelineConfig, Trigger, TriggerKind, load_project
-from penstock.config.databricks_keys import DATABRICKS, LIBRARY
+from penstock.config.databricks.keys import DATABRICKS, LIBRARY
 from penstock.errors import PenstockError
 
 PAGE = (Path(__file__).parents[3] / "docs/how-to/coming-from-databricks.md").read_text(encoding="utf-8")

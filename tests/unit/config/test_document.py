@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from penstock.config import load_project
-from penstock.config.secret import refer
-from penstock.declare.notebook.files import read_source_text
+from penstock.config.values.secret import refer
+from penstock.declare.code.notebook.files import read_source_text
 from penstock.errors import ConfigError, DefinitionError
 
 LAUGHS = "a0: &a0 [x, x, x]\n" + "".join(

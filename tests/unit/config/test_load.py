@@ -7,7 +7,7 @@ import pytest
 from tests.unit.config.conftest import Project
 
 from penstock.config import RetrySettings, Trigger, TriggerKind, load_project
-from penstock.config.locate import nearest_project
+from penstock.config.files.locate import nearest_project
 
 
 def test_defaults(project: Project) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.config import map_path
-from penstock.config.path_mapping import missing_entry
+from penstock.config.files.path_mapping import missing_entry
 
 PATHS = {"/Volumes/main": "/a", "/Volumes/main/raw/": "s3a://b/", "dbfs:/mnt": "/c", "/data": "/d"}
 

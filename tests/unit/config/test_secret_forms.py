@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
 
-from penstock.config.secret import pattern_of
+from penstock.config.values.secret import pattern_of
 
 SECRETS = (
     "hunter2!",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.connectors.jdbc import statements
 from penstock.connectors.jdbc.statements import StagedColumn
-from penstock.graph.jdbc_target import JdbcTarget, TableName
+from penstock.graph.sinks.jdbc_target import JdbcTarget, TableName
 
 _STAGING = TableName("work", "staged")
 _ID = StagedColumn("Id", "text", "id", "uuid")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.recorded.build import RECORDED
 
-from penstock.dashboard.access import Access
 from penstock.dashboard.application import create_application
-from penstock.dashboard.live_log import LiveLog
+from penstock.dashboard.log.live_log import LiveLog
+from penstock.dashboard.serving.access import Access
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # starlette would rather have another client than httpx

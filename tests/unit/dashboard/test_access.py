@@ -22,12 +22,12 @@ from starlette.testclient import TestClient
 from tests.recorded.build import RECORDED
 from tests.unit.dashboard.conftest import client_of
 
-from penstock.config.authority import Authority
-from penstock.dashboard import security
-from penstock.dashboard.access import SESSION_SECONDS, Access, access_for
+from penstock.config.values.authority import Authority
 from penstock.dashboard.application import create_application
-from penstock.dashboard.background import start_in_background
-from penstock.dashboard.live_log import LiveLog
+from penstock.dashboard.log.live_log import LiveLog
+from penstock.dashboard.serving import security
+from penstock.dashboard.serving.access import SESSION_SECONDS, Access, access_for
+from penstock.dashboard.serving.background import start_in_background
 from penstock.errors import ConfigError
 
 TOKEN = "a-token-of-enough-characters"

@@ -12,10 +12,10 @@ from starlette.testclient import TestClient
 from tests.recorded.build import recorded_orders
 from tests.unit.dashboard.conftest import client_of
 
-from penstock.dashboard.access import Access, access_for
+from penstock.dashboard.serving.access import Access, access_for
 from penstock.errors import ConfigError
 from penstock.events import EventType, read_events
-from penstock.events.flow_facts import details_of
+from penstock.events.flows.facts import details_of
 from penstock.storage import LockOwner, StorageLock
 
 TOKEN = "a-token-of-enough-characters"

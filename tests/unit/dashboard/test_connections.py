@@ -15,12 +15,12 @@ import httpx
 import pytest
 from tests.certificates import Authority
 
-from penstock.dashboard import connections
-from penstock.dashboard.access import Access
-from penstock.dashboard.connections import Limits
-from penstock.dashboard.listener import listen
-from penstock.dashboard.live_log import LiveLog
+from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.server import DashboardServer
+from penstock.dashboard.serving import connections
+from penstock.dashboard.serving.access import Access
+from penstock.dashboard.serving.connections import Limits
+from penstock.dashboard.serving.listener import listen
 
 SECONDS = 1.0
 TOKEN = "a-token-of-the-dashboard"

@@ -14,10 +14,10 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.types import Message, Scope
 
-from penstock.config.authority import Authority
-from penstock.dashboard import security
-from penstock.dashboard.access import SESSION_SECONDS, Access, access_for
-from penstock.dashboard.security import COOKIE, LONGEST_BODY, Guard
+from penstock.config.values.authority import Authority
+from penstock.dashboard.serving import security
+from penstock.dashboard.serving.access import SESSION_SECONDS, Access, access_for
+from penstock.dashboard.serving.security import COOKIE, LONGEST_BODY, Guard
 from penstock.errors import ConfigError
 
 TOKEN = "a-token-of-enough-characters"
@@ -206,7 +206,7 @@ def test_names_under_which_the_dashboard_answers(
     host: str, allowed: list[str], named: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "Build-7")
-    monkeypatch.setattr("penstock.dashboard.access._check_certificate", lambda *_: None)
+    monkeypatch.setattr("penstock.dashboard.serving.access._check_certificate", lambda *_: None)
     monkeypatch.setenv("PENSTOCK_UI_TOKEN", TOKEN)
     access = access_for(host, certificate="c", key="k", allowed_hosts=allowed)
     assert access.hosts == {name.format(own="build-7") for name in named}

@@ -9,7 +9,7 @@ from tests.unit.observe.story import Story
 
 from penstock.cli.screen.status_view import status_table
 from penstock.events import EventLog, EventType, LateRows, Level, UpdateState, builders
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 
 DATASET = "shop.hours"
 

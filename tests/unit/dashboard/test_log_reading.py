@@ -14,18 +14,18 @@ from tests.recorded.years import BEGINNING, TABLES, Recorder
 from tests.unit.dashboard.conftest import client_of
 from tests.unit.observe.test_retention import of_pages
 
-from penstock.dashboard import live_log, partial_snapshot
-from penstock.dashboard.live_log import LiveLog
-from penstock.dashboard.projections import Projections
+from penstock.dashboard.log import live_log, partial_snapshot
+from penstock.dashboard.log.live_log import LiveLog
+from penstock.dashboard.log.projections import Projections
 from penstock.dashboard.rendering import render
 from penstock.events import EventLog, EventType, Level, UpdateState
 from penstock.events import builders as say
-from penstock.events import log as event_log
-from penstock.events.reader import EventReader, newest_update_events
-from penstock.observe import totals
-from penstock.observe.retention import compact
-from penstock.observe.status import PipelineStatus
-from penstock.observe.totals import bring_up_to_date
+from penstock.events.log.event_log import event_log
+from penstock.events.log.reader import EventReader, newest_update_events
+from penstock.observe.log import totals
+from penstock.observe.log.retention import compact
+from penstock.observe.log.totals import bring_up_to_date
+from penstock.observe.status.pipeline_status import PipelineStatus
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from tests.unit.dashboard.conftest import client_of
 from penstock.dashboard import stored_tables
 from penstock.dashboard.pages.figures import to_csv
 from penstock.dashboard.table_reader import answer
+from penstock.graph.companions.quarantine import RULES, TIME, quarantine_path
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import MASKS
-from penstock.graph.quarantine import RULES, TIME, quarantine_path
 from penstock.storage import StorageLayout
 
 SILVER = Identifier("shop", "silver_orders")

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from tests.recorded.build import RECORDED, first_update, recorded_orders
 from tests.unit.dashboard.conftest import client_of
 
-from penstock.dashboard.live_log import LiveLog
+from penstock.dashboard.log.live_log import LiveLog
 from penstock.errors import ExternalError
 from penstock.events import EventLog, EventType, Level
 from penstock.events import builders as say
@@ -20,7 +20,7 @@ from penstock.storage import LockOwner, StorageLock
 @pytest.fixture
 def live(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look reads the log."""
-    monkeypatch.setattr("penstock.dashboard.live_log._FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("penstock.dashboard.log.live_log._FRESH_SECONDS", 0.0)
 
 
 def test_overview_shows_datasets_graph_and_events(recorded: TestClient) -> None:
@@ -184,7 +184,7 @@ def test_a_storage_that_cannot_be_read_is_a_fact_and_passes(storage: str, monkey
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as context:
-        context.setattr("penstock.dashboard.live_log.is_locked", refuse)
+        context.setattr("penstock.dashboard.log.live_log.is_locked", refuse)
         page = client.get("/").text
         assert "Permission denied" in page
         assert "shop.silver_orders" in page

@@ -12,7 +12,7 @@ import pytest
 from tests.recorded.build import FIRST_UPDATE, recorded_orders
 from tests.unit.dashboard.conftest import client_of
 
-from penstock.dashboard.access import Access, access_for
+from penstock.dashboard.serving.access import Access, access_for
 from penstock.errors import ConfigError
 from penstock.events import EventLog, EventType
 from penstock.events import builders as say

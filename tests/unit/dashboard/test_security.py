@@ -14,13 +14,13 @@ from starlette.testclient import TestClient
 from tests.recorded.build import FIRST_UPDATE, RECORDED, START, SteppedClock, recorded_orders
 from tests.unit.dashboard.conftest import client_of
 
-from penstock.config.authority import is_loopback
+from penstock.config.values.authority import is_loopback
 from penstock.dashboard import table_reader
-from penstock.dashboard.background import Dashboard, start_in_background
+from penstock.dashboard.serving.background import Dashboard, start_in_background
 from penstock.errors import DataError
 from penstock.events import EventLog, EventType, FlowStatus
 from penstock.events import builders as say
-from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
+from penstock.graph.schema.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 
 PATHS = ("/", "/events", "/datasets/shop.silver_orders", "/datasets/nope", "/nope",
          "/series?dataset=shop.silver_orders", "/problems", "/updates", "/compare", "/checks",

@@ -14,7 +14,7 @@ import pytest
 from tests.processes import wait_until
 from tests.recorded.build import RECORDED, first_update
 
-from penstock.dashboard.background import Dashboard, start_in_background
+from penstock.dashboard.serving.background import Dashboard, start_in_background
 from penstock.errors import ConfigError
 
 
@@ -77,7 +77,7 @@ def test_refuses_to_leave_this_machine(storage: str) -> None:
 def test_a_dashboard_in_the_background_lasts_as_its_run_and_no_longer(storage: str) -> None:
     program = (
         "import sys, time\n"
-        "from penstock.dashboard.background import start_in_background\n"
+        "from penstock.dashboard.serving.background import start_in_background\n"
         "running = start_in_background(sys.argv[1], port=0)\n"
         "assert 'uvicorn' not in sys.modules, 'the run starts without it'\n"
         "print(running.url, running.process.pid, flush=True)\n"

@@ -12,7 +12,7 @@ from tests.unit.declare.conftest import Load
 
 from penstock.config import load_project
 from penstock.declare import PipelineRegistry
-from penstock.declare.given_names import MappedOpen
+from penstock.declare.code.given_names import MappedOpen
 
 
 def said(registry: PipelineRegistry) -> list[tuple[str, dict[str, str], str]]:

@@ -16,7 +16,7 @@ import pytest
 from tests.unit.declare.conftest import Load
 
 from penstock.declare import load_pipeline
-from penstock.declare.given_names import GraphOnlySession
+from penstock.declare.code.given_names import GraphOnlySession
 from penstock.errors import ConfigError, DefinitionError
 
 FILES = {

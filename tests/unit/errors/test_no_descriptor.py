@@ -10,7 +10,7 @@ START = """
 import importlib.metadata, resource, sys
 import penstock.config, penstock.storage
 from penstock.cli import stopping
-from penstock.cli.commands import run
+from penstock.cli.commands.running import run
 from penstock.cli.screen import failures
 from penstock.errors import ExternalError, InternalError, conditions, render
 from penstock.events import EventLog, EventType, Level, builders, UpdateState, read_events
@@ -44,7 +44,7 @@ print(len(conditions()))
 
 def test_a_segment_gets_longer_when_the_next_one_cannot_be_opened(tmp_path: Path) -> None:
     program = """
-from penstock.events import log as module
+from penstock.events.log.event_log import event_log as module
 log._longest_segment = 100
 no_descriptor()
 for _ in range(5):

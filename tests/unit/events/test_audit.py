@@ -16,8 +16,8 @@ from tests.unit.events.test_log import open_log, say
 
 from penstock.errors import ExternalError
 from penstock.events import EventLog, EventType, builders, read_events
-from penstock.events.audit import Actor, RecordedAction, Tampering, recorded_actions
-from penstock.events.flow_facts import details_of
+from penstock.events.flows.facts import details_of
+from penstock.events.log.audit import Actor, RecordedAction, Tampering, recorded_actions
 
 ADA = Actor("ada", "command line", "192.0.2.7")
 FIRST, SECOND = "000001-0001.jsonl", "000002-0001.jsonl"

@@ -19,7 +19,7 @@ from penstock.events import (
     builders,
     flow_status_of,
 )
-from penstock.events.audit import Actor
+from penstock.events.log.audit import Actor
 from penstock.storage import Storage
 
 PROGRESS = BatchProgress(

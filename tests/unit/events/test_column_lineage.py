@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from penstock.events import builders
-from penstock.events.column_lineage import MOST_INPUTS, lineage_of, lineage_to_json
-from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
+from penstock.events.flows.column_lineage import MOST_INPUTS, lineage_of, lineage_to_json
+from penstock.graph.schema.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 
 SUM = InputColumn("shop.orders", "amount", (Transformation.AGGREGATION, Transformation.CONDITIONAL))
 KEY = InputColumn("kafka orders", "key", (Transformation.GROUP_BY,))

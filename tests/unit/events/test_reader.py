@@ -11,9 +11,9 @@ from tests.recorded.build import SteppedClock
 
 from penstock.errors import ConfigError
 from penstock.events import Event, EventLog, EventReader, EventType, read_events, tail_events
-from penstock.events import reader as reader_module
-from penstock.events import segments as segments_module
-from penstock.events.segments import try_decode
+from penstock.events.log.event_log import reader as reader_module
+from penstock.events.log.event_log import segments as segments_module
+from penstock.events.log.segments import try_decode
 from penstock.storage import Storage
 
 

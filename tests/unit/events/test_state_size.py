@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from penstock.events import BatchProgress, Event, EventType, Level, Origin, builders
-from penstock.events.state_size import StateGrowth, StateSize, state_sizes
+from penstock.events.flows.state_size import StateGrowth, StateSize, state_sizes
 
 
 def _batch(number: int, rows: int | None, flow: str = "Hourly") -> Event:

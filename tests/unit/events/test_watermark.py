@@ -19,8 +19,8 @@ from penstock.events import (
     WatermarkWatch,
     builders,
 )
-from penstock.events.watermark import HELD_BACK_BATCHES, STALLED_BATCHES
-from penstock.observe.status import project_status
+from penstock.events.flows.watermark import HELD_BACK_BATCHES, STALLED_BATCHES
+from penstock.observe.status.pipeline_status import project_status
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = datetime(9000, 1, 1, tzinfo=UTC)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import SourceLocation
+from penstock.graph.companions.quarantine import has_quarantine, with_event_parts
 from penstock.graph.elements import EventPart, Expectation, OnViolation, StreamingTable, UnresolvedFlow
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import has_quarantine, with_event_parts
 from penstock.graph.resolved import ResolvedFlow
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 
 PLACE = SourceLocation("p.py", 1)
 OWN = Expectation("own", "a > 0", OnViolation.WARN, PLACE)

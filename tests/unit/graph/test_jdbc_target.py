@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from penstock.declare import load_pipeline
-from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, TableName, connection_options
-from penstock.graph.postgres_types import converted, loses_in, staged_type
 from penstock.graph.rules.jdbc_options import REFUSED, jdbc_options
+from penstock.graph.sinks.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, TableName, connection_options
+from penstock.graph.sinks.postgres_types import converted, loses_in, staged_type
 
 
 @pytest.mark.parametrize(

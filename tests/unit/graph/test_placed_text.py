@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import SourceLocation
-from penstock.graph.placed_text import PlacedText
+from penstock.graph.sql.placed_text import PlacedText
 
 TEXTS = st.text(alphabet="ab;$\n\r ", max_size=40)
 

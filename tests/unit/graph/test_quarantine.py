@@ -7,11 +7,11 @@ import json
 import pytest
 
 from penstock.errors import SourceLocation
+from penstock.graph.companions.quarantine import declared_owner, owner_of, quarantine_of, quarantine_schema
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import ChangeFlow, Expectation, OnViolation, UndecidedTable
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import declared_owner, owner_of, quarantine_of, quarantine_schema
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 
 _PLACE = SourceLocation("orders.py", 3)
 

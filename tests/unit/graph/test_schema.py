@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.graph.schema import Column, Schema
+from penstock.graph.schema.table_schema import Column, Schema
 
 ATOMS = {
     "string": "string",

@@ -32,7 +32,7 @@ from penstock.care.checkpoints.inventory import Inventory
 from penstock.care.checkpoints.verify import verify
 from penstock.errors import PenstockError
 from penstock.events import EventLog, EventType, builders
-from penstock.events.reader import read_events
+from penstock.events.log.reader import read_events
 from penstock.graph.identifier import DefaultSchema
 from penstock.plan.state import GENERATION
 from penstock.storage import StorageLayout

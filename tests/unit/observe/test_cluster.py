@@ -11,14 +11,14 @@ from penstock.cli.screen.status_view import problems, update_line
 from penstock.errors import ExternalError
 from penstock.events import ClusterResources, ClusterState, EventType, FlowStatus, Level, UpdateState
 from penstock.events.cluster import cluster_resources
-from penstock.events.flow_facts import FlowFacts
+from penstock.events.flows.facts import FlowFacts
 from penstock.metrics import definitions as metrics
 from penstock.metrics.projection import MetricsProjection
-from penstock.observe.flow_loads import LoadedStatus
+from penstock.observe.flows.loads import LoadedStatus
 from penstock.observe.lineage import Lineage
+from penstock.observe.log.retained_events import RetainedEvents
 from penstock.observe.problems import Severity, find_problems
-from penstock.observe.retained_events import RetainedEvents
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 
 T = "s.t"
 MASTER = "spark://m:7077"

@@ -3,9 +3,9 @@ from __future__ import annotations
 from tests.unit.observe.story import Story
 
 from penstock.events import EventType, builders
-from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
+from penstock.graph.schema.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 from penstock.observe.column_lineage import ColumnOrigin, ColumnUse, origins_of, readers_of, rows_of
-from penstock.observe.flow_definitions import FlowDefinition, FlowDefinitionProjection
+from penstock.observe.flows.definitions import FlowDefinition, FlowDefinitionProjection
 
 SAME, SUM = (Transformation.IDENTITY,), (Transformation.AGGREGATION,)
 

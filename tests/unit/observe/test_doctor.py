@@ -23,7 +23,7 @@ from penstock.care.doctor.examination import examine, findings_of
 from penstock.care.doctor.facts import StorageFacts, Writer, read_facts
 from penstock.care.doctor.rules import Finding
 from penstock.cli.main import app
-from penstock.dashboard.live_log import LiveLog
+from penstock.dashboard.log.live_log import LiveLog
 from penstock.errors import DefinitionError
 from penstock.events import EventLog, EventType, builders
 from penstock.graph.identifier import Identifier

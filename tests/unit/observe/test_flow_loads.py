@@ -8,7 +8,7 @@ import pytest
 from tests.unit.observe.story import Story
 
 from penstock.events import FlowStatus
-from penstock.observe.flow_loads import FlowLoad, FlowLoadProjection
+from penstock.observe.flows.loads import FlowLoad, FlowLoadProjection
 
 T = "s.t"
 

@@ -11,7 +11,7 @@ from penstock.graph.elements import MaterializedView, StreamingTable, TemporaryV
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph, ResolvedView
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.observe.lineage import (
     Lineage,
     LineageEdge,
@@ -21,7 +21,7 @@ from penstock.observe.lineage import (
     lineage_of_graph,
     source_node,
 )
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 
 
 def lineage_in(events: list[Event]) -> Lineage:

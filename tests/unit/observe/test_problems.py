@@ -15,10 +15,10 @@ from penstock.errors import ExternalError, PenstockError
 from penstock.events import BatchProgress, Event, EventLog, EventReader, EventType, FlowStatus, Level
 from penstock.events import builders as say
 from penstock.events.alerts import Alert, alert
+from penstock.observe.flows.throughput import ThroughputProjection
 from penstock.observe.lineage import LineageProjection
 from penstock.observe.problems import Problem, Severity, find_problems
-from penstock.observe.status import project_status
-from penstock.observe.throughput import ThroughputProjection
+from penstock.observe.status.pipeline_status import project_status
 
 
 def problems_of(events: list[Event], *, writer_alive: bool | None = None) -> tuple[Problem, ...]:

@@ -6,7 +6,7 @@ from tests.unit.observe.story import Story
 
 from penstock.events import FlowStatus, read_events
 from penstock.observe.quality import ExpectationQuality, QualityProjection
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 
 T = "s.t"
 

@@ -19,15 +19,15 @@ from tests.recorded.years import BEGINNING, TABLES, Recorder
 from penstock.alerts.finding import Finding
 from penstock.alerts.watch import watch_over
 from penstock.config import AlertSettings, TableAlerts
-from penstock.dashboard.projections import Projections
+from penstock.dashboard.log.projections import Projections
 from penstock.errors import ConfigError
 from penstock.events import Event, EventReader, EventType, read_events
-from penstock.events.audit import recorded_actions
-from penstock.events.flow_records import FlowRecords
-from penstock.events.segments import is_compacted, list_segments, replaced_segments
-from penstock.observe import retention
-from penstock.observe.retention import Compacted, compact, is_due
-from penstock.observe.updates import UpdateHistory
+from penstock.events.flows.records import FlowRecords
+from penstock.events.log.audit import recorded_actions
+from penstock.events.log.segments import is_compacted, list_segments, replaced_segments
+from penstock.observe.log import retention
+from penstock.observe.log.retention import Compacted, compact, is_due
+from penstock.observe.status.updates import UpdateHistory
 from penstock.storage import Storage
 
 SETTINGS = AlertSettings(
@@ -272,7 +272,7 @@ def test_a_killed_process_leaves_the_old_log_or_the_new_one(recorded: str) -> No
     code = (
         "import os, signal, sys\n"
         "from datetime import datetime\n"
-        "from penstock.observe.retention import compact\n"
+        "from penstock.observe.log.retention import compact\n"
         "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "compact(sys.argv[1], datetime.fromisoformat(sys.argv[2]))\n"
     )

@@ -5,7 +5,7 @@ from tests.recorded.build import FIRST_UPDATE, RECORDED, SECOND_UPDATE
 
 from penstock.events import EventReader
 from penstock.observe.definitions import DefinitionProjection
-from penstock.observe.series import FIGURES, SeriesProjection
+from penstock.observe.flows.series import FIGURES, SeriesProjection
 
 
 def test_one_point_a_batch_with_its_numbers() -> None:

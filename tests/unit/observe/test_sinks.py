@@ -12,8 +12,8 @@ from penstock.events import BatchProgress, Event, EventLog, EventType, builders,
 from penstock.observe.definitions import DefinitionProjection
 from penstock.observe.drawing import to_mermaid, to_svg, to_terminal
 from penstock.observe.lineage import LineageEdge, LineageProjection, NodeKind
-from penstock.observe.status import project_status
-from penstock.observe.tables import find_table
+from penstock.observe.status.pipeline_status import project_status
+from penstock.observe.stored.tables import find_table
 
 OUT, ORDERS = "shop.out", "shop.orders"
 

@@ -18,7 +18,7 @@ from penstock.care.checkpoints.source_files import (
     source_files,
 )
 from penstock.errors import ConfigError
-from penstock.events.reader import read_events
+from penstock.events.log.reader import read_events
 
 SOURCE = "cloudFiles_orders"
 NAMES = [column.split()[0] for column in SOURCE_FILE_COLUMNS.split(", ")]

@@ -21,8 +21,8 @@ from penstock.events import (
     read_events,
 )
 from penstock.observe.current import read_status
-from penstock.observe.lag import Lag
-from penstock.observe.status import DatasetStatus, StatusProjection, project_status
+from penstock.observe.status.lag import Lag
+from penstock.observe.status.pipeline_status import DatasetStatus, StatusProjection, project_status
 from penstock.storage import StorageLock
 
 T = "s.t"

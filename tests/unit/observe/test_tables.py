@@ -12,11 +12,11 @@ from deltalake import DeltaTable, convert_to_deltalake, write_deltalake
 
 from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.events.types import Event, EventType, Level, Origin
+from penstock.graph.companions.quarantine import quarantine_of
 from penstock.graph.identifier import DefaultSchema, Identifier
-from penstock.graph.quarantine import quarantine_of
-from penstock.observe.tables import StoredTable, find_companion_table, find_table, list_tables, read_table
+from penstock.observe.stored.tables import StoredTable, find_companion_table, find_table, list_tables, read_table
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.delta_table import all_rows, open_delta_table
+from penstock.storage.delta.table import all_rows, open_delta_table
 
 
 def write(storage: Path, name: str, rows: int = 3, *, schema: str = "shop", path: str | None = None) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.unit.observe.story import Story
 
-from penstock.observe.throughput import FlowThroughput, ThroughputProjection
+from penstock.observe.flows.throughput import FlowThroughput, ThroughputProjection
 
 T = "s.t"
 

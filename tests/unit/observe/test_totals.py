@@ -31,19 +31,19 @@ from penstock.events import (
     builders,
     read_events,
 )
-from penstock.events import log as event_log
-from penstock.events import totals as stored_totals
 from penstock.events.codec import encode
-from penstock.events.segments import list_segments
-from penstock.events.totals import read_totals, write_totals
-from penstock.observe import totals, totals_follower
+from penstock.events.log.event_log import event_log
+from penstock.events.log.event_log import totals as stored_totals
+from penstock.events.log.segments import list_segments
+from penstock.events.log.totals import read_totals, write_totals
 from penstock.observe.current import read_status
-from penstock.observe.flow_loads import LoadedStatus
-from penstock.observe.followed_log import Definitions
+from penstock.observe.flows.loads import LoadedStatus
 from penstock.observe.lineage import LineageWithStatus
-from penstock.observe.retention import compact
-from penstock.observe.totals import bring_up_to_date, read_from_totals
-from penstock.observe.totals_follower import TotalsFollower
+from penstock.observe.log import totals, totals_follower
+from penstock.observe.log.followed_log import Definitions
+from penstock.observe.log.retention import compact
+from penstock.observe.log.totals import bring_up_to_date, read_from_totals
+from penstock.observe.log.totals_follower import TotalsFollower
 from penstock.storage import Storage
 
 _LATER = BEGINNING.replace(year=2027)

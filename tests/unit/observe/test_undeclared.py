@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from penstock.errors import DefinitionError
 from penstock.events import Event, EventType, Level, builders
 from penstock.events.types import Origin
-from penstock.observe.status import project_status
+from penstock.observe.status.pipeline_status import project_status
 
 
 class Log:

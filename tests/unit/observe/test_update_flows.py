@@ -11,9 +11,9 @@ import pytest
 from tests.recorded.build import FIRST_UPDATE, RECORDED, SECOND_UPDATE, START
 
 from penstock.events import Event, EventReader, EventType, FlowStatus
-from penstock.events.flow_facts import FlowFacts
+from penstock.events.flows.facts import FlowFacts
 from penstock.observe.drawing.gantt import to_gantt
-from penstock.observe.update_flows import UPDATES, FlowInUpdate, UpdateFlowsProjection
+from penstock.observe.flows.updates import UPDATES, FlowInUpdate, UpdateFlowsProjection
 
 
 @pytest.fixture(scope="module")

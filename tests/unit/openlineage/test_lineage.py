@@ -23,7 +23,7 @@ from tests.unit.openlineage.specification import SPEC, violations
 from penstock.config import PipelineConfig, load_project
 from penstock.errors import ConfigError
 from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, UpdateState, builders, read_events
-from penstock.graph.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
+from penstock.graph.schema.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 from penstock.openlineage.follower import Lineage
 from penstock.openlineage.names import of_location, of_sink, of_source
 from penstock.openlineage.run_events import RunEvents

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from penstock.errors import PenstockError, SourceLocation
-from penstock.events.state_size import StateSize
+from penstock.events.flows.state_size import StateSize
+from penstock.graph.companions.quarantine import owner_of
 from penstock.graph.elements import (
     ChangeFlow,
     Expectation,
@@ -22,9 +23,8 @@ from penstock.graph.elements import (
 )
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import owner_of
 from penstock.graph.resolved import AppliedChanges, Input, QueryDefinition, ResolvedFlow, ResolvedGraph, ResolvedView
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection

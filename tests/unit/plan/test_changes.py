@@ -13,8 +13,8 @@ from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import StateError
 from penstock.graph.identifier import Identifier
-from penstock.graph.schema import Schema
-from penstock.graph.type_changes import fits, widens
+from penstock.graph.schema.table_schema import Schema
+from penstock.graph.schema.type_changes import fits, widens
 from penstock.plan.changes import TableChanges
 from penstock.plan.explain import render_plan
 from penstock.plan.stages import AlterTable, RefreshMaterializedView, ResetTable

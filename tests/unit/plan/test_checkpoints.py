@@ -8,7 +8,7 @@ import pytest
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import StateError
-from penstock.events.state_size import StateSize
+from penstock.events.flows.state_size import StateSize
 from penstock.graph.identifier import Identifier
 from penstock.graph.stream_definition import StateOperator, StreamDefinition
 from penstock.plan.checkpoints import GuardedStream, guard_stream

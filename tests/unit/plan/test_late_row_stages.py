@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tests.unit.plan.conftest import Pipeline
 
+from penstock.graph.companions.late_rows import LATE_ROWS, late_rows_of
 from penstock.graph.identifier import Identifier
-from penstock.graph.late_rows import LATE_ROWS, late_rows_of
 from penstock.graph.protection import ROW_FILTER, FunctionCall
 from penstock.plan.companion_tables import late_table
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable

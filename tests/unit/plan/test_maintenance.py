@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from penstock.graph.identifier import Identifier
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.plan.maintenance import due_maintenance, maintenance_of, next_record
 from penstock.plan.state import CLUSTER_BY, GENERATION, TableState
 from penstock.storage.maintenance_records import MaintenanceRecord

@@ -9,11 +9,11 @@ import pytest
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import StateError
+from penstock.graph.companions.quarantine import quarantine_schema, with_event_parts
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import ROW_FILTER, FunctionCall
-from penstock.graph.quarantine import quarantine_schema, with_event_parts
 from penstock.graph.resolved import AppliedChanges
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.plan.change_capture import change_properties
 from penstock.plan.companion_tables import QUARANTINE
 from penstock.plan.stages import (

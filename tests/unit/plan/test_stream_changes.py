@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.events.state_size import StateSize
+from penstock.events.flows.state_size import StateSize
 from penstock.graph.stream_definition import WATERMARK_POLICY, StateOperator, StreamDefinition
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.plan.stream_changes import Verdict, compare_streams

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import DefinitionError
-from penstock.events.state_size import StateSize
+from penstock.events.flows.state_size import StateSize
 from penstock.graph.identifier import Identifier
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.graph.unbounded_state import SIZE_NOT_KNOWN, STREAM_JOIN, UNBOUNDED_STATE

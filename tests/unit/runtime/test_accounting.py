@@ -98,7 +98,7 @@ def test_a_batch_that_the_table_had_before_a_crash_is_no_break(tmp_path: Path) -
 
 
 def test_the_log_of_a_target_that_cannot_be_read_is_no_break(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.storage.delta_commits._LOOKED_BACK", 2)
+    monkeypatch.setattr("penstock.storage.delta.commits._LOOKED_BACK", 2)
     for batch in range(3):
         write(tmp_path, batch, 1)
     (tmp_path / f"_delta_log/{2:020d}.json").write_text("{")

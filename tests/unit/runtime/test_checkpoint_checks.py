@@ -26,9 +26,9 @@ from tests.unit.plan.conftest import Pipeline
 from penstock.care.checkpoints.inventory import Inventory
 from penstock.care.checkpoints.verify import verify
 from penstock.events import EventLog, EventType, builders, read_events
-from penstock.events.flow_records import RESET
+from penstock.events.flows.records import RESET
+from penstock.graph.companions.quarantine import quarantine_of
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import quarantine_of
 from penstock.graph.resolved import AppliedChanges
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.planner import plan_update

@@ -22,7 +22,7 @@ from penstock.events import EventLog, EventType, UpdateState, builders, encode, 
 from penstock.events.codec import columns_of, json_ready, json_text
 from penstock.events.dlt_columns import IN_A_LINE
 from penstock.graph.identifier import Identifier
-from penstock.observe.retention import compact
+from penstock.observe.log.retention import compact
 from penstock.runtime.reporting import event_table
 from penstock.runtime.reporting.event_table import EventTable
 from penstock.storage import StorageLayout

@@ -16,7 +16,7 @@ from penstock.graph.elements import UnresolvedFlow
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.runtime.flows.failures import sink_failure
 from penstock.spark.failures.python_sources import ConnectorError, parse_failure
 from penstock.spark.sinks.formats import code_of, sink_of

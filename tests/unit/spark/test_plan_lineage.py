@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.spark.plan_nodes import Tree, alias, attribute, expression, join_type, node
 
-from penstock.graph.column_lineage import ColumnLineage, InputColumn, Transformation
+from penstock.graph.schema.column_lineage import ColumnLineage, InputColumn, Transformation
 from penstock.spark.lineage.plan import NO_DATA, lineage_of_plan
 
 A, B, C = attribute(1, "a"), attribute(2, "b"), attribute(3, "c")

@@ -8,7 +8,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from penstock.storage import Storage
-from penstock.storage.delta_commits import CommitOutOfReach, DeltaCommits, parse_commit
+from penstock.storage.delta.commits import CommitOutOfReach, DeltaCommits, parse_commit
 
 
 def _write(table: Path, rows: int, transaction: tuple[str, int] | None = None) -> None:
@@ -120,7 +120,7 @@ def test_a_running_flow_reads_one_commit_for_each_batch(tmp_path: Path, monkeypa
 
 
 def test_nothing_is_said_of_commits_that_are_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.storage.delta_commits._LOOKED_BACK", 3)
+    monkeypatch.setattr("penstock.storage.delta.commits._LOOKED_BACK", 3)
     for _ in range(3):
         _write(tmp_path, 1)
     assert DeltaCommits(str(tmp_path)).of_transaction("mine", 0) is None  # the first commit has been looked at

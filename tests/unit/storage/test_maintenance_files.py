@@ -12,7 +12,7 @@ import pytest
 from penstock.graph.identifier import Identifier
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint import former_checkpoints, pending_versions
-from penstock.storage.delta_commits import commit_time
+from penstock.storage.delta.commits import commit_time
 from penstock.storage.maintenance_records import MaintenanceRecord, read_maintenance, write_maintenance
 
 SILVER = Identifier("shop", "silver")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.storage.s3 import (
+from penstock.storage.object_stores.s3 import (
     delta_options,
     s3_arguments,
     s3_settings,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.storage.delta_log import remove_unfinished_log
+from penstock.storage.delta.log import remove_unfinished_log
 
 
 def test_a_log_without_a_commit_is_removed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 from penstock.alerts.finding import Finding
 from penstock.config import AlertSettings
 from penstock.events import Event
-from penstock.events.flow_facts import FlowFact
+from penstock.events.flows.facts import FlowFact
 
 
 class Rule(Protocol):

@@ -8,7 +8,7 @@ from datetime import datetime
 from penstock.alerts.finding import Finding
 from penstock.config import AlertSettings
 from penstock.events import Event, EventType, UpdateState
-from penstock.events.flow_facts import FlowFact, details_of
+from penstock.events.flows.facts import FlowFact, details_of
 
 RULE = "cluster"
 _OVER = {state.value for state in UpdateState if state.terminal}

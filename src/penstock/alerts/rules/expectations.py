@@ -11,7 +11,7 @@ from penstock.alerts.finding import Finding
 from penstock.config import AlertSettings
 from penstock.errors import DataError
 from penstock.events import Event, ExpectationCount
-from penstock.events.flow_facts import FlowFact, flow_key
+from penstock.events.flows.facts import FlowFact, flow_key
 from penstock.observe.numbers import percent
 
 RULE = "expectations"

@@ -10,7 +10,7 @@ from penstock.alerts.finding import Finding
 from penstock.config import AlertSettings
 from penstock.errors import ExternalError
 from penstock.events import Event, EventType, FlowStatus, UpdateState
-from penstock.events.flow_facts import FlowFact, details_of, flow_key
+from penstock.events.flows.facts import FlowFact, details_of, flow_key
 
 RULE = "failed"
 RETRIES_TOO_LONG: Final = timedelta(minutes=5)

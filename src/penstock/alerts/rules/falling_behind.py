@@ -11,9 +11,9 @@ from penstock.alerts.finding import Finding
 from penstock.config import AlertSettings
 from penstock.errors import ExternalError
 from penstock.events import BatchProgress, Event, EventType
-from penstock.events.flow_facts import FlowFact, flow_key
+from penstock.events.flows.facts import FlowFact, flow_key
+from penstock.observe.flows.throughput import WINDOW, falling_behind
 from penstock.observe.numbers import duration_ms
-from penstock.observe.throughput import WINDOW, falling_behind
 
 RULE = "falling_behind"
 

@@ -9,7 +9,7 @@ from penstock.alerts.finding import Finding
 from penstock.alerts.rules.silence import Silence
 from penstock.config import AlertSettings
 from penstock.events import Event, EventType, FlowStatus
-from penstock.events.flow_facts import FlowFact, details_of
+from penstock.events.flows.facts import FlowFact, details_of
 
 RULE = "freshness"
 

@@ -9,7 +9,7 @@ from penstock.alerts.finding import Finding
 from penstock.alerts.rules.silence import Silence
 from penstock.config import AlertSettings
 from penstock.events import Event, EventType
-from penstock.events.flow_facts import FlowFact, details_of, flow_key
+from penstock.events.flows.facts import FlowFact, details_of, flow_key
 from penstock.graph.flow_type import FlowType
 
 RULE = "no_input"

@@ -8,7 +8,7 @@ from datetime import datetime
 from penstock.alerts.finding import Finding
 from penstock.config import AlertSettings
 from penstock.events import Event, WatermarkState, watermark_state_of
-from penstock.events.flow_facts import FlowFact, flow_key
+from penstock.events.flows.facts import FlowFact, flow_key
 
 RULE = "watermark_stalled"
 

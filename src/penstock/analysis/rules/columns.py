@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from penstock.analysis.table_layout import mapped_names
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
-from penstock.graph.declared_columns import undeclared_column, undeclared_columns, unfilled_columns
+from penstock.graph.companions.quarantine import RESERVED_PREFIX, has_quarantine
 from penstock.graph.elements import COLUMN_MAPPING, TYPE_WIDENING
-from penstock.graph.quarantine import RESERVED_PREFIX, has_quarantine
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedGraph
-from penstock.graph.sql_names import name_parts
+from penstock.graph.schema.declared_columns import undeclared_column, undeclared_columns, unfilled_columns
+from penstock.graph.sql.names import name_parts
 
 
 def declared_schema_misses_column(graph: ResolvedGraph) -> Iterator[PenstockError]:

@@ -8,7 +8,7 @@ from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.elements import Dataset, EventTime
 from penstock.graph.flow_type import FlowType
 from penstock.graph.resolved import EndlessState, ResolvedFlow, ResolvedGraph
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.graph.stream_definition import NO_DELAY, STATE_STORE
 from penstock.graph.unbounded_state import SIZE_NOT_KNOWN, UNBOUNDED_STATE
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Set
 
 from penstock.errors import PenstockError
 from penstock.graph.elements import FormatSink
-from penstock.graph.jdbc_target import JdbcTarget
-from penstock.graph.postgres_types import staged_type
 from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.rules.sinks import FILE_FORMATS
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
+from penstock.graph.sinks.jdbc_target import JdbcTarget
+from penstock.graph.sinks.postgres_types import staged_type
 
 _BYTES = ("string", "binary")
 COLUMN_TYPES = {

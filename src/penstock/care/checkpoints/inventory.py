@@ -12,9 +12,9 @@ from penstock.care.checkpoints.target import Target
 from penstock.errors import ConfigError, PenstockError, StateError, did_you_mean
 from penstock.events import Event
 from penstock.events.codec import format_timestamp
-from penstock.events.flow_records import FlowRecord, FlowRecords
+from penstock.events.flows.records import FlowRecord, FlowRecords
 from penstock.graph.identifier import Identifier
-from penstock.observe.tables import list_tables
+from penstock.observe.stored.tables import list_tables
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint import CheckpointFolder, numbers_in
 from penstock.storage.layout import decode_part

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.care.checkpoints.inventory import Inventory, flow_label, flow_refusal
 from penstock.care.checkpoints.target import Target
 from penstock.errors import ConfigError, StateError
-from penstock.events.flow_records import FlowRecord
+from penstock.events.flows.records import FlowRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flow_label, flow_refusal, is_called
 from penstock.errors import ConfigError
-from penstock.events.flow_records import FlowRecord
+from penstock.events.flows.records import FlowRecord
 from penstock.graph.identifier import Identifier
 from penstock.storage.checkpoint import Backup, CopiedCheckpoint, Restoration
 

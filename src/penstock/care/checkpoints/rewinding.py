@@ -11,11 +11,11 @@ from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.care.checkpoints.table_history import undo_batches
 from penstock.care.checkpoints.target import Target
 from penstock.errors import StateError
-from penstock.events.flow_records import FlowRecords
+from penstock.events.flows.records import FlowRecords
+from penstock.graph.companions.late_rows import late_rows_of, late_rows_path
+from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.late_rows import late_rows_of, late_rows_path
-from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.storage.checkpoint import missing_state_files, operators
 
 _POSSIBLE = {FlowType.APPEND.value, FlowType.COMPLETE.value}

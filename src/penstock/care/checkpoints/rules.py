@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flow_refusal
 from penstock.errors import StateError
-from penstock.events.flow_records import FlowRecord
+from penstock.events.flows.records import FlowRecord
 from penstock.storage.checkpoint import (
     CheckpointFolder,
     DamagedFile,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.errors import ConfigError
 from penstock.events import Event
-from penstock.events.progress import batch_progress_of
+from penstock.events.flows.progress import batch_progress_of
 from penstock.storage.checkpoint import OperatorState, operators
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.storage import Storage
-from penstock.storage.delta_commits import read_commit, transactions_of
+from penstock.storage.delta.commits import read_commit, transactions_of
 
 
 @dataclass(frozen=True, slots=True)

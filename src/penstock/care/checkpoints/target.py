@@ -11,9 +11,9 @@ from urllib.parse import unquote
 from penstock.errors import StateError, first_line
 from penstock.plan.state import GENERATION
 from penstock.storage import Storage
-from penstock.storage.delta_commits import read_commit, transactions_of
-from penstock.storage.delta_log import damaged_files, log_damage
-from penstock.storage.delta_table import is_delta_table, open_delta_table
+from penstock.storage.delta.commits import read_commit, transactions_of
+from penstock.storage.delta.log import damaged_files, log_damage
+from penstock.storage.delta.table import is_delta_table, open_delta_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from penstock.care.checkpoints import rules
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.errors import PenstockError
-from penstock.events.flow_records import FlowRecord
+from penstock.events.flows.records import FlowRecord
 
 _RULES: tuple[Callable[[StoredCheckpoint], Iterator[PenstockError]], ...] = (
     rules.finished_rewind,

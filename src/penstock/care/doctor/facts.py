@@ -8,12 +8,12 @@ from importlib import metadata
 
 from penstock.care.checkpoints.inventory import Inventory
 from penstock.care.checkpoints.verify import Verification, verify
-from penstock.events.flow_facts import details_of
-from penstock.events.reader import read_events
+from penstock.events.flows.facts import details_of
+from penstock.events.log.reader import read_events
 from penstock.events.types import EventType
-from penstock.observe.status import DatasetStatus, project_status
-from penstock.observe.tables import StoredTable
-from penstock.observe.undeclared import UndeclaredDatasets
+from penstock.observe.status.pipeline_status import DatasetStatus, project_status
+from penstock.observe.status.undeclared import UndeclaredDatasets
+from penstock.observe.stored.tables import StoredTable
 from penstock.storage import Storage
 from penstock.storage.lock import LockHolder, read_holder
 from penstock.storage.process_resources import DiskSpace, ProcessResources, disk_space, resources_of_run

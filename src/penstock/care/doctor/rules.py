@@ -16,8 +16,8 @@ from penstock.observe.numbers import byte_size, percent
 from penstock.observe.problems import Severity
 from penstock.observe.run_resources import resource_warnings
 from penstock.storage import StorageLayout
-from penstock.storage.data_files import missing_data_files
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.data_files import missing_data_files
+from penstock.storage.delta.table import open_delta_table
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def followers_of(config: PipelineConfig) -> list[Follower]:
     """Returns what is to follow a run of this pipeline."""
-    from penstock.observe.totals_follower import TotalsFollower
+    from penstock.observe.log.totals_follower import TotalsFollower
 
     found: list[Follower] = [partial(TotalsFollower, config.storage)]
     if config.alerts.declared:

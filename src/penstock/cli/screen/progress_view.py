@@ -19,9 +19,9 @@ from typing import Any, Self
 from penstock.cli.screen.console import clean, note, stderr
 from penstock.cli.screen.status_view import live_report
 from penstock.events.types import Event, EventType, FlowStatus, Level
-from penstock.observe.flow_loads import FlowLoad, LoadedStatus
+from penstock.observe.flows.loads import FlowLoad, LoadedStatus
 from penstock.observe.numbers import count, duration_ms, rate
-from penstock.observe.status import PipelineStatus
+from penstock.observe.status.pipeline_status import PipelineStatus
 
 
 class _View:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.screen.console import clean, plural, table
 from penstock.cli.screen.report import Report
 from penstock.observe.numbers import count, duration_ms, percent, rate, short_count
-from penstock.observe.status import STATUS_PRECEDENCE
+from penstock.observe.status.pipeline_status import STATUS_PRECEDENCE
 
 if TYPE_CHECKING:
     from penstock.cli.screen.fast_table import FastTable
-    from penstock.observe.flow_loads import FlowLoad
-    from penstock.observe.status import DatasetStatus, PipelineStatus
+    from penstock.observe.flows.loads import FlowLoad
+    from penstock.observe.status.pipeline_status import DatasetStatus, PipelineStatus
 
 _STYLES = {
     "RUNNING": "cyan",

@@ -10,7 +10,7 @@ from penstock.cli.screen.status_view import quality_table, short_names
 from penstock.errors import PenstockError, render
 from penstock.events import UpdateState
 from penstock.observe.numbers import count, duration_ms
-from penstock.observe.status import PipelineStatus
+from penstock.observe.status.pipeline_status import PipelineStatus
 
 
 def print_summary(

@@ -9,7 +9,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from penstock.graph.jdbc_target import connection_options
+from penstock.graph.sinks.jdbc_target import connection_options
 from penstock.spark import _jvm
 
 DRIVER = "org.postgresql.Driver"

@@ -20,9 +20,9 @@ from penstock.connectors.jdbc.failures import SinkPlace, database_failure
 from penstock.connectors.jdbc.prepare import LedgerEntry, PreparedTarget, prepare
 from penstock.errors import DataError, PenstockError, StateError, did_you_mean
 from penstock.graph.elements import FormatSink
-from penstock.graph.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, JdbcTarget
-from penstock.graph.sink_group import options_refused
-from penstock.graph.sql_names import quoted
+from penstock.graph.sinks.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, JdbcTarget
+from penstock.graph.sinks.sink_group import options_refused
+from penstock.graph.sql.names import quoted
 from penstock.spark.failures.translate import causes_of
 from penstock.spark.sinks.sink import BatchSink, Promise, SinkBatch, SinkTarget
 from penstock.spark.sources.installed import Connector

@@ -11,7 +11,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 
 from penstock.errors import DataError, ExternalError, PenstockError, SourceLocation, StateError
-from penstock.graph.jdbc_target import JdbcTarget, in_quotes
+from penstock.graph.sinks.jdbc_target import JdbcTarget, in_quotes
 from penstock.spark.failures.translate import Cause, causes_of
 
 _LONGEST_DETAIL = 500

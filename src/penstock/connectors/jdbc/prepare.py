@@ -14,9 +14,9 @@ from penstock.connectors.jdbc.connection import Connection, connected
 from penstock.connectors.jdbc.failures import SinkPlace, database_errors
 from penstock.connectors.jdbc.statements import StagedColumn
 from penstock.errors import StateError
-from penstock.graph.jdbc_target import JdbcTarget, TableName
-from penstock.graph.postgres_types import loses_in, staged_type
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
+from penstock.graph.sinks.jdbc_target import JdbcTarget, TableName
+from penstock.graph.sinks.postgres_types import loses_in, staged_type
 from penstock.storage.checkpoint import CheckpointFolder
 
 _TABLE = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from penstock.graph.jdbc_target import JdbcTarget, TableName, in_quotes
-from penstock.graph.postgres_types import converted
+from penstock.graph.sinks.jdbc_target import JdbcTarget, TableName, in_quotes
+from penstock.graph.sinks.postgres_types import converted
 
 ROW_NUMBER: Final = "penstock:row"
 """The column of a staging table that is unique: a task of Spark that runs twice fails instead of doubling its rows."""

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from penstock.dashboard.actions import Actions
 from penstock.dashboard.rendering import dataset_path
-from penstock.dashboard.security import LONGEST_BODY
+from penstock.dashboard.serving.security import LONGEST_BODY
 from penstock.dashboard.site import Site, missing_page
 from penstock.errors import PenstockError
 

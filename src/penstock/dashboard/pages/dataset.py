@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from penstock.dashboard.event_window import Wanted
-from penstock.dashboard.live_log import Snapshot
+from penstock.dashboard.log.event_window import Wanted
+from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.pages.drawing import lineage_drawing, sparkline
 from penstock.dashboard.site import Page, Site, unknown_dataset
 from penstock.observe.column_lineage import origins_of, readers_of, rows_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from penstock.dashboard.live_log import Snapshot
+from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.rendering import dataset_path
 from penstock.observe.drawing.svg import to_svg
 from penstock.observe.lineage import Lineage

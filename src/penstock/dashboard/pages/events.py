@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from penstock.dashboard.event_window import Shown, Wanted
-from penstock.dashboard.live_log import Snapshot
+from penstock.dashboard.log.event_window import Shown, Wanted
+from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.site import Page, Site
 from penstock.errors import did_you_mean
 from penstock.events import EventType

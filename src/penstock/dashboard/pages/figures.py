@@ -17,7 +17,7 @@ from penstock.dashboard.pages.events import wanted_of
 from penstock.dashboard.rendering import safe_json
 from penstock.dashboard.site import Site
 from penstock.events.codec import format_timestamp
-from penstock.observe.series import FIGURES
+from penstock.observe.flows.series import FIGURES
 
 _EVENTS = 5000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")

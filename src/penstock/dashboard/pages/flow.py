@@ -7,10 +7,10 @@ from typing import Any
 
 from starlette.requests import Request
 
-from penstock.dashboard.live_log import Snapshot
+from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.rendering import dataset_path
 from penstock.dashboard.site import Page, Site, missing_page, unknown_dataset
-from penstock.observe.flow_definitions import FlowDefinition
+from penstock.observe.flows.definitions import FlowDefinition
 from penstock.observe.lateness import EDGES_MS, LatenessBar, lateness_bars
 from penstock.observe.watermark import WatermarkAdvice, delay_text
 

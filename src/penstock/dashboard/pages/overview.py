@@ -8,10 +8,10 @@ from typing import Any
 
 from starlette.requests import Request
 
-from penstock.dashboard.live_log import Snapshot
+from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.pages.drawing import lineage_drawing
 from penstock.dashboard.site import Page, Site
-from penstock.observe.status import DatasetStatus
+from penstock.observe.status.pipeline_status import DatasetStatus
 
 _LATEST = 8
 _PROBLEMS = 12

@@ -6,8 +6,8 @@ from typing import Any
 
 from starlette.requests import Request
 
-from penstock.dashboard.event_window import Shown, Wanted
-from penstock.dashboard.live_log import Snapshot
+from penstock.dashboard.log.event_window import Shown, Wanted
+from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.rendering import error_texts
 from penstock.dashboard.site import Page, Site
 from penstock.events import Event

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from penstock.dashboard.live_log import Snapshot
+from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.site import Page, Site
 
 _KINDS = {"table", "quarantine", "late"}

@@ -7,13 +7,13 @@ from typing import Any
 from markupsafe import Markup
 from starlette.requests import Request
 
-from penstock.dashboard.event_window import Shown, Wanted
-from penstock.dashboard.live_log import Snapshot
+from penstock.dashboard.log.event_window import Shown, Wanted
+from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.rendering import flow_path
 from penstock.dashboard.site import Page, Site, missing_page
 from penstock.observe.drawing.gantt import to_gantt
-from penstock.observe.update_flows import FlowInUpdate
-from penstock.observe.updates import UpdateStatus
+from penstock.observe.flows.updates import FlowInUpdate
+from penstock.observe.status.updates import UpdateStatus
 
 _SHOWN = 50
 _BARS = 200

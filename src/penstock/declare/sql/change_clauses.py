@@ -10,8 +10,8 @@ from penstock.declare.sql.refusals import refuse_clause
 from penstock.declare.sql.statements import ChangeClauses
 from penstock.errors import DefinitionError
 from penstock.graph.elements import ALL_COLUMNS, ColumnSelection
-from penstock.graph.placed_text import PlacedText
-from penstock.graph.sql_tokens import Token
+from penstock.graph.sql.placed_text import PlacedText
+from penstock.graph.sql.tokens import Token
 
 
 def read_change_clauses(cursor: Cursor, *, once: bool = False) -> ChangeClauses:

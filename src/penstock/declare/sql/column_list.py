@@ -12,7 +12,7 @@ from penstock.declare.sql.statements import ColumnList
 from penstock.errors import ConfigError, DefinitionError
 from penstock.graph.elements import EventTime, Expectation, OnViolation
 from penstock.graph.protection import ColumnMask
-from penstock.graph.sql_tokens import TokenKind
+from penstock.graph.sql.tokens import TokenKind
 
 _MOST_AHEAD = "1 hour"
 _ACTIONS = {"DROP": OnViolation.DROP, "FAIL": OnViolation.FAIL, "QUARANTINE": OnViolation.QUARANTINE}

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from penstock.errors import DefinitionError, SourceLocation, did_you_mean
-from penstock.graph.placed_text import PlacedText
-from penstock.graph.sql_tokens import TRIVIA, Token, TokenKind, string_value, tokenise
+from penstock.graph.sql.placed_text import PlacedText
+from penstock.graph.sql.tokens import TRIVIA, Token, TokenKind, string_value, tokenise
 
 _CLOSING = {"(": ")", "<": ">"}
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.declare.change_flows import record_change_flow
 from penstock.declare.declaration import Declaration
+from penstock.declare.flows.change_flows import record_change_flow
 from penstock.declare.registry import Registry
 from penstock.declare.sql.statements import (
     ChangeClauses,
@@ -20,7 +20,7 @@ from penstock.declare.sql.statements import (
 from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.elements import MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
-from penstock.graph.placed_text import PlacedText
+from penstock.graph.sql.placed_text import PlacedText
 from penstock.graph.sql_query import SqlQuery
 
 _KINDS = {TableKind.STREAMING_TABLE: StreamingTable, TableKind.MATERIALIZED_VIEW: MaterializedView}

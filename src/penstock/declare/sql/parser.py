@@ -25,7 +25,7 @@ from penstock.declare.sql.refused_statements import (
 from penstock.declare.sql.set_and_use import read_set, read_use
 from penstock.declare.sql.statements import Statement, TableKind, WithoutEffect
 from penstock.errors import DefinitionError, SourceLocation
-from penstock.graph.placed_text import PlacedText
+from penstock.graph.sql.placed_text import PlacedText
 
 _MODIFIERS = ("PRIVATE", "TEMPORARY", "TEMP", "STREAMING", "INCREMENTAL", "LIVE")
 _NOUNS = ("TABLE", "MATERIALIZED", "VIEW", "FLOW")

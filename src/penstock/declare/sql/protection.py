@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.graph.protection import ColumnMask, FunctionCall
-from penstock.graph.sql_names import quoted
-from penstock.graph.sql_tokens import TokenKind
+from penstock.graph.sql.names import quoted
+from penstock.graph.sql.tokens import TokenKind
 
 _LITERALS = {TokenKind.STRING, TokenKind.NUMBER}
 _CONSTANTS = {"TRUE", "FALSE", "NULL"}

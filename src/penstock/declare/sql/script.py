@@ -21,7 +21,7 @@ from penstock.declare.sql.statements import (
 )
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
-from penstock.graph.placed_text import PlacedText
+from penstock.graph.sql.placed_text import PlacedText
 
 # What SET gives to the flows behind it; other keys are parameters of the file only.
 _SETTINGS = ("spark.", "pipelines.")

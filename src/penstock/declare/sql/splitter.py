@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from penstock.errors import DefinitionError
-from penstock.graph.placed_text import PlacedText
-from penstock.graph.sql_tokens import TRIVIA, Token, TokenKind, tokenise
+from penstock.graph.sql.placed_text import PlacedText
+from penstock.graph.sql.tokens import TRIVIA, Token, TokenKind, tokenise
 
 
 def split(source: PlacedText) -> tuple[PlacedText, ...]:

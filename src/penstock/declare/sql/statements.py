@@ -8,8 +8,8 @@ from enum import Enum
 
 from penstock.errors import SourceLocation
 from penstock.graph.elements import EMPTY, ColumnSelection, Expectation, ScdType
-from penstock.graph.placed_text import PlacedText
 from penstock.graph.protection import ColumnMask, FunctionCall
+from penstock.graph.sql.placed_text import PlacedText
 
 
 class TableKind(Enum):

@@ -11,7 +11,7 @@ from penstock.declare.sql.protection import read_row_filter
 from penstock.declare.sql.refusals import pass_over_clause, refuse_clause
 from penstock.declare.sql.statements import TableClauses
 from penstock.errors import DefinitionError
-from penstock.graph.sql_tokens import TokenKind, string_value
+from penstock.graph.sql.tokens import TokenKind, string_value
 
 
 def read_table_clauses(cursor: Cursor, *, end: tuple[str, ...] = ("AS", "FLOW")) -> TableClauses:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
+from penstock.graph.companions.lateness_counting import LATENESS, LatenessCounting
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import EventTime, Expectation, OnViolation, TemporaryView, UniqueKey
 from penstock.graph.identifier import Identifier
-from penstock.graph.lateness_counting import LATENESS, LatenessCounting
 
 
 # Uniqueness is checked where rows are stored.

@@ -9,7 +9,7 @@ from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import ChangeFlow, FormatSink, MaterializedView, SnapshotChangeFlow, TemporaryView
 from penstock.graph.identifier import Identifier
 from penstock.graph.rules.sinks import FILE_FORMATS
-from penstock.graph.sink_group import flow_refused, groups, members
+from penstock.graph.sinks.sink_group import flow_refused, groups, members
 
 _KIND_IN_WORDS = {MaterializedView: "materialized view", TemporaryView: "view"}
 

@@ -9,8 +9,8 @@ from typing import Final
 from penstock.errors import PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import FormatSink
-from penstock.graph.jdbc_target import POSTGRESQL, TableName, columns_of
-from penstock.graph.sink_group import options_refused
+from penstock.graph.sinks.jdbc_target import POSTGRESQL, TableName, columns_of
+from penstock.graph.sinks.sink_group import options_refused
 
 _BY_HAND = "Write to it in a foreach_batch_sink"
 _REMOVE_READING: Final = ("it is for reading", "Remove it")

@@ -8,7 +8,7 @@ from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import Dataset, FormatSink, UnresolvedFlow
 from penstock.graph.identifier import DefaultSchema, Identifier
-from penstock.graph.sink_group import GROUP, SELECT, flow_refused, groups, member_names, members, options_refused
+from penstock.graph.sinks.sink_group import GROUP, SELECT, flow_refused, groups, member_names, members, options_refused
 
 FILE_FORMATS = frozenset({"avro", "csv", "json", "orc", "parquet", "text", "xml"})
 

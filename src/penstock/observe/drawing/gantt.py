@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from penstock.events.text import clean
 from penstock.observe.drawing.markup import shorten, xml_address, xml_text
 from penstock.observe.drawing.tone import tone
+from penstock.observe.flows.updates import FlowInUpdate, Span
 from penstock.observe.numbers import duration_ms
-from penstock.observe.update_flows import FlowInUpdate, Span
 
 _WIDTH, _LABELS, _ROW, _BAR, _AXIS = 1340, 230, 28, 16, 26
 _TICKS = 6

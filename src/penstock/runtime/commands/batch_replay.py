@@ -32,14 +32,14 @@ from penstock.runtime.storage_state.catalog import StoredCatalog
 from penstock.spark.delta.tables import changes_between, clone_table
 from penstock.spark.failures.source_loss import LOSSES, lost_planned_files, source_loss
 from penstock.spark.failures.translate import translate_failure
-from penstock.spark.replay.row_difference import RowDifference, compare_rows
+from penstock.spark.plans.row_difference import RowDifference, compare_rows
 from penstock.spark.sources.auto_loader import describe_failure
 from penstock.spark.sources.spark_sources import only_reading
 from penstock.spark.streams.writes import start_batch_in_flight
 from penstock.spark.writers.checking_writer import CheckingWriter
 from penstock.storage import Storage
 from penstock.storage.checkpoint import copy_before, state_partitions
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.table import open_delta_table
 from penstock.storage.scratch import scratch_folder
 
 

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from penstock.config import PipelineConfig
 from penstock.errors import StateError
 from penstock.events import EventLog, EventType, builders, new_update_id
+from penstock.graph.companions.late_rows import LATE_ROWS, late_rows_path
+from penstock.graph.companions.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantining
 from penstock.graph.elements import Dataset
 from penstock.graph.identifier import Identifier
-from penstock.graph.late_rows import LATE_ROWS, late_rows_path
-from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantining
 from penstock.plan.companion_tables import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
 from penstock.runtime.project.workspace import Workspace, load_files
 from penstock.storage import Storage, StorageLayout, lock_for_command
-from penstock.storage.delta_table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import is_delta_table, open_delta_table
 
 
 def drop_dataset(

@@ -18,12 +18,12 @@ from penstock.analysis import check_view_read
 from penstock.config import PipelineConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.events import EventLog, EventType, builders
-from penstock.events.late_rows import reprocessed
-from penstock.graph import late_rows as names
+from penstock.events.flows.late_rows import reprocessed
+from penstock.graph.companions import late_rows as names
+from penstock.graph.companions.late_rows import late_rows_path
 from penstock.graph.elements import StreamingTable
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import DefaultSchema, Identifier
-from penstock.graph.late_rows import late_rows_path
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import TableState
 from penstock.runtime.commands.replay import newest_update
@@ -38,7 +38,7 @@ from penstock.spark.plans.definition import query_definition
 from penstock.spark.plans.grouping import NotGrouped, window_column
 from penstock.storage import lock_for_command
 from penstock.storage.checkpoint import CheckpointFolder
-from penstock.storage.delta_table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import is_delta_table, open_delta_table
 
 _LIMITS: Final = frozenset({"maxfilespertrigger", "maxbytespertrigger"})
 """Options of a streaming read that say how much a batch reads, and not what is read in all."""

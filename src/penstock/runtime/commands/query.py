@@ -16,7 +16,7 @@ from penstock.config import PipelineConfig
 from penstock.errors import DefinitionError, StateError
 from penstock.events.codec import LINE_COLUMNS
 from penstock.events.dlt_columns import sql_columns
-from penstock.events.segments import list_segments, replaced_segments
+from penstock.events.log.segments import list_segments, replaced_segments
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import Protection, stored_protection
 from penstock.runtime.project.workspace import Workspace
@@ -29,7 +29,7 @@ from penstock.spark.sql.arguments import TableName
 from penstock.spark.sql.collecting import collect_rows
 from penstock.spark.sql.functions import TableFunctionCall
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.table import open_delta_table
 from penstock.storage.layout import decode_part
 
 _EVENT_LOG: Final = "event_log"

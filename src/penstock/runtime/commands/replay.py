@@ -13,21 +13,21 @@ from pyspark.sql import SparkSession
 from penstock.config import PipelineConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, builders, new_update_id, read_events
+from penstock.graph.companions.quarantine import FLOW, has_quarantine, quarantine_path
 from penstock.graph.elements import ChangeFlow, MaterializedView, StreamingTable
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import DefaultSchema, Identifier
-from penstock.graph.quarantine import FLOW, has_quarantine, quarantine_path
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.change_capture import check_changes
 from penstock.runtime.flows.change_target import change_writer, with_changes
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.storage_state.state import table_state
 from penstock.spark.failures.translate import reason_of, translate_failure
-from penstock.spark.replay.quarantine_replay import AppendedRows, Destination, QuarantineReplay, ReplayedEvents
 from penstock.spark.session.query_settings import spark_settings
 from penstock.spark.writers.changes.merge import MergedRows
+from penstock.spark.writers.quarantine_replay import AppendedRows, Destination, QuarantineReplay, ReplayedEvents
 from penstock.storage import lock_for_command
-from penstock.storage.delta_table import is_delta_table, open_delta_table, query_rows
+from penstock.storage.delta.table import is_delta_table, open_delta_table, query_rows
 
 REPLAY_FLOW = "quarantine replay"
 """The name under which the event log counts replayed rows; no flow of a pipeline."""

@@ -11,7 +11,7 @@ from deltalake.exceptions import DeltaError
 from penstock.config import TriggerKind
 from penstock.errors import DataError, PenstockError, first_line
 from penstock.events import BatchAccounts, Verdict
-from penstock.graph import quarantine
+from penstock.graph.companions import quarantine
 from penstock.graph.elements import ChangeFlow, FunctionSink
 from penstock.graph.resolved import ResolvedFlow
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow, RunSinkFlow, RunStreamingFlow
@@ -22,8 +22,8 @@ from penstock.spark.streams.progress import CountedRows, counted_rows, deduplica
 from penstock.spark.streams.writes import StreamWriter
 from penstock.spark.writers.checking_writer import Counters
 from penstock.storage.checkpoint import CheckpointFolder
-from penstock.storage.delta_commits import Commit, CommitOutOfReach, DeltaCommits
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.commits import Commit, CommitOutOfReach, DeltaCommits
+from penstock.storage.delta.table import open_delta_table
 
 _BATCH_QUERY = "Spark does not report how many rows a batch query reads"
 _NO_QUERY_COUNTS = "Spark reported no counts of the query"

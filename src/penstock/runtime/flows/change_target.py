@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.events import BatchProgress
+from penstock.graph.companions.quarantine import quarantine_path
 from penstock.graph.elements import TOMBSTONE_SECONDS, ChangeFlow
-from penstock.graph.quarantine import quarantine_path
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.stages import RunOnceFlow, RunStreamingFlow
 from penstock.runtime.flows.services import FlowQueries, FlowQuery

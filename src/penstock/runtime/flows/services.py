@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.config import RetrySettings, Trigger, TriggerKind, trigger_kind
 from penstock.errors import PenstockError
-from penstock.graph.declared_columns import undeclared_column, undeclared_columns
+from penstock.graph.companions.lateness_counting import LatenessCounting
+from penstock.graph.companions.quarantine import has_quarantine
 from penstock.graph.elements import ChangeFlow, FlowFunction, OutputMode, SnapshotChangeFlow, Table, has_uniqueness
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.lateness_counting import LatenessCounting
-from penstock.graph.quarantine import has_quarantine
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedFlow, ResolvedGraph
-from penstock.graph.schema import Schema
+from penstock.graph.schema.declared_columns import undeclared_column, undeclared_columns
+from penstock.graph.schema.table_schema import Schema
 from penstock.runtime.flows.accepted_loss import ReportedLoss
 from penstock.runtime.flows.board import UpdateBoard
 from penstock.runtime.flows.retry import run_with_retries

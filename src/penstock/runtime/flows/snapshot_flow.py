@@ -25,7 +25,7 @@ from penstock.spark.failures.translate import translate_failure
 from penstock.spark.streams.progress import refresh_progress
 from penstock.spark.writers.changes.snapshots import SnapshotWriter, version_type
 from penstock.storage import Storage
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.table import open_delta_table
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from penstock.graph.elements import ChangeFlow, FormatSink, FunctionSink
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.resolved import ResolvedFlow, UpdateKeys
-from penstock.graph.schema import Schema
-from penstock.graph.sink_group import members, selected
+from penstock.graph.schema.table_schema import Schema
+from penstock.graph.sinks.sink_group import members, selected
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.flows.change_target import applying_changes
 from penstock.runtime.flows.services import FlowQueries, FlowQuery

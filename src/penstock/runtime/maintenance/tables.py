@@ -26,8 +26,8 @@ from penstock.spark.delta.maintenance import SMALL_FILE, MaintenanceSession
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.cell_values import python_rows
 from penstock.storage.checkpoint import former_checkpoints, pending_versions
-from penstock.storage.delta_commits import commit_time, read_commit
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.commits import commit_time, read_commit
+from penstock.storage.delta.table import open_delta_table
 from penstock.storage.maintenance_records import read_maintenance, write_maintenance
 
 _FEW: Final = 20  # so many small files to spare are not worth a job

@@ -18,8 +18,8 @@ from penstock.declare import load_pipeline
 from penstock.declare.registry import PipelineRegistry
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
 from penstock.graph.batch import as_batch
+from penstock.graph.companions.quarantine import owner_of
 from penstock.graph.identifier import DefaultSchema, Identifier
-from penstock.graph.quarantine import owner_of
 from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.rules import check
 from penstock.plan.maintenance import due_maintenance

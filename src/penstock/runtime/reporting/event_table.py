@@ -22,10 +22,10 @@ from penstock.events import Event, EventLog, EventType, Level, UpdateState, buil
 from penstock.events.background import BackgroundThread
 from penstock.events.codec import columns_of
 from penstock.events.dlt_columns import FRAME, ORIGIN, OWN_ERROR, dlt_row
-from penstock.events.flow_facts import details_of
+from penstock.events.flows.facts import details_of
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout
-from penstock.storage.delta_table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import is_delta_table, open_delta_table
 
 _SQL_TYPES: Final[Mapping[str, pa.DataType]] = {"STRING": pa.string(), "BIGINT": pa.int64()}
 

@@ -25,11 +25,11 @@ from penstock.events import (
 )
 from penstock.events.background import BackgroundThread
 from penstock.events.cluster import cluster_resources
-from penstock.graph.column_lineage import ColumnLineage
 from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink, MaterializedView
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph
-from penstock.graph.schema import Schema
+from penstock.graph.schema.column_lineage import ColumnLineage
+from penstock.graph.schema.table_schema import Schema
 from penstock.plan.explain import flow_label
 from penstock.plan.stages import UpdatePlan
 

@@ -16,11 +16,11 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.declare.user_errors import one_line
+from penstock.declare.code.user_errors import one_line
 from penstock.declare.user_frames import failure_location
 from penstock.errors import DataError, PenstockError
 from penstock.events import CheckpointedBatch, FlowStatus, read_events
-from penstock.events.flow_records import FlowRecord, FlowRecords
+from penstock.events.flows.records import FlowRecord, FlowRecords
 from penstock.graph.identifier import Identifier
 from penstock.runtime.flows.change_target import with_merged
 from penstock.runtime.flows.stop_after_batch import stop_after_batch

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from penstock.graph.identifier import Identifier
-from penstock.graph.sql_names import literal, quoted
+from penstock.graph.sql.names import literal, quoted
 from penstock.runtime.script.stream_write import StreamWrite
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.layout import decode_part

@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from penstock.declare.user_errors import user_error
+from penstock.declare.code.user_errors import user_error
 from penstock.errors import ConfigError, DefinitionError, PenstockError
 from penstock.spark.failures.translate import translate_analysis
 

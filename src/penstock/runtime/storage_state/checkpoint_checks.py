@@ -18,17 +18,17 @@ from deltalake import DeltaTable
 
 from penstock.errors import PenstockError, StateError
 from penstock.events import read_events, tail_events
-from penstock.events.flow_records import FlowRecord, FlowRecords
+from penstock.events.flows.records import FlowRecord, FlowRecords
+from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import quarantine_of, quarantine_path
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import GENERATION, CheckpointCheck
 from penstock.runtime.storage_state.stream_notes import FlowOwner, noted_owner
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, check_newest
-from penstock.storage.delta_commits import read_commit, transactions_of
-from penstock.storage.delta_log import log_damage
-from penstock.storage.delta_table import is_delta_table, open_delta_table
+from penstock.storage.delta.commits import read_commit, transactions_of
+from penstock.storage.delta.log import log_damage
+from penstock.storage.delta.table import is_delta_table, open_delta_table
 
 _RECENT_BATCHES: Final = 50
 

@@ -14,7 +14,7 @@ from typing import Any
 from penstock.errors import ConfigError
 from penstock.storage import Storage
 from penstock.storage.checkpoint import DamagedFile, UnknownVersion, parse_planned_batch
-from penstock.storage.delta_commits import commit_version
+from penstock.storage.delta.commits import commit_version
 
 FROM_THE_FIRST_VERSION = {"startingVersion": "0"}
 _COMMITS = 30  # each is a request to the storage

@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError
 
 from penstock.plan.refresh import ABSENT
 from penstock.plan.state import RefreshRecord
-from penstock.storage.delta_table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import is_delta_table, open_delta_table
 
 _KEY = "penstock.refresh"
 _LONGEST_LOOK_BACK = 50

@@ -12,15 +12,15 @@ from deltalake.exceptions import DeltaError
 
 from penstock.errors import DefinitionError, PenstockError, StateError, first_line
 from penstock.events import read_events, tail_events
-from penstock.events.flow_records import FlowRecords
-from penstock.events.state_size import StateSize, state_sizes
+from penstock.events.flows.records import FlowRecords
+from penstock.events.flows.state_size import StateSize, state_sizes
+from penstock.graph.companions.late_rows import late_rows_of, late_rows_path
+from penstock.graph.companions.quarantine import has_quarantine, quarantine_of, quarantine_path
 from penstock.graph.elements import MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
-from penstock.graph.late_rows import late_rows_of, late_rows_path
 from penstock.graph.protection import MASKS, ROW_FILTER
-from penstock.graph.quarantine import has_quarantine, quarantine_of, quarantine_path
 from penstock.graph.resolved import ResolvedGraph
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.refresh import recorded_inputs
 from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSnapshot, TableState
@@ -30,7 +30,7 @@ from penstock.runtime.storage_state.stream_notes import is_started, known_defini
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint import numbers_in
-from penstock.storage.delta_table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import is_delta_table, open_delta_table
 from penstock.storage.layout import decode_part
 
 

@@ -15,9 +15,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from penstock.graph.elements import TYPE_WIDENING
-from penstock.graph.schema import Schema
-from penstock.graph.sql_names import quoted
-from penstock.graph.type_changes import fits, widens
+from penstock.graph.schema.table_schema import Schema
+from penstock.graph.schema.type_changes import fits, widens
+from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.session.read_handler import bypass_hooks
 

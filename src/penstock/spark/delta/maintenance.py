@@ -10,7 +10,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.delta.quick_append import commit_lock
 from penstock.spark.delta.tables import table_at

@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType
 
 from penstock.graph.protection import Protection
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark.delta.conform import cast_by_name
 
 

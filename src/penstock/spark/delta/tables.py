@@ -15,12 +15,12 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import ConfigError
 from penstock.graph.elements import TYPE_WIDENING, Table
-from penstock.graph.schema import Schema
-from penstock.graph.sql_names import literal, name_parts, quoted
+from penstock.graph.schema.table_schema import Schema
+from penstock.graph.sql.names import literal, name_parts, quoted
 from penstock.spark import _jvm
 from penstock.spark._jvm import jvm
 from penstock.spark.delta.conform import TableColumns
-from penstock.storage.delta_log import remove_unfinished_log
+from penstock.storage.delta.log import remove_unfinished_log
 
 
 def create_table(

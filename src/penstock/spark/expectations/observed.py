@@ -12,10 +12,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.events.types import ExpectationCount
+from penstock.graph.companions.quarantine import SOURCE
 from penstock.graph.elements import Expectation, OnViolation, UniqueKey
 from penstock.graph.identifier import Identifier
-from penstock.graph.quarantine import SOURCE
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.plans.row_origin import row_origin
 

@@ -12,15 +12,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
-from penstock.graph import quarantine
+from penstock.graph.companions import quarantine
 from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
-from penstock.graph.schema import Schema
-from penstock.graph.sql_names import quoted
+from penstock.graph.schema.table_schema import Schema
+from penstock.graph.sql.names import quoted
 from penstock.spark.delta.quick_append import append, can_append, few_rows
 from penstock.spark.expectations.observed import broken_rules, is_judgement, with_judgements
 from penstock.spark.plans.row_origin import ORIGIN_TYPE, row_origin
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.table import open_delta_table
 
 
 def with_source(frame: DataFrame) -> DataFrame:

@@ -10,14 +10,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from penstock.errors import StateError
-from penstock.graph import quarantine
+from penstock.graph.companions import quarantine
 from penstock.graph.elements import Expectation, OnViolation, UniqueKey
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark.expectations.observed import REPEATS, is_judgement, meets
 from penstock.spark.plans.comparable import as_comparable
 from penstock.storage import Storage
 from penstock.storage.checkpoint.backup import COMPARED_WITH
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.table import open_delta_table
 
 _KEEPING_OUT = {OnViolation.DROP, OnViolation.QUARANTINE}
 _BROADCAST_ROWS = 200_000

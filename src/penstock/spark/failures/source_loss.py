@@ -29,8 +29,8 @@ from penstock.storage.checkpoint import (
     parse_query_id,
     planned_files,
 )
-from penstock.storage.delta_commits import commit_version
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.commits import commit_version
+from penstock.storage.delta.table import open_delta_table
 
 KAFKA: Final = "KAFKA_DATA_LOSS"
 KINESIS: Final = DATA_LOSS

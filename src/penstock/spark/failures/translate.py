@@ -33,7 +33,7 @@ from penstock.spark.failures.data_exceptions import QueryPlace, data_exception, 
 from penstock.spark.failures.python_sources import SourceFailure, parse_failure
 from penstock.spark.failures.statement_places import statement_position
 from penstock.storage import local_path
-from penstock.storage.data_files import missing_data_file
+from penstock.storage.delta.data_files import missing_data_file
 
 _LONGEST_DETAIL = 500
 _FILE_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"

@@ -25,8 +25,8 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from penstock.graph import late_rows as names
-from penstock.graph.sql_names import literal, quoted
+from penstock.graph.companions import late_rows as names
+from penstock.graph.sql.names import literal, quoted
 from penstock.spark import _jvm
 from penstock.spark.delta.quick_append import commit_lock
 from penstock.spark.plans.grouping import WindowColumn

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
-from penstock.graph.column_lineage import NOTHING, UNKNOWN, ColumnLineage, Origins, Transformation
+from penstock.graph.schema.column_lineage import NOTHING, UNKNOWN, ColumnLineage, Origins, Transformation
 
 NO_DATA: Final = ""
 """In the place of a leaf's name: its rows come from the query itself."""

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from penstock.graph.column_lineage import ColumnLineage
+from penstock.graph.schema.column_lineage import ColumnLineage
 from penstock.spark import _jvm
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.lineage.plan import NO_DATA, lineage_of_plan

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pyspark.logger import PySparkLogger
 
-from penstock.config.secret import REDACTED
+from penstock.config.values.secret import REDACTED
 
 _ENTRY: Final = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?P<level>INFO|WARN|ERROR) (?P<logger>\S+) \[.*?\] (?P<text>.*)")
 _QUOTED: Final = 300

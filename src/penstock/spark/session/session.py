@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from penstock.config.secret import secrets_pattern
+from penstock.config.values.secret import secrets_pattern
 from penstock.errors import ConfigError, ExternalError, PenstockError, StateError
 from penstock.spark.accelerators.accelerator import CLASS_ARCHIVE
 from penstock.spark.accelerators.callbacks import accept_calls_after_shortages, require_secret_of_callbacks
@@ -34,7 +34,7 @@ from penstock.spark.session.launch import SessionConfig, launched, worker_python
 from penstock.spark.session.python_shipping import ship_python
 from penstock.spark.session.setup.cache import Progress
 from penstock.spark.session.setup.class_archive import make_in_background
-from penstock.storage.s3 import use_s3_settings
+from penstock.storage.object_stores.s3 import use_s3_settings
 
 
 @dataclass(slots=True)

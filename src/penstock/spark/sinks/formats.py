@@ -12,7 +12,7 @@ from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.elements import AnySink, FormatSink, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.rules.sinks import FILE_FORMATS
-from penstock.graph.sink_group import GROUP, flow_refused, members, options_refused
+from penstock.graph.sinks.sink_group import GROUP, flow_refused, members, options_refused
 from penstock.spark import _jvm
 from penstock.spark.sinks.batch_writer import BatchWriter, FormatBatches, Member
 from penstock.spark.sinks.sink import BatchSink, JudgesOptions, PromisesByOptions, Sink, SinkTarget

@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from penstock.graph.sql_names import literal
+from penstock.graph.sql.names import literal
 from penstock.spark.sources.auto_loader.formats.json_records import json_rows
 from penstock.spark.sources.auto_loader.options.read_options import parse_options
 from penstock.spark.sources.auto_loader.schema.log import SchemaVersion

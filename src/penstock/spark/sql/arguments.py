@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 
 Constant = Callable[[str], Any]

@@ -9,7 +9,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from penstock.graph.schema import GENERATION_EXPRESSION, IDENTITY
+from penstock.graph.schema.table_schema import GENERATION_EXPRESSION, IDENTITY
 from penstock.spark import _jvm
 
 

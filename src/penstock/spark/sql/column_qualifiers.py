@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.graph.sql_names import quoted
-from penstock.graph.sql_tokens import Token, TokenKind
+from penstock.graph.sql.names import quoted
+from penstock.graph.sql.tokens import Token, TokenKind
 from penstock.spark.sql.edits import Edit
 from penstock.spark.sql.references import TableReference
 from penstock.spark.sql.scanner import Words

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.graph.sql_names import quoted
-from penstock.graph.sql_tokens import Token, TokenKind, string_value
+from penstock.graph.sql.names import quoted
+from penstock.graph.sql.tokens import Token, TokenKind, string_value
 from penstock.spark import _jvm
 from penstock.spark.sql.edits import Edit
 from penstock.spark.sql.references import plan_nodes

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.sql.edits import Edit
 from penstock.spark.sql.scanner import Scanner, Words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from penstock.graph.sql_tokens import TRIVIA, Token, TokenKind, tokenise
+from penstock.graph.sql.tokens import TRIVIA, Token, TokenKind, tokenise
 
 
 class Words:

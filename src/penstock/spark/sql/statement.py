@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.failures.statement_places import placing, statement_position
 from penstock.spark.reading.recorded_options import named_source

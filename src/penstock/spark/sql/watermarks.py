@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.errors import IllegalArgumentException, ParseException, PySparkException
 
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
-from penstock.graph.sql_tokens import Token, TokenKind
+from penstock.graph.sql.tokens import Token, TokenKind
 from penstock.spark.failures.statement_places import statement_position
 from penstock.spark.failures.translate import reason_of
 from penstock.spark.sql.scanner import Words

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, NullType, StructType
 
 from penstock.errors import ExternalError
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark.failures.translate import failure_messages, translate_failure
 
 _JOIN: Final = "symmetricHashJoin"

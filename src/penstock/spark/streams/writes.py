@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.config.trigger import Trigger, TriggerKind
+from penstock.config.values.trigger import Trigger, TriggerKind
 from penstock.graph.elements import EMPTY
 from penstock.spark import _jvm
 from penstock.spark.accelerators.accelerator import KNOWN_TRANSACTIONS

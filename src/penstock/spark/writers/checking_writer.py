@@ -12,9 +12,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.graph import quarantine
+from penstock.graph.companions import quarantine
 from penstock.graph.elements import OutputMode, Table, has_uniqueness
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.spark import _jvm
 from penstock.spark.accelerators.log_checkpoints import checkpoint_if_due
 from penstock.spark.delta.conform import TableColumns, conform

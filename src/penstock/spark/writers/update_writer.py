@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import DataError
 from penstock.graph.resolved import UpdateKeys
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark.delta.conform import align
 from penstock.spark.delta.tables import add_missing_columns
 from penstock.spark.session.query_settings import query_settings

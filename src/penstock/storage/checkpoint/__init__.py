@@ -7,7 +7,16 @@ from penstock.storage.checkpoint.backup import (
     read_backup,
     write_backup,
 )
-from penstock.storage.checkpoint.changes import Restoration, forget_rewind, note_rewind, rebuild, reset, restore, rewind
+from penstock.storage.checkpoint.changes import (
+    Restoration,
+    forget_rewind,
+    former_checkpoints,
+    note_rewind,
+    rebuild,
+    reset,
+    restore,
+    rewind,
+)
 from penstock.storage.checkpoint.committed_files import (
     BatchOfFiles,
     batches_of_files,
@@ -16,7 +25,6 @@ from penstock.storage.checkpoint.committed_files import (
     files_changed_after,
     files_of_steps,
 )
-from penstock.storage.checkpoint.divisible import why_not_divided
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
 from penstock.storage.checkpoint.logs import (
     DamagedFile,
@@ -35,6 +43,7 @@ from penstock.storage.checkpoint.partitions import (
     complete_repartition,
     note_partitions,
     repartitions_state,
+    why_not_divided,
 )
 from penstock.storage.checkpoint.plan_file import moved_watermark, plan_batch_without_rows
 from penstock.storage.checkpoint.planned_files import (
@@ -45,7 +54,6 @@ from penstock.storage.checkpoint.planned_files import (
     list_planned_files_again,
     planned_files,
 )
-from penstock.storage.checkpoint.pruning import former_checkpoints
 from penstock.storage.checkpoint.snapshots import damaged_snapshots, is_snapshot_file
 from penstock.storage.checkpoint.source_offsets import (
     missing_source_files,

@@ -1,4 +1,4 @@
-"""Into how many partitions a checkpoint's state is divided, by the files that Spark reads.
+"""Into how many partitions a checkpoint's state is divided, and whether Spark can divide it anew, by its files.
 
 Spark 4.2 repartitions a state in a batch of its own, which reads nothing: its plan is that of the batch before, with
 another number of partitions. See docs/decisions/state-repartitioning.md.
@@ -13,10 +13,51 @@ from penstock.storage.checkpoint.folder import REWINDING, CheckpointFolder, numb
 from penstock.storage.checkpoint.logs import OFFSET_LOG_VERSION, PlannedBatch
 from penstock.storage.checkpoint.plan_file import PlanFile, compact_json, planned_now
 from penstock.storage.checkpoint.staging import StagedCheckpoint, begin_new_query
+from penstock.storage.checkpoint.state import operators
 from penstock.storage.filesystem import Storage
 
 SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 """The setting of a plan with the number of partitions of the state."""
+_PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+_FORMAT: Final = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+_ROCKSDB: Final = "RocksDBStateStoreProvider"
+_DIVIDED: Final = frozenset(
+    {
+        "applyInPandasWithState",
+        "dedupe",
+        "dedupeWithinWatermark",
+        "flatMapGroupsWithState",
+        "sessionWindowStateStoreSaveExec",
+        "stateStoreSave",
+        "symmetricHashJoin",
+        "transformWithStateExec",
+        "transformWithStateInPandasExec",
+        "transformWithStateInPySparkExec",
+    }
+)
+"""Spark's names of the operators whose keys it can distinguish."""
+
+
+def why_not_divided(folder: CheckpointFolder) -> str | None:
+    """Returns why the state of a checkpoint, whose newest batch is finished, cannot be repartitioned; else None.
+
+    Raises:
+        DamagedFile, UnknownVersion, FileNotFoundError: of the newest plan and commit.
+    """
+    if folder.committed is not None:
+        provider = folder.planned_batch(folder.committed).settings.get(_PROVIDER, "").rpartition(".")[2]
+        if provider and provider != _ROCKSDB:
+            return f"it is kept by {provider}, and only that of {_ROCKSDB} can be"
+        if folder.read(f"commits/{folder.committed}").startswith(b"v2"):
+            return f"its files have names of their own for each try ({_FORMAT} is 2)"
+    for _, operator in operators(folder):
+        if operator is None:
+            continue
+        if not operator.has_keys:
+            return f"the operator {operator.name} has no keys, so that all of it is in the first partition"
+        if operator.name not in _DIVIDED:
+            return f"Spark cannot divide that of the operator {operator.name}"
+    return None
 
 
 def repartitions_state(batch: PlannedBatch, before: PlannedBatch) -> bool:

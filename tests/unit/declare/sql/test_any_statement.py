@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.declare import PipelineRegistry, load_pipeline
-from penstock.graph.sql_tokens import TRIVIA, tokenise
+from penstock.graph.sql.tokens import TRIVIA, tokenise
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "fixtures" / "sql"
 GOOD = [file.read_text(encoding="utf-8") for file in sorted(GOLDEN.glob("*/ok.sql"))]

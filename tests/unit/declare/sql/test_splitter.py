@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.declare.sql.splitter import pieces, split
-from penstock.graph.placed_text import PlacedText
-from penstock.graph.sql_tokens import TRIVIA, TokenKind, string_value, tokenise
+from penstock.graph.sql.placed_text import PlacedText
+from penstock.graph.sql.tokens import TRIVIA, TokenKind, string_value, tokenise
 
 FRAGMENTS = st.sampled_from(
     [

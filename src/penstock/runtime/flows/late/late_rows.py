@@ -19,11 +19,11 @@ from pyspark.sql.types import StructField, StructType
 
 from penstock.errors import PenstockError, first_line
 from penstock.events import Event, FlowStatus, LateRows, batch_progress_of, flow_status_of, late_rows_of_event
-from penstock.events.flow_facts import flow_key
-from penstock.events.progress import checkpointed_batch_of
-from penstock.graph import late_rows as names
+from penstock.events.flows.facts import flow_key
+from penstock.events.flows.progress import checkpointed_batch_of
+from penstock.graph.companions import late_rows as names
 from penstock.graph.elements import StreamingTable
-from penstock.graph.schema import Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.plan.companion_tables import late_table, late_table_properties
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.plan.state import DATASET_TYPE
@@ -36,7 +36,7 @@ from penstock.spark.sources.spark_sources import only_reading
 from penstock.spark.streams.writes import start_batch_in_flight
 from penstock.storage import Storage
 from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, copy_reads_of
-from penstock.storage.delta_table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import is_delta_table, open_delta_table
 from penstock.storage.scratch import scratch_folder
 
 _UNREPORTED_BATCHES = 20

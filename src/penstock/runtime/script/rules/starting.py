@@ -8,7 +8,7 @@ from typing import Protocol
 from pyspark.sql import SparkSession
 
 from penstock.errors import PenstockError
-from penstock.events.flow_records import FlowRecord
+from penstock.events.flows.records import FlowRecord
 from penstock.runtime.script.stream_write import StreamWrite
 from penstock.storage import StorageLayout
 

@@ -12,8 +12,8 @@ from pyspark.sql import functions as sf
 
 from penstock.errors import DefinitionError, StateError
 from penstock.graph.resolved import UpdateKeys
-from penstock.graph.schema import Schema
-from penstock.graph.sql_names import quoted
+from penstock.graph.schema.table_schema import Schema
+from penstock.graph.sql.names import quoted
 from penstock.runtime.script.rules.starting import Starting
 from penstock.runtime.script.stream_write import StreamWrite
 from penstock.spark.plans.grouping import NotGrouped, grouping_columns

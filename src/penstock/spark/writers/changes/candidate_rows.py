@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DateType, StructType, TimestampType
 
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.delta.quick_append import is_plain
 from penstock.spark.writers.changes.computed_rows import has_types

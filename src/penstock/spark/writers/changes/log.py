@@ -14,14 +14,14 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql import types as T  # noqa: N812 - PySpark's own spelling
 
+from penstock.graph.companions.quarantine import TIME
 from penstock.graph.elements import COLUMN_MAPPING
-from penstock.graph.quarantine import TIME
-from penstock.graph.sql_names import names_to_map
+from penstock.graph.sql.names import names_to_map
 from penstock.spark.delta.quick_append import append, can_append
 from penstock.spark.delta.tables import set_properties
 from penstock.spark.streams.writes import append_to_table
 from penstock.spark.writers.changes.computed_rows import TRUNCATE, UPSERT
-from penstock.storage.delta_table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import is_delta_table, open_delta_table
 
 _STATISTICS_ROUND_DOWN_BY = 1000  # microseconds: Delta keeps a file's timestamps in milliseconds
 

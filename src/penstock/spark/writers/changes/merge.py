@@ -10,12 +10,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark.plans.comparable import comparable
 from penstock.spark.session.query_settings import query_settings
 from penstock.spark.streams.writes import append_to_table
 from penstock.spark.writers.changes.resolve import END_AT, START_AT
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.table import open_delta_table
 
 _APP_ID, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
 

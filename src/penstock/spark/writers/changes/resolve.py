@@ -21,7 +21,7 @@ from penstock.graph.elements import (
     SnapshotChangeFlow,
 )
 from penstock.graph.resolved import AppliedChanges
-from penstock.graph.sql_names import quoted
+from penstock.graph.sql.names import quoted
 from penstock.spark.expectations.observed import condition
 
 START_AT, END_AT = "__START_AT", "__END_AT"

@@ -27,7 +27,7 @@ from penstock.spark.writers.changes.computed_rows import (
 from penstock.spark.writers.changes.log import ChangeLog, LoggedBatch, Order
 from penstock.spark.writers.changes.merge import FEW_ROWS, MergedRows, insert_rows, merge_rows, small_batch_conf
 from penstock.spark.writers.changes.resolve import ResolvedChanges, resolve_changes
-from penstock.storage.delta_table import open_delta_table
+from penstock.storage.delta.table import open_delta_table
 
 _BATCHES_PER_TIDYING = 50
 

@@ -16,7 +16,7 @@ from penstock.spark.sources.auto_loader.options.read_options import (
     AutoLoaderOptions,
     session_settle_seconds,
 )
-from penstock.storage.s3 import is_s3
+from penstock.storage.object_stores.s3 import is_s3
 
 
 def arriving_files(

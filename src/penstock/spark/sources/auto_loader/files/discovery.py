@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.errors import DefinitionError
-from penstock.graph.sql_names import literal
+from penstock.graph.sql.names import literal
 from penstock.spark import _jvm
 from penstock.spark.sources.auto_loader.options.names import invalid
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions, parse_bytes

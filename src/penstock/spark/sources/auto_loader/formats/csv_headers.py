@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 
-from penstock.graph.sql_names import literal
+from penstock.graph.sql.names import literal
 from penstock.spark._jvm import jvm
 from penstock.spark.sources.auto_loader.formats.encoded_text import decoded, decoded_file, has_utf16_mark, is_wide
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.graph.sql_names import literal
+from penstock.graph.sql.names import literal
 from penstock.spark.sources.auto_loader.formats.csv_headers import (
     WRITTEN,
     Header,

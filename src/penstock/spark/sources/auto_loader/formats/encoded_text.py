@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 
-from penstock.graph.sql_names import literal
+from penstock.graph.sql.names import literal
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions
 
 _TEXT = "value"

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
-from penstock.graph.sql_names import literal, quoted
+from penstock.graph.sql.names import literal, quoted
 from penstock.spark._jvm import java_session, jvm
 from penstock.spark.plans.java_columns import called_for_rows
 from penstock.spark.sources.auto_loader.formats.encoded_text import decoded

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import StructType
 
-from penstock.graph.sql_names import literal
+from penstock.graph.sql.names import literal
 from penstock.spark.sources.auto_loader.formats.json_lines import (
     CORRUPT,
     LINE_OPTIONS,

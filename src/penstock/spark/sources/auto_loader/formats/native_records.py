@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, VariantType
 
-from penstock.graph.sql_names import literal
+from penstock.graph.sql.names import literal
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema.log import SchemaVersion
 from penstock.spark.sources.auto_loader.schema.other_types import READERS

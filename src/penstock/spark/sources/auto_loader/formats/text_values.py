@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StringType, StructField, StructType
 
-from penstock.graph.sql_names import literal
+from penstock.graph.sql.names import literal
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions
 from penstock.spark.sources.auto_loader.schema.log import SchemaVersion
 from penstock.spark.sources.auto_loader.schema.reports import raise_type_mismatch_sql

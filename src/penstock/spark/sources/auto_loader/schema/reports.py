@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from penstock.errors import DataError, PenstockError
-from penstock.graph.sql_names import literal
+from penstock.graph.sql.names import literal
 from penstock.spark.failures.translate import user_raised
 
 # Parts of a nested path are joined by a character that no field name holds; a dot may stand in a name.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from penstock.graph.sql_names import literal, quoted
+from penstock.graph.sql.names import literal, quoted
 
 
 def column(*path: str) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 from pyspark.sql import types as T  # noqa: N812 - PySpark's own spelling
 
-from penstock.graph.sql_names import literal
+from penstock.graph.sql.names import literal
 from penstock.spark.sources.auto_loader.schema.reports import raise_wider_sql
 from penstock.spark.sources.auto_loader.schema.sql_text import string_array
 

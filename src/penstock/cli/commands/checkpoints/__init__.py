@@ -1,0 +1,1 @@
+"""Commands for checkpoints and the state in them."""

@@ -1,0 +1,1 @@
+"""Commands for the files of a pipeline: made, checked, explained."""

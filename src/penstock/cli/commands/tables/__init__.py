@@ -1,0 +1,1 @@
+"""Commands for the tables of a pipeline: read, mended, maintained, dropped."""

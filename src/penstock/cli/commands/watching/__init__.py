@@ -1,0 +1,1 @@
+"""Commands that say how a pipeline does: from its event log, without Spark."""

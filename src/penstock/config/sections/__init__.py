@@ -1,0 +1,1 @@
+"""The sections of a pipeline file: alerts, lineage, metrics."""

@@ -1,0 +1,1 @@
+"""Single values of a pipeline file: lengths of time, triggers, addresses, secrets by reference."""

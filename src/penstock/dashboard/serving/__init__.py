@@ -1,0 +1,1 @@
+"""Who may reach the dashboard, and how: address, connections, tokens, its own process."""

@@ -1,5 +1,0 @@
-"""Notebooks as pipeline files: exports of Databricks (`.py`, `.sql`) and `.ipynb`, cell by cell."""
-
-from penstock.declare.notebook.runner import NotebookRunner, run_targets
-
-__all__ = ["NotebookRunner", "run_targets"]

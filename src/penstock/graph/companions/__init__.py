@@ -1,0 +1,1 @@
+"""Tables beside a table: its quarantine and its late rows."""

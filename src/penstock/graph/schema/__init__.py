@@ -1,0 +1,1 @@
+"""Schemas as plain data: columns, types, how they may change, and what they are made of."""

@@ -1,0 +1,1 @@
+"""Sinks whose options are read before Spark is there: JDBC, and one flow into several sinks."""

@@ -1,0 +1,1 @@
+"""A long log made short: totals of its beginning, which events stay when it is compacted, and reading it from there."""

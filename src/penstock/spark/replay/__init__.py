@@ -1,1 +1,0 @@
-"""Rows that come back: out of quarantine, and batches computed again."""

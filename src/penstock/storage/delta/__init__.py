@@ -1,0 +1,1 @@
+"""Delta tables without Spark: their location, log, commits and data files."""

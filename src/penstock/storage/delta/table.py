@@ -1,0 +1,94 @@
+"""Delta tables without Spark, by their location: how each store is reached is known here, and to no caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from penstock.storage.filesystem import Storage
+from penstock.storage.object_stores.errors import object_store_error
+from penstock.storage.object_stores.s3 import delta_options, is_s3
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import DeltaTable, QueryBuilder
+
+
+def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
+    """Returns the Delta table at a path or an `s3a://` URI, as of its newest version or the one requested.
+
+    Raises:
+        DeltaError, OSError, ValueError: there is no table, or it cannot be read.
+        ConfigError: OBJECT_STORE_ACCESS_DENIED, OBJECT_STORE_BUCKET_NOT_FOUND, OBJECT_STORE_CREDENTIALS_MISSING,
+            OBJECT_STORE_ENCRYPTION_UNSUPPORTED, SECRET_NOT_FOUND.
+        ExternalError: STORAGE_FAILED, the object store does not answer.
+    """
+    from deltalake import DeltaTable
+
+    with _reaching(uri):
+        return DeltaTable(uri, version=version, storage_options=delta_options(uri))
+
+
+def query_rows(table: DeltaTable) -> QueryBuilder:
+    """Returns a query engine that knows the table as `rows`, its deletion vectors and column mapping.
+
+    Times are right in every year. Files that Spark writes by default, as earlier versions of Penstock did, hold them
+    as INT96, which readers take for nanoseconds since 1970: a number that overflows before 1677 and after 2262.
+    """
+    from deltalake import QueryBuilder
+
+    builder = QueryBuilder().register("rows", table)
+    builder.execute("SET datafusion.execution.parquet.coerce_int96 = 'us'").read_all()
+    return builder
+
+
+def all_rows(table: DeltaTable) -> pa.Table:
+    """Returns all rows of the table; times as `query_rows` reads them.
+
+    Raises:
+        DeltaError, OSError, ValueError: the table cannot be read.
+    """
+    import pyarrow as pa
+    from pyarrow.dataset import ParquetReadOptions
+
+    if table.protocol().min_reader_version > 1:  # the plain reader knows neither deletion vectors nor mapped columns
+        return pa.table(query_rows(table).execute("SELECT * FROM rows").read_all())
+    options = ParquetReadOptions(dictionary_columns=None, coerce_int96_timestamp_unit="us")
+    return table.to_pyarrow_dataset(parquet_read_options=options).to_table()
+
+
+def is_delta_table(uri: str) -> bool:
+    """Whether there is a Delta table at a path or an `s3a://` URI.
+
+    Raises:
+        ConfigError, ExternalError: as for `open_delta_table`.
+    """
+    from deltalake import DeltaTable
+
+    with _reaching(uri):
+        return DeltaTable.is_deltatable(uri, delta_options(uri))
+
+
+def has_delta_log(uri: str) -> bool:
+    """Whether there is a folder `_delta_log`; takes no time to import, for who only lists tables.
+
+    Raises:
+        ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED; ConfigError, ExternalError: as `is_delta_table`.
+    """
+    return Storage(uri).exists("_delta_log")
+
+
+@contextmanager
+def _reaching(uri: str) -> Iterator[None]:
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        yield
+    except TableNotFoundError:
+        raise
+    except (DeltaError, OSError) as error:
+        refused = object_store_error(uri, error) if is_s3(uri) else None
+        if refused is None:
+            raise
+        raise refused from error

@@ -1,0 +1,122 @@
+"""Whole objects of S3, written only where no other was faster: what Python's file systems have no word for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from penstock.errors import ConfigError, PenstockError
+from penstock.storage.object_stores.errors import object_store_error
+from penstock.storage.object_stores.s3 import s3_arguments, s3_encryption, s3_settings
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+
+ABSENT: Final = ""
+"""The version of an object that is not there."""
+
+_CONNECT_SECONDS: Final = 5.0
+_READ_SECONDS: Final = 20.0
+_ATTEMPTS: Final = 3
+_OVERTAKEN: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey", "412", "409"})
+
+
+class OvertakenError(Exception):
+    """Somebody else has written the object since it was read."""
+
+
+class S3Object:
+    """One object, read and written as a whole under the settings of S3A; safe for threads.
+
+    Each call raises ConfigError OBJECT_STORE_ACCESS_DENIED, OBJECT_STORE_BUCKET_NOT_FOUND,
+    OBJECT_STORE_CREDENTIALS_MISSING, OBJECT_STORE_TLS_FAILED or STORAGE_NOT_WRITABLE, and ExternalError STORAGE_FAILED
+    where the store does not answer after three attempts.
+
+    Raises:
+        ConfigError: STORAGE_EXTRA_MISSING, SECRET_NOT_FOUND, OBJECT_STORE_ENCRYPTION_UNSUPPORTED.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        bucket, _, key = uri.partition("://")[2].partition("/")
+        self._place = {"Bucket": bucket, "Key": key}
+        self._encryption = _header_arguments(s3_encryption(uri))
+        try:
+            self._client = _client(bucket, tuple(sorted(s3_settings().items())))
+        except ImportError:
+            raise ConfigError("STORAGE_EXTRA_MISSING", uri=uri) from None
+
+    def read(self) -> tuple[bytes, str]:
+        """Returns the content and its version; nothing, and ABSENT, when the object is not there."""
+        try:
+            answer = self._call("get_object")
+        except OvertakenError:
+            return b"", ABSENT
+        return answer["Body"].read(), str(answer["ETag"])
+
+    def put(self, content: bytes) -> None:
+        """Replaces the object, whatever it is."""
+        self._call("put_object", Body=content, **self._encryption)
+
+    def put_over(self, content: bytes, version: str) -> str:
+        """Replaces that version of the object, or creates it over ABSENT; returns the new version.
+
+        S3 itself compares (`If-Match`, `If-None-Match`), so of two writers one is refused.
+
+        Raises:
+            OvertakenError: it is another version by now.
+        """
+        condition = {"IfNoneMatch": "*"} if version == ABSENT else {"IfMatch": version}
+        return str(self._call("put_object", Body=content, **condition, **self._encryption)["ETag"])
+
+    def _call(self, operation: str, **arguments: Any) -> Mapping[str, Any]:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            return cast("Mapping[str, Any]", getattr(self._client, operation)(**self._place, **arguments))
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") in _OVERTAKEN:
+                raise OvertakenError(self.uri) from error
+            raise _failure(self.uri, error) from error
+        except BotoCoreError as error:
+            raise _failure(self.uri, error) from error
+
+
+def _failure(uri: str, error: Exception) -> PenstockError:
+    return object_store_error(uri, error) or ConfigError("STORAGE_NOT_WRITABLE", path=uri, reason=error)
+
+
+def _header_arguments(encryption: Mapping[str, str]) -> dict[str, str]:
+    names = {"AWS_SERVER_SIDE_ENCRYPTION": "ServerSideEncryption", "AWS_SSE_KMS_KEY_ID": "SSEKMSKeyId"}
+    return {names[key]: value for key, value in encryption.items()}
+
+
+@cache
+def _client(bucket: str, _settings: tuple[tuple[str, str], ...]) -> BaseClient:
+    """One client for the settings in use, since making one takes half a second."""
+    import botocore.session
+    from botocore import UNSIGNED
+    from botocore.config import Config
+
+    settings = s3_arguments(bucket)
+    endpoint = f"{settings['scheme']}://{settings['endpoint_override']}" if "endpoint_override" in settings else None
+    virtual = settings.get("force_virtual_addressing", True)
+    config = Config(
+        signature_version=UNSIGNED if settings.get("anonymous") else None,
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=_READ_SECONDS,
+        retries={"total_max_attempts": _ATTEMPTS, "mode": "standard"},
+        s3={"addressing_style": "virtual" if virtual else "path"},
+        request_checksum_calculation="when_required",  # stores other than AWS know none of the newer ones
+        response_checksum_validation="when_required",
+    )
+    return botocore.session.Session().create_client(
+        "s3",
+        region_name=settings.get("region"),
+        endpoint_url=endpoint,
+        aws_access_key_id=settings.get("access_key"),
+        aws_secret_access_key=settings.get("secret_key"),
+        aws_session_token=settings.get("session_token"),
+        config=config,
+    )
