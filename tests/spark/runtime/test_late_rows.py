@@ -252,11 +252,11 @@ def test_a_storage_that_does_not_answer_has_the_flow_tried_again(
 ) -> None:
     keep, failed = late_rows.LateRowRecorder.keep, list[bool]()
 
-    def failing(of_flow: late_rows.LateRowRecorder) -> None:
+    def failing(of_flow: late_rows.LateRowRecorder, *, until: float | None = None) -> None:
         if not failed and project.spark.streams.active:
             failed.append(True)
             raise ExternalError("STORAGE_FAILED", detail="it does not answer")
-        keep(of_flow)
+        keep(of_flow, until=until)
 
     monkeypatch.setattr(late_rows.LateRowRecorder, "keep", failing)
     project.write(HOURS)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import threading
+from types import SimpleNamespace
+from typing import Any, cast
+
 from tests.unit.observe.story import Story
 
 from penstock.events import BatchProgress, CheckpointedBatch, EventType, FlowStatus, LateRows, builders
-from penstock.runtime.flows.late.late_rows import open_batches
+from penstock.runtime.flows.late.late_rows import LateRowRecorder, open_batches
 
 FLOW = ("shop.hours", "hours")
 QUERY = "5e0c"
@@ -70,3 +75,40 @@ def test_other_flows_and_former_checkpoints_do_not_count() -> None:
     story.is_now(FlowStatus.COMPLETED, flow=("shop.hours", "other"))
     assert story.open(0, 1) == {1: None}
     assert Told().wrote(1, 2, flow=("SHOP.Hours", "HOURS")).open(1) == {1: 2}
+
+
+class Kept(LateRowRecorder):
+    """A recorder whose batches 4, 6 and 7 have a late row; writing that of 6 is when the update is asked to stop."""
+
+    def __init__(self) -> None:
+        self.services = SimpleNamespace(
+            abandon=threading.Event(),
+            stop=threading.Event(),
+            reporter=SimpleNamespace(late_rows=lambda _, late: self.batches.append(late.batch_id)),
+        )
+        super().__init__(cast("Any", SimpleNamespace(flow=None)), cast("Any", self.services), "checkpoint")
+        self.batches: list[int] = []
+        for batch in (6, 4, 7):
+            self.notice({"batchId": batch, "stateOperators": [{"numRowsDroppedByWatermark": 1}]})
+
+    def _tried(self, batch: int, counted: int | None) -> LateRows:
+        if batch == 6:
+            self.services.stop.set()
+        return LateRows(QUERY, batch, counted, 1, "shop.hours__late")
+
+
+def test_a_stop_need_not_wait_for_late_rows_which_the_next_start_writes() -> None:
+    recorder = Kept()
+    recorder.keep()
+    assert recorder.batches == [4, 6], "the oldest first, and batch 7 is left"
+    recorder.keep(until=-math.inf)
+    assert recorder.batches == [4, 6], "the time to stop is over"
+    recorder.keep(until=math.inf)
+    assert recorder.batches == [4, 6, 7]
+
+
+def test_an_abandoned_update_writes_no_late_rows() -> None:
+    recorder = Kept()
+    recorder.services.abandon.set()
+    recorder.keep(until=math.inf)
+    assert recorder.batches == []

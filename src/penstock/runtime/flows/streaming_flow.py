@@ -28,7 +28,7 @@ from penstock.runtime.flows.late.stalled_watermark import StalledWatermark
 from penstock.runtime.flows.late.watermark_recovery import WatermarkRecovery, batch_to_compute
 from penstock.runtime.flows.retry import Stopped
 from penstock.runtime.flows.services import FlowQuery, FlowServices
-from penstock.runtime.flows.stop_after_batch import stop_after_batch
+from penstock.runtime.flows.stop_after_batch import deadline_of_batch, stop_after_batch
 from penstock.runtime.flows.targets import in_columns_of_target, stream_writer
 from penstock.runtime.storage_state.stream_notes import FlowOwner, is_started, note_stream
 from penstock.spark.accelerators.known_transactions import remember_transactions
@@ -86,6 +86,7 @@ class StreamingFlow:
         self._query_name = f"{services.pipeline}/{stage.dataset}/{stage.flow.declaration.name}"
         self._checkpoint = services.layout.checkpoint(stage.dataset, stage.flow.declaration.name, stage.generation)
         self._late = LateRowRecorder(stage, services, self._checkpoint)
+        self._deadline: float | None = None  # of the batch in which the update was asked to stop
         self._watermark = StalledWatermark(stage.flow, services)
         self._files = FilesRead(stage.flow, services, self._checkpoint)
 
@@ -113,7 +114,7 @@ class StreamingFlow:
             except _Restart:
                 continue
             except Stopped:
-                self._late.keep()
+                self._late.keep(until=self._deadline)
                 self._files.after_stop()
                 raise
             return
@@ -285,7 +286,8 @@ class StreamingFlow:
         if self._services.trigger_of(self._flow).kind is TriggerKind.REAL_TIME:
             query.stop()
             return
-        stop_after_batch(query, abandon=self._services.abandon, timeout=self._services.stop_timeout)
+        self._deadline = deadline_of_batch(self._services.stop_timeout)
+        stop_after_batch(query, abandon=self._services.abandon, deadline=self._deadline)
 
     def _on_progress(
         self,

@@ -23,7 +23,7 @@ from penstock.events import CheckpointedBatch, FlowStatus, read_events
 from penstock.events.flows.records import FlowRecord, FlowRecords
 from penstock.graph.identifier import Identifier
 from penstock.runtime.flows.change_target import with_merged
-from penstock.runtime.flows.stop_after_batch import stop_after_batch
+from penstock.runtime.flows.stop_after_batch import deadline_of_batch, stop_after_batch
 from penstock.runtime.script.reads import ScriptReads
 from penstock.runtime.script.reports import ScriptReports
 from penstock.runtime.script.rules import checked
@@ -157,10 +157,11 @@ class ScriptQueries:
     def stop_all(self, abandon: threading.Event) -> None:
         """Stops each query after its current batch, and waits until all that they have to report is reported."""
         self.await_reports()  # of those that have ended by themselves
+        deadline = deadline_of_batch(self._stop_timeout)
         for each in self.running:
             each.stopped = True
             with suppress(Py4JError, OSError):
-                stop_after_batch(each.query, abandon=abandon, timeout=self._stop_timeout)
+                stop_after_batch(each.query, abandon=abandon, deadline=deadline)
         self.await_reports()
 
     def await_reports(self) -> None:

@@ -128,13 +128,19 @@ class LateRowRecorder:
             self._noticed = left
         self.keep()
 
-    def keep(self) -> None:
+    def keep(self, *, until: float | None = None) -> None:
         """Writes the late rows of all batches that were taken down, the oldest first, and reports each batch.
 
-        Not when the run was abandoned: the next one catches up.
+        Of an update that was asked to stop, only those begun before `until`, by `time.monotonic`, and none without it;
+        of one that was abandoned, none. The next start catches up with the rest.
         """
-        while not self._services.abandon.is_set() and (noticed := self._next()) is not None:
+        while self._may_write(until) and (noticed := self._next()) is not None:
             self._services.reporter.late_rows(self._stage.flow, self._tried(*noticed))
+
+    def _may_write(self, until: float | None) -> bool:
+        if self._services.abandon.is_set():
+            return False
+        return not self._services.stop.is_set() or (until is not None and time.monotonic() < until)
 
     def _tried(self, batch: int, counted: int | None) -> LateRows:
         table = str(names.late_rows_of(self._stage.dataset))
