@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 from tools.chromium import launch
 
 from penstock.dashboard.serving.background import Dashboard, start_in_background
@@ -15,11 +15,16 @@ expect.set_options(timeout=20_000)  # a busy machine is not a fault of the page
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = launch(playwright)
-        yield chromium
-        chromium.close()
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    chromium = launch(playwright)
+    yield chromium
+    chromium.close()
 
 
 class Complaints(list[str]):
