@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import ParseException, PySparkException
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -19,6 +21,14 @@ _A_TIME = 10**15  # any; py4j makes a Long of it, of smaller ones an Integer
 def jvm(spark: SparkSession) -> Any:
     """Returns py4j's view of the JVM, on which `jvm.java.lang.System` and the like resolve."""
     return spark._jvm
+
+
+def callback_server(spark: SparkSession) -> Thread:
+    """Returns the thread that takes the JVM's calls of Python objects, started if it was not."""
+    gateway: Any = spark.sparkContext._gateway
+    ensure_callback_server_started(gateway)
+    server: Thread = gateway._callback_server.thread
+    return server
 
 
 def java_session(spark: SparkSession) -> Any:

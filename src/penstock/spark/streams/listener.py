@@ -9,11 +9,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from penstock.errors import ExternalError, PenstockError, exhaustion
-from penstock.spark._jvm import java_session, jvm
+from penstock.spark._jvm import callback_server, java_session, jvm
 
 Progress = dict[str, Any]
 
@@ -34,14 +33,12 @@ class ProgressListener:
         self._names: dict[str, str] = {}  # of queries that run, by the id of the run
         self._ended: dict[str, threading.Event] = {}
         self._java: Any = None
-        self._server: Any = None
+        self._server: threading.Thread | None = None
         self._failure: BaseException | None = None
 
     def attach(self, spark: SparkSession) -> None:
         """Starts listening to all queries of the session."""
-        gateway: Any = spark.sparkContext._gateway
-        ensure_callback_server_started(gateway)
-        self._server = gateway._callback_server.thread
+        self._server = callback_server(spark)
         self._java = jvm(spark).org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(JavaCalls(self))
         java_session(spark).streams().addListener(self._java)
 
