@@ -20,7 +20,7 @@ from penstock.dashboard.log.projections import Projections
 from penstock.dashboard.rendering import render
 from penstock.events import EventLog, EventType, Level, UpdateState
 from penstock.events import builders as say
-from penstock.events.log.event_log import event_log
+from penstock.events.log import event_log
 from penstock.events.log.reader import EventReader, newest_update_events
 from penstock.observe.log import totals
 from penstock.observe.log.retention import compact

@@ -44,7 +44,7 @@ print(len(conditions()))
 
 def test_a_segment_gets_longer_when_the_next_one_cannot_be_opened(tmp_path: Path) -> None:
     program = """
-from penstock.events.log.event_log import event_log as module
+from penstock.events.log import event_log as module
 log._longest_segment = 100
 no_descriptor()
 for _ in range(5):

@@ -16,7 +16,7 @@ from tests.recorded.build import SteppedClock
 
 from penstock.errors import ConfigError, DataError, ExternalError, SourceLocation
 from penstock.events import Event, EventLog, EventType, Level, Origin, UpdateState, builders, new_update_id, read_events
-from penstock.events.log.event_log import event_log as log_module
+from penstock.events.log import event_log as log_module
 from penstock.storage import Storage
 
 CLOCK = SteppedClock(datetime(2026, 11, 20, 9, tzinfo=UTC))

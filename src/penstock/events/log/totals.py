@@ -46,10 +46,11 @@ class Totals:
         covered = [segment for key, segment in segments if end is not None and key <= end]
         if not covered or covered[-1].name != last or covered[-1].size < self.covers[last]:
             return False
-        return all(
-            segment.size == self.covers[segment.name] if segment.name in self.covers else is_compacted(segment.name)
-            for segment in covered[:-1]
-        )
+        compacted = [segment for segment in covered if segment.name not in self.covers]
+        unchanged = all(segment.size == self.covers.get(segment.name, segment.size) for segment in covered[:-1])
+        # Only a compaction takes segments away.
+        whole = all(is_compacted(each.name) for each in compacted) if compacted else len(covered) == len(self.covers)
+        return unchanged and whole
 
     def uncovered(self, segments: Segments) -> list[tuple[StoredFile, int]]:
         """Returns the segments that go on behind what is covered, and from which byte on."""
