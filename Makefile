@@ -13,7 +13,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 DEMO_SECONDS ?= 60
 ARGS ?=
-SELECTED = $(if $(FULL),,-m "not slow") $(if $(CI),--durations=60)
+SELECTED = $(if $(FULL),,-m "not slow") $(if $(CI),--durations=30)
 export DEMO_SECONDS
 
 ##@ Start here
