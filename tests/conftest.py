@@ -39,7 +39,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         return
     seconds: Counter[str] = Counter()
     for report in terminalreporter.getreports("passed") + terminalreporter.getreports(""):
-        seconds[report.nodeid.partition("::")[0]] += report.duration  # type: ignore[assignment]  # Counter takes floats
+        seconds[report.nodeid.partition("::")[0]] += report.duration
     used = [resource.getrusage(each) for each in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     processor = sum(each.ru_utime + each.ru_stime for each in used)
     terminalreporter.section(f"slowest files; {processor:.0f} s of processor time")

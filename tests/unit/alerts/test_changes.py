@@ -11,8 +11,8 @@ from penstock.alerts.finding import Finding
 from penstock.events import EventType
 from penstock.events.alerts import Alert, AlertState, DeliveryState, alert, alert_delivery, alert_of, delivery_of
 from penstock.events.types import Event, Level, Origin
+from penstock.observe.status import alerts
 from penstock.observe.status.alerts import AlertProjection
-from penstock.observe.status.pipeline_status import alerts
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)
 KEPT = timedelta(minutes=5)

@@ -12,7 +12,7 @@ from tests.recorded.build import SteppedClock
 from penstock.errors import ConfigError
 from penstock.events import Event, EventLog, EventReader, EventType, read_events, tail_events
 from penstock.events.log import reader as reader_module
-from penstock.events.log.event_log import segments as segments_module
+from penstock.events.log import segments as segments_module
 from penstock.events.log.segments import try_decode
 from penstock.storage import Storage
 
