@@ -20,7 +20,7 @@ from penstock.cli.commands.checkpoints import (
     replay_batch,
     state,
 )
-from penstock.cli.commands.project import explain, graph, init, plan, run_tests, setup, stubs, validate
+from penstock.cli.commands.project import explain, graph, init, lint, plan, run_tests, setup, stubs, validate
 from penstock.cli.commands.running import run, script, ui
 from penstock.cli.commands.tables import compact, drop, late, maintenance, quarantine, show, sql
 from penstock.cli.commands.watching import alerts, audit, doctor, events, metrics, status, top, watermark
@@ -96,6 +96,7 @@ for panel, function in (
     (START, init.init),
     (START, setup.setup),
     (START, stubs.stubs),
+    (START, lint.lint),
     (RUN, validate.validate),
     (RUN, plan.plan),
     (RUN, run.run),

@@ -1,0 +1,103 @@
+"""Looks at files and folders with every rule: what was found, what is ignored, and what was found before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.care.lint.catalogue import CHECKS, rules
+from penstock.care.lint.finding import Finding, Found
+from penstock.care.lint.script import Script, read_script
+from penstock.errors import ConfigError, PenstockError, SourceLocation
+
+_IGNORE: Final = re.compile(r"#\s*penstock:\s*ignore\[(?P<rules>[\w\s,-]+)\]")
+_SUFFIXES: Final = {".py", ".ipynb"}
+_FOREIGN: Final = {".venv", "venv", "node_modules", "__pycache__", "site-packages", ".git", ".penstock"}
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What was found.
+
+    Attributes:
+        files: how many were looked at.
+        findings: in the order of files and lines.
+        errors: files that could not be read, LINT_FILE_UNREADABLE, LINT_SYNTAX_ERROR.
+        ignored: how many findings a comment has taken away.
+    """
+
+    files: int
+    findings: tuple[Finding, ...]
+    errors: tuple[PenstockError, ...]
+    ignored: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what `penstock lint --json` prints."""
+        return {
+            "files": self.files,
+            "findings": [each.to_json() for each in self.findings],
+            "errors": [each.to_json() for each in self.errors],
+            "ignored": self.ignored,
+        }
+
+
+def lint(paths: Sequence[Path]) -> LintReport:
+    """Looks at files, and at all scripts and notebooks of folders; starts no Spark and runs nothing of them.
+
+    Raises:
+        ConfigError: LINT_PATH_NOT_FOUND.
+    """
+    files = list(_files(paths))
+    findings, errors, ignored = list[Finding](), list[PenstockError](), 0
+    for file in files:
+        try:
+            script = read_script(file)
+        except PenstockError as error:
+            errors.append(error)
+            continue
+        for finding, line in findings_in(script):
+            if _is_ignored(script, line, finding.rule.name):
+                ignored += 1
+            else:
+                findings.append(finding)
+    return LintReport(len(files), tuple(findings), tuple(errors), ignored)
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_file():
+            yield path
+        elif path.is_dir():
+            yield from sorted(
+                file
+                for file in path.rglob("*")
+                if file.suffix in _SUFFIXES and not _FOREIGN & set(file.relative_to(path).parts[:-1]) and file.is_file()
+            )
+        else:
+            raise ConfigError("LINT_PATH_NOT_FOUND", path=str(path))
+
+
+def findings_in(script: Script) -> list[tuple[Finding, int]]:
+    """Returns what the rules find in a script, in the order of its lines, each with its line in `script.lines`."""
+    found: list[tuple[Found, str]] = [(each, name) for name, check in CHECKS.items() for each in check(script)]
+    found.sort(key=lambda each: (each[0].line, each[0].column))
+    return [(Finding(rules()[name], _place(script, each), each.evidence, each.edit), each.line) for each, name in found]
+
+
+def _place(script: Script, found: Found) -> SourceLocation:
+    if script.places is None:
+        return SourceLocation(script.path, found.line, found.column)
+    cell, line = script.places[found.line - 1]
+    return SourceLocation(f"{script.path}, cell {cell}", line, found.column)
+
+
+def _is_ignored(script: Script, line: int, rule: str) -> bool:
+    """Whether a comment in the line, or in the line above it, names the rule."""
+    for text in script.lines[max(line - 2, 0) : line]:
+        comment = _IGNORE.search(text)
+        if comment is not None and rule in {each.strip() for each in comment["rules"].split(",")}:
+            return True
+    return False

@@ -1,0 +1,210 @@
+"""A file of code to look at: its text, its tree, and the streaming queries in it."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from penstock.care.lint.constants import Constants, constants_of
+from penstock.care.lint.datasets import dataset_functions
+from penstock.care.lint.finding import Edit, Found
+from penstock.care.lint.frames import Frames, Origin
+from penstock.care.lint.queries import Query, queries_of
+from penstock.errors import ConfigError, DefinitionError, SourceLocation
+
+_NOTEBOOK: Final = "# Databricks notebook source"
+_MAGIC: Final = ("%", "!")
+_PYTHON_2: Final = ("print ", "exec ", "except ")
+
+
+@dataclass
+class Script:
+    """One file.
+
+    Attributes:
+        path: as it was given.
+        lines: its text; of a notebook the cells one below the other, magics left blank.
+        tree: its syntax.
+        notebook: whether a notebook runs it, where nobody waits for a query by hand.
+        places: of a notebook in JSON, cell and line of each line.
+    """
+
+    path: str
+    lines: list[str]
+    tree: ast.Module
+    notebook: bool = False
+    places: list[tuple[int, int]] | None = None
+
+    @cached_property
+    def constants(self) -> Constants:
+        """Its names with one value."""
+        return constants_of(self.tree)
+
+    @cached_property
+    def frames(self) -> Frames:
+        """Its DataFrames."""
+        return Frames.of(self.tree)
+
+    @cached_property
+    def queries(self) -> list[Query]:
+        """The streaming queries that it starts."""
+        return queries_of(self.frames.writes, self.constants)
+
+    @cached_property
+    def streams(self) -> bool:
+        """Whether it has to do with streams at all; what is no stream is not judged."""
+        return any(frame.origin is Origin.STREAM or frame.streaming for frame, _ in self.frames.used)
+
+    def calls(self, *names: str) -> Iterator[ast.Call]:
+        """Yields the calls of methods or functions of these names, wherever they are."""
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)) if name in names:
+                    yield node
+
+    def found(self, node: ast.expr | ast.keyword | ast.stmt, evidence: str, edit: Edit | None = None) -> Found:
+        """Makes what a rule yields, at a node; of a call in a chain, at the name of its method."""
+        match node:
+            case ast.Call(func=ast.Attribute(end_lineno=int(line), end_col_offset=int(end), attr=name)):
+                return Found(line, end - len(name) + 1, evidence, edit)
+        return Found(node.lineno, node.col_offset + 1, evidence, edit)
+
+    def line(self, node: ast.expr) -> str:
+        """Returns the line of a node, of a notebook with its cell, as a person finds it."""
+        if self.places is None:
+            return str(node.lineno)
+        cell, line = self.places[node.lineno - 1]
+        return f"{line} of cell {cell}"
+
+    @cached_property
+    def datasets(self) -> list[ast.FunctionDef]:
+        """The functions that declare a table, a view or a flow of a pipeline."""
+        return list(dataset_functions(self.tree))
+
+    def in_dataset(self, node: ast.AST) -> bool:
+        """Whether a node stands in a dataset function, whose query Penstock or DLT starts and gives a checkpoint."""
+        return any(outer in self.datasets for outer, _ in self.around(node))
+
+    @property
+    def master(self) -> str | None:
+        """The master that the script sets."""
+        for call in self.calls("master"):
+            if call.args and (text := self.constants.text(call.args[0])) is not None:
+                return text
+        return self.constants.text(self.conf("spark.master"))
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """What each node stands in."""
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """Yields what a node stands in, from the inside out, each with the part of it in which it stands."""
+        inner = node
+        while (outer := self.parents.get(inner)) is not None:
+            yield outer, inner
+            inner = outer
+
+    def exclusive(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether at most one of two nodes is run: they stand in different branches, or in functions."""
+        if self.function(one) is not self.function(other):
+            return True
+        branches = {id(outer): _branch(outer, inner) for outer, inner in self.around(one)}
+        return any(
+            branches.get(id(outer), branch) != branch
+            for outer, inner in self.around(other)
+            if (branch := _branch(outer, inner))
+        )
+
+    def function(self, node: ast.AST) -> ast.FunctionDef | None:
+        """Returns the innermost function around a node."""
+        return next((outer for outer, _ in self.around(node) if isinstance(outer, ast.FunctionDef)), None)
+
+    def is_run(self, node: ast.AST) -> bool:
+        """Whether running the script runs a node: it is not in a function, or the script calls its own functions."""
+        if any(isinstance(outer, ast.Return) for outer, _ in self.around(node)):
+            return False
+        return self.function(node) is None or "__main__" in "\n".join(self.lines)
+
+    def conf(self, name: str) -> ast.expr | None:
+        """Returns the value that the script sets for a Spark setting, by `conf.set` or `config`; None for none."""
+        for call in self.calls("set", "config"):
+            match call.args:
+                case [key, value, *_] if self.constants.of(key) == name:
+                    return value
+        return None
+
+
+def _branch(outer: ast.AST, inner: ast.AST) -> str:
+    """Returns which part of an `if` or `match` a statement is in; empty for all that is run anyway."""
+    if isinstance(outer, ast.If):
+        return "then" if inner in outer.body else "else"
+    return str(id(inner)) if isinstance(outer, ast.Match) else ""
+
+
+def read_script(path: Path) -> Script:
+    """Reads a file of Python, or the Python cells of a notebook.
+
+    Raises:
+        ConfigError: LINT_FILE_UNREADABLE.
+        DefinitionError: LINT_SYNTAX_ERROR.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror or str(error)
+        raise ConfigError("LINT_FILE_UNREADABLE", path=str(path), reason=reason) from None
+    places: list[tuple[int, int]] | None = None
+    if path.suffix == ".ipynb":
+        lines, places = _cells(path, text)
+    else:
+        lines = text.split("\n")
+    notebook = places is not None or lines[0].startswith(_NOTEBOOK)
+    if notebook:
+        lines = [_without_magic(line) for line in lines]
+    try:
+        tree = ast.parse("\n".join(lines) + "\n")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _syntax_error(path, error, lines, places) from None
+    return Script(str(path), lines, tree, notebook, places)
+
+
+def _cells(path: Path, text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    lines, places = list[str](), list[tuple[int, int]]()
+    try:
+        for number, cell in enumerate(json.loads(text)["cells"], start=1):
+            source = cell["source"]
+            written = (source if isinstance(source, str) else "".join(source)).split("\n")
+            if cell["cell_type"] != "code" or written[0].startswith("%%"):
+                continue
+            lines += written
+            places += [(number, line) for line in range(1, len(written) + 1)]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ConfigError("LINT_FILE_UNREADABLE", path=str(path), reason="it is no notebook of Jupyter") from None
+    return lines, places
+
+
+def _without_magic(line: str) -> str:
+    """A line that IPython would take, as one that Python takes, of the same indentation."""
+    stripped = line.lstrip()
+    return line[: len(line) - len(stripped)] + "pass" if stripped.startswith(_MAGIC) else line
+
+
+def _syntax_error(
+    path: Path, error: Exception, lines: list[str], places: list[tuple[int, int]] | None
+) -> DefinitionError:
+    line = getattr(error, "lineno", None) or 1
+    column = getattr(error, "offset", None)
+    text = lines[line - 1].strip() if line <= len(lines) else ""
+    reason = str(getattr(error, "msg", None) or error)
+    if "print" in reason or (text.startswith(_PYTHON_2) and "Missing parentheses" in reason):
+        reason += "; it is Python 2, which Spark 4 does not run"
+    place = SourceLocation(str(path), line, column)
+    if places is not None and line <= len(places):
+        place = SourceLocation(f"{path}, cell {places[line - 1][0]}", places[line - 1][1], column)
+    return DefinitionError("LINT_SYNTAX_ERROR", location=place, reason=reason)

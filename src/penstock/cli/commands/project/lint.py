@@ -1,0 +1,131 @@
+"""`penstock lint`: what is wrong with streaming code, by reading it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.options import AsJson
+from penstock.cli.screen.console import note, plural, print_json, say
+from penstock.errors import ConfigError, did_you_mean, render
+
+if TYPE_CHECKING:
+    from penstock.care.lint.finding import Finding, Rule
+    from penstock.care.lint.linting import LintReport
+
+
+class FailOn(Enum):
+    """From which severity on the command fails."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NEVER = "never"
+
+
+def lint(
+    *,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH…", help="Scripts, notebooks, and folders of them.", show_default="current folder"),
+    ] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="From which severity on the exit code is 1.")
+    ] = FailOn.WARNING,
+    fix: Annotated[bool, typer.Option("--fix", help="Make the changes that are safe, and list the rest.")] = False,
+    github: Annotated[
+        bool, typer.Option("--github", help="Print the annotations of a workflow on GitHub instead.")
+    ] = False,
+    explain: Annotated[
+        str | None, typer.Option("--explain", metavar="RULE", help="Say what a rule is about, with examples.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look for mistakes in streaming code: plain PySpark, notebooks and pipeline files. Runs nothing, needs no Spark.
+
+    A comment `# penstock: ignore[RULE] reason` in the line, or in the one above, takes a finding away. Exits with 1
+    when something is found, and with 2 when a file cannot be read.
+    """
+    from penstock.care.lint.fixing import apply_fixes
+    from penstock.care.lint.linting import lint as look
+
+    if explain is not None:
+        _explain(_rule(explain), as_json=as_json)
+        return
+    report = look(paths or [Path()])
+    if fix and (changed := apply_fixes(report.findings)):
+        note(f"Changed {plural(changed, 'place')}.")
+        report = look(paths or [Path()])
+    if as_json:
+        print_json(report.to_json())
+    elif github:
+        for finding in report.findings:
+            say(_annotation(finding))
+    else:
+        for finding in report.findings:
+            say(_text(finding))
+    for error in report.errors:
+        note(render(error) + "\n")
+    note(_summary(report))
+    if report.errors:
+        raise typer.Exit(2)
+    counted = {FailOn.NEVER: set(), FailOn.ERROR: {"error"}, FailOn.WARNING: {"error", "warning"}}[fail_on]
+    if any(each.rule.severity.value in counted for each in report.findings):
+        raise typer.Exit(1)
+
+
+def _rule(name: str) -> Rule:
+    from penstock.care.lint.catalogue import rules
+
+    found = rules().get(name.strip().casefold())
+    if found is None:
+        suggestion = did_you_mean(name, rules(), also=f"There are {', '.join(rules())}.")
+        raise ConfigError("LINT_RULE_UNKNOWN", name=name, suggestion=suggestion)
+    return found
+
+
+def _explain(rule: Rule, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "rule": rule.name,
+                "severity": rule.severity.value,
+                "why": rule.why,
+                "fix": rule.fix,
+                "bad": rule.bad,
+                "good": rule.good,
+            }
+        )
+        return
+    say(f"{rule.name} ({rule.severity.value})\n  {rule.why}\n  Fix: {rule.fix}")
+    for title, example in (("Found in", rule.bad), ("Not in", rule.good)):
+        say(f"\n  {title}:\n" + "".join(f"    {line}\n" for line in example.splitlines()))
+
+
+def _text(finding: Finding) -> str:
+    rule = finding.rule
+    place = f"{finding.place}: {rule.severity.value}: [{rule.name}]"
+    return f"{place} {finding.evidence}\n  {rule.why}\n  Fix: {rule.fix}"
+
+
+def _annotation(finding: Finding) -> str:
+    """The workflow command of GitHub's runners: properties and message escaped as they unescape them."""
+    place = finding.place
+    properties = {"file": place.path, "line": place.line, "col": place.column, "title": finding.rule.name}
+    written = ",".join(f"{key}={_escaped(str(value), ':,')}" for key, value in properties.items())
+    message = _escaped(f"{finding.evidence}. {finding.rule.why} {finding.rule.fix}", "")
+    return f"::{finding.rule.severity.value} {written}::{message}"
+
+
+def _escaped(text: str, more: str) -> str:
+    for character in "%\r\n" + more:
+        text = text.replace(character, f"%{ord(character):02X}")
+    return text
+
+
+def _summary(report: LintReport) -> str:
+    found = plural(len(report.findings), "finding") if report.findings else "nothing found"
+    ignored = f", {report.ignored} ignored" if report.ignored else ""
+    return f"{plural(report.files, 'file')} looked at: {found}{ignored}."

@@ -1,0 +1,60 @@
+"""`penstock lint`, as a person and a workflow call it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli_runner import penstock
+
+CODE = """\
+orders = spark.readStream.table("a")
+orders.writeStream.option("checkpointLocation", "s3a://cp").trigger(once=True).toTable("b").awaitTermination()
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    file = tmp_path / "job.py"
+    file.write_text(CODE)
+    return file
+
+
+def test_a_finding_says_where_why_and_what_to_do(script: Path) -> None:
+    done = penstock("lint", script).expect(1)
+    first, why, fix = done.stdout.splitlines()
+    assert first == f"{script}:2:69: warning: [trigger-once] `trigger(once=True)`"
+    assert why.startswith("  `once` takes everything")
+    assert fix.startswith("  Fix: Use `trigger(availableNow=True)`")
+    assert "1 file looked at: 1 finding." in done.stderr
+    penstock("lint", script, "--fail-on", "error").expect(0)
+
+
+def test_json_and_annotations(script: Path) -> None:
+    [finding] = penstock("lint", script, "--json").expect(1).document["findings"]
+    assert (finding["rule"], finding["line"], finding["fixable"]) == ("trigger-once", 2, True)
+    annotation = penstock("lint", script, "--github").expect(1).stdout
+    assert annotation.startswith(f"::warning file={script},line=2,col=69,title=trigger-once::`trigger(once=True)`.")
+
+
+def test_it_mends_what_is_safe(script: Path) -> None:
+    done = penstock("lint", script, "--fix").expect(0)
+    assert "Changed 1 place." in done.stderr
+    assert script.read_text() == CODE.replace("once=True", "availableNow=True")
+
+
+def test_a_rule_is_explained_and_a_misspelt_one_suggested(tmp_path: Path) -> None:
+    said = penstock("lint", "--explain", "trigger-once").expect(0).stdout
+    assert said.startswith("trigger-once (warning)\n")
+    assert "trigger(once=True)" in said
+    refused = penstock("lint", "--explain", "trigger-onze").expect(2)
+    assert "LINT_RULE_UNKNOWN" in refused.stderr
+    assert "trigger-once" in refused.stderr
+
+
+def test_a_file_that_cannot_be_read_is_2(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text("def (:\n")
+    refused = penstock("lint", tmp_path).expect(2)
+    assert "LINT_SYNTAX_ERROR" in refused.stderr
+    assert f"{tmp_path}/job.py:1" in refused.stderr
+    assert "Traceback" not in refused.stderr
