@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from penstock.declare.parameters import REFUSALS, TYPES, WITHOUT_EFFECT, ParameterType, Refusal, describe
-from penstock.declare.registry import Registry, active_registry
+from penstock.declare.registry import PipelineRegistry, active_registry
 from penstock.declare.user_frames import caller_location
 from penstock.errors import DefinitionError, SourceLocation, did_you_mean
 from penstock.graph.identifier import Identifier
@@ -27,7 +27,7 @@ class Declaration:
     """A call in progress: `function` as the user wrote it, where, and into which pipeline."""
 
     function: str
-    registry: Registry
+    registry: PipelineRegistry
     location: SourceLocation
 
     def error(self, condition: str, *, dataset: str | None = None, **facts: object) -> None:
@@ -157,7 +157,9 @@ def _is_acceptable(
     return True
 
 
-def notice_without_effect(registry: Registry, place: SourceLocation, name: str, reason: str, alternative: str) -> None:
+def notice_without_effect(
+    registry: PipelineRegistry, place: SourceLocation, name: str, reason: str, alternative: str
+) -> None:
     """Adds the notice for a part of a declaration that changes no row: what it asks for is not done."""
     facts = {"name": name, "reason": reason, "alternative": alternative}
     registry.add_notice(DefinitionError("DECLARATION_WITHOUT_EFFECT", location=place, dataset=None, **facts))

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
@@ -26,82 +26,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Registry(Protocol):
-    """What the decorators need of the pipeline that is being loaded.
-
-    Nothing here raises for a user's mistake: errors are added, so that all of them are reported
-    together and the rest of the file is still read.
-    """
-
-    @property
-    def root(self) -> Path:
-        """The pipeline's directory; locations are shown relative to it."""
-
-    @property
-    def default_schema(self) -> DefaultSchema:
-        """The schema of names without one, and the pipeline's own catalog."""
-
-    incomplete: bool
-    """Whether something was not read, so that the absence of a name proves nothing."""
-
-    def add_dataset(self, dataset: Dataset) -> int:
-        """Adds a dataset; the number returned identifies this declaration for `add_expectations`."""
-
-    def add_flow(self, flow: UnresolvedFlow) -> None:
-        """Adds a flow."""
-
-    def add_sink(self, sink: AnySink) -> None:
-        """Adds a sink."""
-
-    def add_event_hook(self, hook: EventHook) -> None:
-        """Adds an event hook."""
-
-    def add_expectations(self, declaration: int, expectations: Sequence[Expectation]) -> None:
-        """Puts expectations before those that the declaration already has."""
-
-    def expect_claim(self, expectations: Sequence[Expectation], function: str) -> None:
-        """Notes expectations on a function that no table or view decorator has taken yet."""
-
-    def claim(self, expectations: Sequence[Expectation]) -> None:
-        """Notes that a declaration has taken these expectations."""
-
-    def add_error(self, error: PenstockError) -> None:
-        """Adds an error; the same error twice counts once."""
-
-    def add_notice(self, notice: PenstockError) -> None:
-        """Adds what the user should know, although the pipeline runs; the same notice twice counts once."""
-
-    def refuse(self, identifier: Identifier) -> None:
-        """Notes a dataset whose definition was refused, so that it is not reported as missing."""
-
-    def bound(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Returns `function` such that it runs with the pipeline's own imports, whenever it is called."""
-
-
-registration_context: ContextVar[Registry | None] = ContextVar("registration_context", default=None)
-"""The pipeline that is being loaded in this context, or None."""
-
-
-def active_registry(name: str) -> Registry:
-    """Returns the registry of the load in progress.
-
-    Args:
-        name: What the user called, for the error.
-
-    Raises:
-        DefinitionError: DECLARED_OUTSIDE_PIPELINE.
-    """
-    registry = registration_context.get()
-    if registry is None:
-        raise DefinitionError("DECLARED_OUTSIDE_PIPELINE", name=name)
-    return registry
-
-
 class PipelineRegistry:
     """Collects what a pipeline's files declare, and every error found on the way.
 
-    `bind` is applied to each function of the user's that is called later; the loader passes what makes
-    the pipeline's imports work then. `incomplete` is True when a file failed to load.
+    Nothing here raises for a user's mistake: errors are added, so that all of them are reported together and the rest
+    of the file is still read. `root` is the pipeline's directory; locations are shown relative to it.
+    `default_schema` is the schema of names without one, and the pipeline's own catalog. `bind` is applied to each
+    function of the user's that is called later; the loader passes what makes the pipeline's imports work then.
+    `incomplete` is True when something was not read, so that the absence of a name proves nothing.
     """
 
     def __init__(
@@ -111,9 +43,9 @@ class PipelineRegistry:
         default_schema: str = "default",
         bind: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
     ) -> None:
-        self._root = root
+        self.root = root
         catalog = default_schema.catalog if isinstance(default_schema, DefaultSchema) else None
-        self._default_schema = DefaultSchema(default_schema, catalog)
+        self.default_schema = DefaultSchema(default_schema, catalog)
         self._bind = bind
         self._datasets: list[Dataset] = []
         self._flows: list[UnresolvedFlow] = []
@@ -125,16 +57,6 @@ class PipelineRegistry:
         # By identity: an expectation can hold a Spark Column, which cannot be compared.
         self._unclaimed: dict[int, tuple[Expectation, str]] = {}
         self.incomplete = False
-
-    @property
-    def root(self) -> Path:
-        """The pipeline's directory."""
-        return self._root
-
-    @property
-    def default_schema(self) -> DefaultSchema:
-        """The schema of names without one, and the pipeline's own catalog."""
-        return self._default_schema
 
     @property
     def datasets(self) -> tuple[Dataset, ...]:
@@ -165,7 +87,7 @@ class PipelineRegistry:
             event_hooks=self._event_hooks,
             refused=self._refused,
             incomplete=self.incomplete,
-            catalog=self._default_schema.catalog,
+            catalog=self.default_schema.catalog,
         )
 
     def add_dataset(self, dataset: Dataset) -> int:
@@ -235,8 +157,8 @@ class PipelineRegistry:
         Without a configured catalog it is the first one that a dataset is declared with.
         """
         catalogs = (dataset.identifier.catalog for dataset in self._datasets)
-        own = self._default_schema.catalog or next((each for each in catalogs if each is not None), None)
-        self._default_schema = DefaultSchema(self._default_schema, own)
+        own = self.default_schema.catalog or next((each for each in catalogs if each is not None), None)
+        self.default_schema = DefaultSchema(self.default_schema, own)
         self._refused = {each.within(own) for each in self._refused}
         self._sinks = [dataclasses.replace(each, identifier=each.identifier.within(own)) for each in self._sinks]
         self._flows = [
@@ -253,6 +175,25 @@ class PipelineRegistry:
             else:
                 self._refused.add(named.identifier)
                 self.add_error(_in_another_catalog(named, own))
+
+
+registration_context: ContextVar[PipelineRegistry | None] = ContextVar("registration_context", default=None)
+"""The pipeline that is being loaded in this context, or None."""
+
+
+def active_registry(name: str) -> PipelineRegistry:
+    """Returns the registry of the load in progress.
+
+    Args:
+        name: What the user called, for the error.
+
+    Raises:
+        DefinitionError: DECLARED_OUTSIDE_PIPELINE.
+    """
+    registry = registration_context.get()
+    if registry is None:
+        raise DefinitionError("DECLARED_OUTSIDE_PIPELINE", name=name)
+    return registry
 
 
 def _within(function: FlowFunction, catalog: str | None) -> FlowFunction:

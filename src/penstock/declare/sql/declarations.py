@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.declare.declaration import Declaration
 from penstock.declare.flows.change_flows import record_change_flow
-from penstock.declare.registry import Registry
+from penstock.declare.registry import PipelineRegistry
 from penstock.declare.sql.statements import (
     ChangeClauses,
     CreateChangeFlow,
@@ -33,7 +33,7 @@ class SqlDeclarations:
     `schema` and `catalog` are what USE said, None for the pipeline's; `settings` are those of SET, for the flows.
     """
 
-    registry: Registry
+    registry: PipelineRegistry
     session: Any
     schema: str | None
     catalog: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from penstock.declare.registry import Registry, active_registry
+from penstock.declare.registry import PipelineRegistry, active_registry
 from penstock.declare.sql.declarations import SqlDeclarations
 from penstock.declare.sql.parser import parse
 from penstock.declare.sql.splitter import split, substitute
@@ -59,7 +59,7 @@ class SqlScript:
             except DefinitionError as error:
                 self._refused(error, raw, registry)
 
-    def _declare(self, statement: Statement, registry: Registry) -> None:
+    def _declare(self, statement: Statement, registry: PipelineRegistry) -> None:
         declarations = SqlDeclarations(registry, self._session, self._schema, self._catalog, self._settings)
         match statement:
             case CreateTable():
@@ -96,7 +96,7 @@ class SqlScript:
         value = self._session.conf.get(key, None)
         return None if value is None else str(value)
 
-    def _refused(self, error: DefinitionError, statement: PlacedText, registry: Registry) -> None:
+    def _refused(self, error: DefinitionError, statement: PlacedText, registry: PipelineRegistry) -> None:
         error.location = error.location or statement.location(0)
         error.dataset = error.dataset or _declared_name(statement)
         if error.dataset is None:
@@ -109,7 +109,7 @@ class SqlScript:
                 error.dataset = str(identifier)
         registry.add_error(error)
 
-    def _identifier(self, name: str, registry: Registry) -> Identifier | None:
+    def _identifier(self, name: str, registry: PipelineRegistry) -> Identifier | None:
         try:
             return Identifier.parse(
                 name, default_schema=registry.default_schema.using(self._schema), catalog=self._catalog
