@@ -134,8 +134,8 @@ class PipelineRegistry:
         self._refused.add(identifier)
 
     def bound(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Returns `function` bound to the pipeline's imports; a query in SQL imports nothing."""
-        return function if self._bind is None or isinstance(function, SqlQuery) else self._bind(function)
+        """Returns `function` bound to the pipeline's imports."""
+        return function if self._bind is None else self._bind(function)
 
     def finish(self) -> None:
         """Reports what was begun and never completed; the loader calls it once, after the last file."""

@@ -8,64 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.parameters import CHANGES, texts
 from penstock.declare.reads import read, read_stream
-from penstock.graph.elements import ALL_COLUMNS, ChangeFlow, ColumnSelection, FlowFunction, ScdType
+from penstock.graph.elements import ALL_COLUMNS, ChangeFlow, ColumnSelection, FlowFunction
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-
-def record_change_flow(
-    call: Declaration,
-    *,
-    target: str,
-    function: FlowFunction,
-    keys: Sequence[Any],
-    sequence_by: Any,
-    name: str | None = None,
-    comment: str | None = None,
-    spark_conf: Mapping[str, str] | None = None,
-    scd_type: ScdType = 1,
-    where: Any = None,
-    apply_as_deletes: Any = None,
-    apply_as_truncates: Any = None,
-    ignore_null_updates: ColumnSelection | None = None,
-    columns: ColumnSelection | None = None,
-    track_history: ColumnSelection | None = None,
-    columns_to_update: Any = None,
-    once: bool = False,
-) -> None:
-    """Adds one change flow to the pipeline; Python and SQL declarations both end here.
-
-    `call` is the place of the declaration, `target` the streaming table as written, and `function` reads
-    the source: streaming, or batch with `once`; it gets the pipeline's imports. `name` keys the
-    checkpoint and defaults to the target's. The rest is as in `penstock.graph.elements.ChangeFlow`.
-
-    What does not fit together is reported by the rules over the whole graph, not here.
-    """
-    identifier = call.identifier(target)
-    if identifier is None:
-        return
-    call.registry.add_flow(
-        ChangeFlow(
-            name=name or identifier.name,
-            target=identifier,
-            function=call.registry.bound(function),
-            location=call.location,
-            spark_conf=spark_conf or {},
-            comment=comment,
-            once=once,
-            keys=tuple(keys),
-            sequence_by=sequence_by,
-            scd_type=scd_type,
-            where=where,
-            apply_as_deletes=apply_as_deletes,
-            apply_as_truncates=apply_as_truncates,
-            ignore_null_updates=ignore_null_updates,
-            columns=columns,
-            track_history=track_history,
-            columns_to_update=columns_to_update,
-        )
-    )
 
 
 def column_selection(
@@ -119,26 +65,34 @@ def _change_flow(  # noqa: PLR0917 - the order of the `dlt` API
         ignore_null_updates_column_list,
         ignore_null_updates_except_column_list,
     )
-    record_change_flow(
-        call,
-        target=target,
-        function=_reading(source, once=once),
-        keys=keys,
-        sequence_by=sequence_by,
-        name=name or flow_name,
-        comment=comment,
-        spark_conf=texts(spark_conf),
-        scd_type=2 if str(stored_as_scd_type) == "2" else 1,
-        where=where,
-        apply_as_deletes=apply_as_deletes,
-        apply_as_truncates=apply_as_truncates,
-        ignore_null_updates=listed_nulls or (ALL_COLUMNS if ignore_null_updates else None),
-        columns=column_selection(call, "column_list", column_list, except_column_list),
-        track_history=column_selection(
-            call, "track_history_column_list", track_history_column_list, track_history_except_column_list
-        ),
-        columns_to_update=columns_to_update,
-        once=once,
+    columns = column_selection(call, "column_list", column_list, except_column_list)
+    track_history = column_selection(
+        call, "track_history_column_list", track_history_column_list, track_history_except_column_list
+    )
+    identifier = call.identifier(target)
+    if identifier is None:
+        return
+    # What does not fit together is reported by the rules over the whole graph, not here.
+    call.registry.add_flow(
+        ChangeFlow(
+            name=name or flow_name or identifier.name,
+            target=identifier,
+            function=call.registry.bound(_reading(source, once=once)),
+            location=call.location,
+            spark_conf=texts(spark_conf),
+            comment=comment,
+            once=once,
+            keys=tuple(keys),
+            sequence_by=sequence_by,
+            scd_type=2 if str(stored_as_scd_type) == "2" else 1,
+            where=where,
+            apply_as_deletes=apply_as_deletes,
+            apply_as_truncates=apply_as_truncates,
+            ignore_null_updates=listed_nulls or (ALL_COLUMNS if ignore_null_updates else None),
+            columns=columns,
+            track_history=track_history,
+            columns_to_update=columns_to_update,
+        )
     )
 
 

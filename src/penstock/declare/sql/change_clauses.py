@@ -23,7 +23,8 @@ def read_change_clauses(cursor: Cursor, *, once: bool = False) -> ChangeClauses:
     once = cursor.accept("ONCE") or once
     if not cursor.accept("FROM"):
         raise cursor.error("FROM", known=("FROM",))
-    found: dict[str, Any] = {"source": _source(cursor, streaming=not once)}
+    source = _source(cursor, streaming=not once)
+    found: dict[str, Any] = {}
     seen: set[str] = set()
     while not cursor.at_end():
         words = next((words for words in (*_CLAUSES, *_REFUSED) if cursor.at(*words.split())), None)
@@ -39,7 +40,7 @@ def read_change_clauses(cursor: Cursor, *, once: bool = False) -> ChangeClauses:
     for key, clause in (("keys", "KEYS (column, …)"), ("sequence_by", "SEQUENCE BY expression")):
         if key not in found:
             raise cursor.error(clause)
-    return ChangeClauses(once=once, **found)
+    return ChangeClauses(source, once, found)
 
 
 def _source(cursor: Cursor, *, streaming: bool) -> PlacedText:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.declare.declaration import Declaration
-from penstock.declare.flows.change_flows import record_change_flow
 from penstock.declare.registry import PipelineRegistry
 from penstock.declare.sql.statements import (
     ChangeClauses,
@@ -18,7 +16,7 @@ from penstock.declare.sql.statements import (
     TableKind,
 )
 from penstock.errors import DefinitionError, SourceLocation
-from penstock.graph.elements import MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
+from penstock.graph.elements import ChangeFlow, MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.sql.placed_text import PlacedText
 from penstock.graph.sql_query import SqlQuery
@@ -50,27 +48,20 @@ class SqlDeclarations:
             name = str(identifier)
             notice = DefinitionError("OR_REPLACE_IS_REFRESH", location=statement.replaces, dataset=name, name=name)
             self.registry.add_notice(notice)
-        clauses = statement.clauses
         self.registry.add_dataset(
             _KINDS[statement.kind](
                 identifier=identifier,
                 location=statement.location,
-                comment=clauses.comment,
                 spark_conf=self.settings,
                 expectations=statement.columns.expectations,
                 schema=statement.columns.schema,
-                table_properties=clauses.properties,
-                partition_columns=clauses.partition_columns,
-                cluster_by=clauses.cluster_by,
-                always_refreshed=clauses.always_refreshed,
-                row_filter=clauses.row_filter,
                 masks=statement.columns.masks,
-                path=clauses.location,
                 temporary=statement.private,
+                **statement.clauses,
             )
         )
         if statement.query is not None:
-            self._add_flow(identifier.name, identifier, statement.query, statement.location)
+            self._add_flow(UnresolvedFlow, identifier.name, identifier, statement.query, statement.location)
         if statement.changes is not None:
             self._add_change_flow(None, identifier, statement.changes, statement.location)
 
@@ -90,6 +81,7 @@ class SqlDeclarations:
     def flow(self, statement: CreateFlow) -> None:
         """Adds a flow into a streaming table that is declared somewhere in the pipeline."""
         self._add_flow(
+            UnresolvedFlow,
             statement.name,
             self._identifier(statement.target),
             statement.query,
@@ -104,55 +96,23 @@ class SqlDeclarations:
         self._add_change_flow(statement.name, target, statement.changes, statement.location, comment=statement.comment)
 
     def _add_change_flow(
-        self,
-        name: str | None,
-        target: Identifier,
-        changes: ChangeClauses,
-        location: SourceLocation,
-        *,
-        comment: str | None = None,
+        self, name: str | None, target: Identifier, changes: ChangeClauses, location: SourceLocation, **options: Any
     ) -> None:
-        record_change_flow(
-            Declaration("AUTO CDC", self.registry, location),
-            target=target.sql,
-            function=SqlQuery(changes.source, self.session, self.schema, self.catalog),
-            keys=changes.keys,
-            sequence_by=changes.sequence_by,
-            name=name,
-            comment=comment,
-            spark_conf=self.settings,
-            scd_type=changes.scd_type,
-            where=changes.where,
-            apply_as_deletes=changes.apply_as_deletes,
-            apply_as_truncates=changes.apply_as_truncates,
-            ignore_null_updates=changes.ignore_null_updates,
-            columns=changes.columns,
-            track_history=changes.track_history,
-            columns_to_update=changes.columns_to_update,
-            once=changes.once,
-        )
+        options = {**options, "once": changes.once, **changes.options}
+        self._add_flow(ChangeFlow, name or target.name, target, changes.source, location, **options)
 
     def _add_flow(
         self,
+        kind: type[UnresolvedFlow],
         name: str,
         target: Identifier,
         query: PlacedText,
         location: SourceLocation,
-        *,
-        comment: str | None = None,
-        once: bool = False,
+        **options: Any,
     ) -> None:
-        self.registry.add_flow(
-            UnresolvedFlow(
-                name=name,
-                target=target,
-                function=SqlQuery(query, self.session, self.schema, self.catalog),
-                location=location,
-                spark_conf=self.settings,
-                comment=comment,
-                once=once,
-            )
-        )
+        function = SqlQuery(query, self.session, self.schema, self.catalog)
+        options = {"spark_conf": self.settings, **options}
+        self.registry.add_flow(kind(name=name, target=target, function=function, location=location, **options))
 
     def _identifier(self, name: str) -> Identifier:
         return Identifier.parse(

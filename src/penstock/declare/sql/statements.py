@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from penstock.errors import SourceLocation
-from penstock.graph.elements import EMPTY, ColumnSelection, Expectation, ScdType
-from penstock.graph.protection import ColumnMask, FunctionCall
+from penstock.graph.elements import Expectation
+from penstock.graph.protection import ColumnMask
 from penstock.graph.sql.placed_text import PlacedText
 
 
@@ -33,43 +34,23 @@ class ColumnList:
 
 
 @dataclass(frozen=True, slots=True)
-class TableClauses:
-    """The clauses between the name and AS; a clause that is not there has its default."""
-
-    comment: str | None = None
-    partition_columns: tuple[str, ...] = ()
-    cluster_by: tuple[str, ...] = ()
-    location: str | None = None
-    always_refreshed: bool = False
-    row_filter: FunctionCall | None = None
-    properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeClauses:
-    """Everything behind AUTO CDC INTO or APPLY CHANGES INTO; conditions and expressions are SQL text.
+    """Everything behind AUTO CDC INTO or APPLY CHANGES INTO.
 
-    The fields are those of `penstock.graph.elements.ChangeFlow`; `source` is a SELECT of the events.
+    `source` is a SELECT of the events; `options` are fields of `penstock.graph.elements.ChangeFlow` by name, `keys` and
+    `sequence_by` at least, with conditions and expressions as SQL text.
     """
 
     source: PlacedText
-    keys: tuple[str, ...]
-    sequence_by: str
-    once: bool = False
-    where: str | None = None
-    ignore_null_updates: ColumnSelection | None = None
-    apply_as_deletes: str | None = None
-    apply_as_truncates: str | None = None
-    columns: ColumnSelection | None = None
-    scd_type: ScdType = 1
-    track_history: ColumnSelection | None = None
-    columns_to_update: str | None = None
+    once: bool
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
     """CREATE STREAMING TABLE, MATERIALIZED VIEW, and their LIVE spellings; `name` is dotted.
 
+    `clauses` are those between the name and AS, by the names of fields of `penstock.graph.elements.Table`.
     `replaces` is the place of OR REPLACE, where that is written instead of OR REFRESH.
     """
 
@@ -78,7 +59,7 @@ class CreateTable:
     name: str
     private: bool
     columns: ColumnList
-    clauses: TableClauses
+    clauses: Mapping[str, Any]
     query: PlacedText | None
     changes: ChangeClauses | None = None
     replaces: SourceLocation | None = None

@@ -9,20 +9,19 @@ from penstock.declare.parameters import REFUSALS, WITHOUT_EFFECT
 from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.declare.sql.protection import read_row_filter
 from penstock.declare.sql.refusals import pass_over_clause, refuse_clause
-from penstock.declare.sql.statements import TableClauses
 from penstock.errors import DefinitionError
 from penstock.graph.sql.tokens import TokenKind, string_value
 
 
-def read_table_clauses(cursor: Cursor, *, end: tuple[str, ...] = ("AS", "FLOW")) -> TableClauses:
-    """Reads all clauses up to a word of `end`, which stays to be read.
+def read_table_clauses(cursor: Cursor) -> dict[str, Any]:
+    """Reads all clauses up to AS or FLOW, which stays to be read; returns fields of a `Table` by name.
 
     Raises:
         DefinitionError: PARSE_SYNTAX_ERROR, DUPLICATE_CLAUSES, UNSUPPORTED_DECLARATION.
     """
     found: dict[str, Any] = {}
     seen: set[str] = set()
-    while not cursor.at_end() and not any(cursor.at(word) for word in end):
+    while not cursor.at_end() and not any(cursor.at(word) for word in ("AS", "FLOW")):
         words = next((words for words in _CLAUSES if cursor.at(*words.split())), None)
         if words is None:
             raise cursor.error("AS and a query, or a clause of the table", known=_KNOWN)
@@ -30,7 +29,7 @@ def read_table_clauses(cursor: Cursor, *, end: tuple[str, ...] = ("AS", "FLOW"))
             raise DefinitionError("DUPLICATE_CLAUSES", location=cursor.location, clause=words)
         seen.add(words)
         found.update(_CLAUSES[words](cursor))
-    return TableClauses(**found)
+    return found
 
 
 def read_properties(cursor: Cursor) -> dict[str, str]:
@@ -91,7 +90,7 @@ def _cluster_by(cursor: Cursor) -> dict[str, Any]:
 
 def _location(cursor: Cursor) -> dict[str, Any]:
     cursor.expect("LOCATION")
-    return {"location": cursor.string()}
+    return {"path": cursor.string()}
 
 
 def _comment(cursor: Cursor) -> dict[str, Any]:
@@ -101,7 +100,7 @@ def _comment(cursor: Cursor) -> dict[str, Any]:
 
 def _properties(cursor: Cursor) -> dict[str, Any]:
     cursor.expect("TBLPROPERTIES")
-    return {"properties": read_properties(cursor)}
+    return {"table_properties": read_properties(cursor)}
 
 
 def _refresh_policy(cursor: Cursor) -> dict[str, Any]:
