@@ -10,7 +10,7 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.cli.screen.rows import print_rows
 from penstock.dashboard.table_reader import answer
-from penstock.observe.stored.quarantine import find_quarantine, newest_rows
+from penstock.observe.stored.companions import find_quarantine
 from penstock.observe.stored.tables import find_table, read_table
 from penstock.runtime.commands.query import run_sql
 
@@ -54,7 +54,7 @@ def test_values_of_any_kind_are_shown(project: PipelineProject, capsys: pytest.C
     assert json.loads(capsys.readouterr().out) == [{"id": 1, **STORED}]
     print_rows(found.columns, found.rows, as_json=False)
     assert "\x1b" not in capsys.readouterr().out
-    [aside] = newest_rows(find_quarantine(storage, "extremes", default_schema="shop"), limit=5).rows
+    [aside] = read_table(find_quarantine(storage, "extremes", default_schema="shop"), limit=5).rows
     assert aside[:2] == (2, "+10000-01-01")
     for kind in ("table", "quarantine"):
         told = answer({"kind": kind, "storage": storage, "name": "shop.extremes"})

@@ -52,27 +52,31 @@ def _table(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _quarantine(question: Mapping[str, Any]) -> dict[str, Any]:
-    from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
-    from penstock.observe.stored.quarantine import newest_rows, summarize
+    from penstock.graph.companions.quarantine import TIME, quarantine_of, quarantine_path
+    from penstock.observe.stored.companions import summarize_quarantine
 
     place = _place(question)
     table = StoredTable(quarantine_of(place.identifier), quarantine_path(place.uri))
     if not has_delta_log(table.uri):
         return {"none": True}
-    found = summarize(table)
-    return {**_rows(newest_rows(table, limit=_ROWS)), "total": found.rows, "by_rule": list(found.by_rule)}
+    found = summarize_quarantine(table)
+    return {**_newest_rows(table, TIME), "total": found.rows, "by_rule": list(found.by_rule)}
 
 
 def _late(question: Mapping[str, Any]) -> dict[str, Any]:
-    from penstock.graph.companions.late_rows import late_rows_of, late_rows_path
-    from penstock.observe.stored.late_rows import newest_late_rows, summarize_late_rows
+    from penstock.graph.companions.late_rows import TIME, late_rows_of, late_rows_path
+    from penstock.observe.stored.companions import summarize_late_rows
 
     place = _place(question)
     table = StoredTable(late_rows_of(place.identifier), late_rows_path(place.uri))
     if not has_delta_log(table.uri):
         return {"none": True}
     found = summarize_late_rows(table)
-    return {**_rows(newest_late_rows(table, limit=_ROWS)), "total": found.rows, "most_seconds": found.most_seconds}
+    return {**_newest_rows(table, TIME), "total": found.rows, "most_seconds": found.most_seconds}
+
+
+def _newest_rows(table: StoredTable, time: str) -> dict[str, Any]:
+    return _rows(read_table(table, limit=_ROWS, sort=time, descending=True))
 
 
 def _checks(question: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import StateError
 from penstock.observe.lineage import LineageEdge, LineageProjection
-from penstock.observe.stored.quarantine import find_quarantine, newest_rows
+from penstock.observe.stored import tables as stored
+from penstock.observe.stored.companions import find_quarantine
 
 Row = dict[str, Any]
 _ROWS: list[Row] = [{"id": n, "amount": n - 12, "customer": n % 3 or None} for n in range(30)]
@@ -54,7 +55,7 @@ def _assert_readers(project: PipelineProject, aside: list[Row], good: list[Row])
     rules = Counter(positive=sum(row["amount"] <= 0 for row in aside), early=sum(row["id"] >= 25 for row in aside))
     assert dict(project.rows("by_rule", "rule", "rows")) == dict(+rules)
     mapped = find_quarantine(str(project.directory / ".penstock"), "mapped", default_schema="shop")
-    shown = newest_rows(mapped, limit=100)
+    shown = stored.read_table(mapped, limit=100)
     assert shown.columns[:2] == ("id", "order amount")
     assert sorted(row[0] for row in shown.rows) == [row["id"] for row in aside if row["amount"] <= 0]
     assert project.rows("nobody", "id") == [row["id"] for row in good if row["customer"] is None]

@@ -10,7 +10,6 @@ from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import DefinitionError, StateError
 from penstock.graph.identifier import Identifier
-from penstock.observe.stored.quarantine import newest_rows
 from penstock.observe.stored.tables import StoredTable, read_table
 from penstock.runtime.commands.query import run_sql
 from penstock.runtime.storage_state.catalog import published_table
@@ -57,7 +56,7 @@ def test_readers_get_the_enforcing_view(project: PipelineProject) -> None:
     table = StoredTable(Identifier("shop", "people"), str(project.path("people")))
     aside = StoredTable(Identifier("shop", "people__quarantine"), str(project.path("people__quarantine")))
     with pytest.raises(StateError) as refused:
-        newest_rows(aside, limit=5)
+        read_table(aside, limit=5)
     assert refused.value.condition == "TABLE_IS_PROTECTED"
     with pytest.raises(DefinitionError) as refused_elsewhere:
         published_table(StorageLayout(project.config.storage), table.identifier)
@@ -81,5 +80,5 @@ def test_readers_get_the_enforcing_view(project: PipelineProject) -> None:
     project.write(open_again[0] + open_again[2].partition("\n")[2])
     assert project.run().errors == ()
     assert len(sql("SELECT * FROM people WHERE name LIKE 'name%'")) == 4
-    assert len(newest_rows(aside, limit=5).rows) == 2
+    assert len(read_table(aside, limit=5).rows) == 2
     assert read_table(table, limit=9).version == DeltaTable(project.path("people")).version()

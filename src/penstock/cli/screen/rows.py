@@ -6,9 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.cli.screen.console import print_json, print_table
+
+if TYPE_CHECKING:
+    from penstock.observe.stored.tables import TableRows
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, as_json: bool, title: str = "") -> None:
@@ -65,7 +68,22 @@ def _not_finite(value: float) -> str:
     return float_text(value)
 
 
-def origin(source: Mapping[str, Any] | None) -> str:
+def rows_with_origin(
+    content: TableRows, reserved: str, before: Mapping[str, str], behind: Mapping[str, str], source: str
+) -> tuple[list[str], list[list[Any]]]:
+    """Returns headings and rows of a quarantine or of late rows, without what only programs need.
+
+    Columns whose names do not begin with `reserved` are those of the rows themselves. `before` and `behind` have the
+    headings of those that come before and behind them; last comes where a row is from, which the column `source` has.
+    """
+    position = {name: index for index, name in enumerate(content.columns)}
+    own = [name for name in content.columns if not name.startswith(reserved)]
+    shown = [*before, *own, *behind]
+    rows = [[*(row[position[name]] for name in shown), _origin(row[position[source]])] for row in content.rows]
+    return [*before.values(), *own, *behind.values(), "source"], rows
+
+
+def _origin(source: Mapping[str, Any] | None) -> str:
     """Returns in short where a row comes from: the name of a file, or topic, partition and offset."""
     known = source or {}
     if known.get("file_path"):

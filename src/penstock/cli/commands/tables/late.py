@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,16 +27,29 @@ def show(
     Each with its event time, the watermark, how far it was behind, the operator that dropped it, and where it comes
     from. `--json` prints them with all columns.
     """
-    from penstock.cli.screen.rows import print_rows
+    from penstock.cli.screen.rows import print_rows, rows_with_origin
+    from penstock.graph.companions.late_rows import (
+        BATCH,
+        FLOW,
+        OPERATOR,
+        RESERVED_PREFIX,
+        SECONDS,
+        SOURCE,
+        TIME,
+        WATERMARK,
+    )
     from penstock.observe.log.followed_log import read_definitions
-    from penstock.observe.stored.late_rows import find_late_rows, newest_late_rows, summarize_late_rows
+    from penstock.observe.stored.companions import find_late_rows, summarize_late_rows
+    from penstock.observe.stored.tables import read_table
 
     found = find_late_rows(config.storage, table, default_schema=config.schema, events=read_definitions(config.storage))
-    content = newest_late_rows(found, limit=limit)
+    content = read_table(found, limit=limit, sort=TIME, descending=True)
     if as_json:
         print_rows(content.columns, content.rows, as_json=True)
         return
-    columns, rows = _for_people(content)
+    before = {SECONDS: "seconds late", WATERMARK: "watermark"}
+    behind = {OPERATOR: "dropped by", FLOW: "flow", BATCH: "batch"}
+    columns, rows = rows_with_origin(content, RESERVED_PREFIX, before, behind, SOURCE)
     print_rows(columns, rows, as_json=False, title=str(found.identifier))
     summary = summarize_late_rows(found)
     most = "" if summary.most_seconds is None else f", up to {summary.most_seconds:,.0f} s behind the watermark"
@@ -76,29 +89,7 @@ def reprocess(
 
 def _are_of_windows(content: TableRows) -> bool:
     """Whether there are rows that belong to a window of fixed length: a late row can join two sessions into one."""
-    from penstock.graph.companions import late_rows as names
+    from penstock.graph.companions.late_rows import OPERATOR
 
-    operator = content.columns.index(names.OPERATOR)
+    operator = content.columns.index(OPERATOR)
     return "session_window" not in content.columns and any(row[operator] == "aggregate" for row in content.rows)
-
-
-def _for_people(content: TableRows) -> tuple[list[str], list[list[Any]]]:
-    """Puts how late the row is first, then the row, then where it comes from."""
-    from penstock.cli.screen.rows import origin
-    from penstock.graph.companions import late_rows as names
-
-    position = {name: index for index, name in enumerate(content.columns)}
-    data = [name for name in content.columns if not name.startswith(names.RESERVED_PREFIX)]
-    before = [(names.SECONDS, "seconds late"), (names.WATERMARK, "watermark")]
-    behind = [(names.OPERATOR, "dropped by"), (names.FLOW, "flow"), (names.BATCH, "batch")]
-    rows = [
-        [
-            *(row[position[name]] for name, _ in before),
-            *(row[position[name]] for name in data),
-            *(row[position[name]] for name, _ in behind),
-            origin(row[position[names.SOURCE]]),
-        ]
-        for row in content.rows
-    ]
-    headings = [*(heading for _, heading in before), *data, *(heading for _, heading in behind), "source"]
-    return headings, rows

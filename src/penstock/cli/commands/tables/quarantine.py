@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, plural, progress_lines
-
-if TYPE_CHECKING:
-    from penstock.observe.stored.tables import TableRows
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table or view, with or without the schema.")]
 
@@ -28,20 +25,25 @@ def show(
 
     `--json` prints them with all columns of the quarantine.
     """
-    from penstock.cli.screen.rows import print_rows
+    from penstock.cli.screen.rows import print_rows, rows_with_origin
+    from penstock.graph.companions.quarantine import BATCH, FLOW, RESERVED_PREFIX, RULES, SOURCE, TIME
     from penstock.observe.log.followed_log import read_definitions
-    from penstock.observe.stored.quarantine import find_quarantine, newest_rows, summarize
+    from penstock.observe.stored.companions import find_quarantine, summarize_quarantine
+    from penstock.observe.stored.tables import read_table
 
     found = find_quarantine(
         config.storage, table, default_schema=config.schema, events=read_definitions(config.storage)
     )
-    content = newest_rows(found, limit=limit)
+    content = read_table(found, limit=limit, sort=TIME, descending=True)
     if as_json:
         print_rows(content.columns, content.rows, as_json=True)
         return
-    columns, rows = _for_people(content)
+    before, behind = {RULES: "breaks"}, {TIME: "time", FLOW: "flow", BATCH: "batch"}
+    columns, rows = rows_with_origin(content, RESERVED_PREFIX, before, behind, SOURCE)
+    for row in rows:
+        row[0] = ", ".join(row[0] or ())
     print_rows(columns, rows, as_json=False, title=str(found.identifier))
-    summary = summarize(found)
+    summary = summarize_quarantine(found)
     rules = "; ".join(f"{name}: {count:,}" for name, count in summary.by_rule)
     note(f"{plural(summary.rows, 'row')} in quarantine" + (f" ({rules})" if rules else ""))
     if summary.rows:
@@ -83,23 +85,3 @@ def replay(
             f"Events of flows that are not declared stay: {', '.join(outcome.gone_flows)}. "
             "Set their _quarantine_flow to a flow that shall apply them."
         )
-
-
-def _for_people(content: TableRows) -> tuple[list[str], list[list[Any]]]:
-    """Puts the rules first, then the row, then when and whence; leaves out what only programs need."""
-    from penstock.cli.screen.rows import origin
-    from penstock.graph.companions import quarantine
-
-    position = {name: index for index, name in enumerate(content.columns)}
-    data = [name for name in content.columns if not name.startswith(quarantine.RESERVED_PREFIX)]
-    ends = [(quarantine.TIME, "time"), (quarantine.FLOW, "flow"), (quarantine.BATCH, "batch")]
-    rows = [
-        [
-            ", ".join(row[position[quarantine.RULES]] or ()),
-            *(row[position[name]] for name in data),
-            *(row[position[name]] for name, _ in ends),
-            origin(row[position[quarantine.SOURCE]]),
-        ]
-        for row in content.rows
-    ]
-    return ["breaks", *data, *(heading for _, heading in ends), "source"], rows
