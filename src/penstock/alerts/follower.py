@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
 from typing import Final, Self
 
 from penstock.alerts.changes import changes
@@ -78,9 +77,7 @@ class Alerts:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Looks a last time, and waits for the destinations, for a few seconds."""
         deadline = time.monotonic() + self._close_seconds
         self._unsubscribe()

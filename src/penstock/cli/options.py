@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,6 +13,9 @@ from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
     from penstock.plan.selection import RefreshSelection
+
+_NAME: Final = re.compile(r"(?:[^,`]|`[^`]*(?:`|$))+")
+"""One of several dataset names; an open backquote reaches to the end."""
 
 Directory = Annotated[
     Path,
@@ -75,17 +79,7 @@ def settings(given: Iterable[str] | None) -> Mapping[str, str]:
 
 def names(given: Iterable[str] | None) -> tuple[str, ...]:
     """Returns dataset names given one a flag or separated by commas; a comma inside backquotes stays."""
-    found: list[str] = []
-    for text in given or ():
-        quoted = False
-        start = 0
-        for position, character in enumerate(text):
-            if character == "`":
-                quoted = not quoted
-            elif character == "," and not quoted:
-                found.append(text[start:position].strip())
-                start = position + 1
-        found.append(text[start:].strip())
+    found = (name.strip() for text in given or () for name in _NAME.findall(text))
     return tuple(name for name in found if name)
 
 

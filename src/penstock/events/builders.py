@@ -324,7 +324,7 @@ def watermark(name: str, status: WatermarkStatus) -> Built:
         WatermarkState.STALLED: "does not advance: all rows that arrive are older than earlier rows",
         WatermarkState.HELD_BACK: "does not advance, although event times do",
     }[status.state]
-    return f"{_name(name)}: the watermark {words}, at {status.watermark}", {"watermark": status.to_json()}
+    return f"{_name(name)}: the watermark {words}, at {status.watermark}", {"watermark": fields_to_json(status)}
 
 
 def maintenance(name: str, done: MaintenanceProgress) -> Built:

@@ -37,16 +37,12 @@ class ClusterResources:
         """Whether no task can run."""
         return self.num_executors == 0 and self.state in {ClusterState.NO_EXECUTORS, ClusterState.MASTER_LOST}
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns the details of the event."""
-        return fields_to_json(self)
-
 
 def cluster_resources(master: str, resources: ClusterResources) -> tuple[str, dict[str, Any]]:
     """Returns message and details of the event; append it with Level.WARN and the error when something is lost."""
     lost = {ClusterState.EXECUTORS_LOST: "executors lost, ", ClusterState.MASTER_LOST: "master lost, "}
     message = f"{clean(master)}: {lost.get(resources.state, '')}{plural(resources.num_executors, 'executor')}"
-    return message, {EventType.CLUSTER_RESOURCES.value: resources.to_json()}
+    return message, {EventType.CLUSTER_RESOURCES.value: fields_to_json(resources)}
 
 
 def cluster_resources_of(event: Event) -> ClusterResources | None:

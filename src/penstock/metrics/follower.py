@@ -8,7 +8,6 @@ import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from prometheus_client import CollectorRegistry, write_to_textfile
@@ -75,9 +74,7 @@ class Metrics:
             self._ends = ends.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Takes the last events into account, writes and sends the last values; some seconds at most."""
         self._ends.close()
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from penstock.errors import ConfigError
 from penstock.events import DELAYS_MS, BatchProgress, Event, EventType, FlowStatus, read_events
-from penstock.events.codec import fields_to_json
+from penstock.events.codec import json_ready
 from penstock.events.details import mapping, total
 from penstock.events.flows.compaction import SummedProjection, totals_of
 from penstock.events.flows.facts import FlowFact, details_of, flow_key
@@ -47,10 +47,6 @@ class DelayCost:
     waits_ms: int | None
     state_rows: int | None
     state_bytes: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the numbers by name."""
-        return fields_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,7 @@ class WatermarkAdvice:
             "target_per_million": self.target,
             "recommended_delay_ms": self.recommended_ms,
             "rows_needed": self.rows_needed,
-            "delays": [each.to_json() for each in self.delays],
+            "delays": json_ready(self.delays),
         }
 
 
@@ -109,10 +105,6 @@ class NotMeasured:
     dataset: str
     flow: str
     reason: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns one element of `watermark --json`."""
-        return fields_to_json(self)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ import contextlib
 import queue
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from penstock.config import LineageSettings, PipelineConfig, SecretReference
@@ -61,9 +60,7 @@ class Lineage:
         self._unsubscribe = self._log.subscribe(self._apply)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Sends what waits, for a few seconds; the log is still open."""
         self._unsubscribe()
         deadline = time.monotonic() + self._close_seconds

@@ -8,11 +8,11 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from penstock.errors import ConfigError, ExternalError, PenstockError, exhaustion
 from penstock.storage.local_disk import LocalDisk, local_path
@@ -147,11 +147,11 @@ class Storage:
 
         return cast("BinaryIO", GrowingObject(self.resolve(location)))
 
-    def open(self, location: str, mode: str = "rb") -> IO[bytes]:
-        """Opens a file in one of fsspec's binary modes; the caller closes it."""
+    def open(self, location: str) -> IO[bytes]:
+        """Opens a file for reading; the caller closes it."""
         uri = self.resolve(location)
-        with _reading(uri) if "r" in mode else _writing(uri):
-            return cast("IO[bytes]", self._fs.open(uri, mode))
+        with _reading(uri):
+            return cast("IO[bytes]", self._fs.open(uri, "rb"))
 
     def walk(self, location: str = "") -> list[StoredFile]:
         """Returns all files below the folder, each with its path in it as the name; a missing folder is empty."""
@@ -163,13 +163,7 @@ class Storage:
             except FileNotFoundError:
                 return []
             root = str(self._fs._strip_protocol(uri)).rstrip("/")  # noqa: SLF001 - fsspec has no public name for it
-            found = []
-            for path, entry in entries.items():
-                name = str(path).removeprefix(root).lstrip("/")
-                modified = _seconds(entry.get("mtime") or entry.get("LastModified") or entry.get("created"))
-                size = int(entry.get("size") or 0)
-                found.append(StoredFile(name, f"{uri.rstrip('/')}/{name}", size, is_directory=False, modified=modified))
-            return sorted(found, key=lambda entry: entry.name)
+            return _folder(uri, [(str(path).removeprefix(root).lstrip("/"), entries[path]) for path in entries])
 
     def list(self, location: str = "") -> list[StoredFile]:
         """Returns the folder's entries in the order of their names; a missing folder is empty."""
@@ -180,20 +174,7 @@ class Storage:
                 entries = self._fs.ls(uri, detail=True)
             except FileNotFoundError:
                 return []
-            found = []
-            for entry in entries:
-                name = str(entry["name"]).rstrip("/").rpartition("/")[2]
-                is_directory = entry["type"] == "directory"
-                found.append(
-                    StoredFile(
-                        name,
-                        f"{uri.rstrip('/')}/{name}",
-                        int(entry.get("size") or 0),
-                        is_directory,
-                        _seconds(entry.get("mtime") or entry.get("LastModified")),
-                    )
-                )
-            return sorted(found, key=lambda entry: entry.name)
+            return _folder(uri, [(str(entry["name"]).rstrip("/").rpartition("/")[2], entry) for entry in entries])
 
     def exists(self, location: str = "") -> bool:
         """Whether a file or folder is there."""
@@ -211,9 +192,7 @@ class Storage:
                 entry = self._fs.info(uri)
             except FileNotFoundError:
                 return None
-            modified = _seconds(entry.get("mtime") or entry.get("LastModified") or entry.get("created"))
-            name = uri.rstrip("/").rpartition("/")[2]
-            return StoredFile(name, uri, int(entry.get("size") or 0), entry["type"] == "directory", modified)
+            return _stored(uri.rstrip("/").rpartition("/")[2], uri, entry)
 
     def delete(self, location: str) -> None:
         """Removes a file, or a folder with all that it holds; nothing happens when it is missing."""
@@ -317,11 +296,18 @@ def _scheme(uri: str) -> str:
     return uri.partition("://")[0].lower() if "://" in uri else "file"
 
 
-def _seconds(modified: object) -> float | None:
-    """Returns a time as fsspec's file systems give it, a number or a datetime, in seconds since 1970."""
+def _folder(uri: str, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> list[StoredFile]:
+    found = [_stored(name, f"{uri.rstrip('/')}/{name}", entry) for name, entry in entries]
+    return sorted(found, key=lambda entry: entry.name)
+
+
+def _stored(name: str, uri: str, entry: Mapping[str, Any]) -> StoredFile:
+    """Returns an entry of fsspec, whose file systems name the time differently: a number or a datetime."""
+    modified = entry.get("mtime") or entry.get("LastModified") or entry.get("created")
     if isinstance(modified, datetime):
-        return modified.timestamp()
-    return float(modified) if isinstance(modified, (int, float)) else None
+        modified = modified.timestamp()
+    seconds = float(modified) if isinstance(modified, (int, float)) else None
+    return StoredFile(name, uri, int(entry.get("size") or 0), entry["type"] == "directory", seconds)
 
 
 def _open_filesystem(uri: str, scheme: str) -> AbstractFileSystem:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, Final
 
-from penstock.events.codec import fields_to_json
 from penstock.events.flows.facts import details_of, flow_key
 from penstock.events.flows.progress import batch_progress_of, checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
@@ -51,10 +50,6 @@ class WatermarkStatus:
     event_time_max: str | None
     batches: int
     idle_sources: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the details of the event."""
-        return fields_to_json(self)
 
 
 @dataclass(slots=True)

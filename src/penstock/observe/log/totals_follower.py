@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from types import TracebackType
 from typing import Final, Self
 
 from penstock.events import Event, EventLog
@@ -35,9 +34,7 @@ class TotalsFollower:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends after the step that it is in, which takes some seconds at most."""
         self._unsubscribe()
         self._closing.set()

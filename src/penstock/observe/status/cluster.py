@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock.events import ClusterResources, ClusterState, Event, cluster_resources_of
-from penstock.events.codec import format_timestamp
+from penstock.events.codec import fields_to_json, format_timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ClusterStatus:
     def to_json(self) -> dict[str, Any]:
         """Returns the `cluster` part of `status --json`."""
         error = None if self.error is None else dict(self.error)
-        return {**self.resources.to_json(), "since": format_timestamp(self.since), "error": error}
+        return {**fields_to_json(self.resources), "since": format_timestamp(self.since), "error": error}
 
 
 class ClusterProjection:

@@ -32,10 +32,6 @@ class ExpectationStatus:
     action: str
     """One of warn, drop, fail, quarantine."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns `{name, passed, failed, action}`."""
-        return fields_to_json(self)
-
 
 @dataclass(frozen=True, slots=True)
 class DatasetStatus:

@@ -29,12 +29,12 @@ def watermark(
 
     From how late rows came since the last full refresh, in the batches that were counted. Reads the event log only.
     """
+    from penstock.events.codec import json_ready
     from penstock.observe.watermark import advise
 
     found = advise(config.storage, table, default_schema=config.schema, target=target)
     if as_json:
-        not_measured = [each.to_json() for each in found.not_measured]
-        print_json({"flows": [advice.to_json() for advice in found.flows], "not_measured": not_measured})
+        print_json(json_ready({"flows": found.flows, "not_measured": found.not_measured}))
         return
     for advice in found.flows:
         _print(advice)
