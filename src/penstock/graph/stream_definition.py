@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 WATERMARK_POLICY: Final = "spark.sql.streaming.multipleWatermarkPolicy"
@@ -69,16 +69,7 @@ class StreamDefinition:
         """Returns JSON-ready data for `from_json`."""
         return {
             "sources": dict(self.sources),
-            "operators": [
-                {
-                    "name": each.name,
-                    "keys": each.keys,
-                    "values": each.values,
-                    "content": each.content,
-                    "held": each.held,
-                }
-                for each in self.operators
-            ],
+            "operators": [asdict(each) for each in self.operators],
             "watermarks": dict(self.watermarks),
             "output_mode": self.output_mode,
             "query": self.query,

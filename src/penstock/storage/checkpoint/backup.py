@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from penstock.errors import ConfigError, StateError
 from penstock.storage.checkpoint.folder import CheckpointFolder
@@ -30,6 +30,16 @@ class CopiedFile:
     name: str
     size: int
     sha256: str
+
+    def __post_init__(self) -> None:
+        """A manifest comes from outside: its names must not lead out of the checkpoint's folder.
+
+        Raises:
+            ValueError: this one does.
+        """
+        path = PurePosixPath(self.name)
+        if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in self.name:
+            raise ValueError(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +137,8 @@ def read_backup(uri: str) -> Backup:
         ConfigError: CHECKPOINT_BACKUP_NOT_FOUND.
         StateError: CHECKPOINT_BACKUP_DAMAGED.
     """
+    from pydantic import TypeAdapter
+
     storage = Storage(uri)
     try:
         content = storage.read_bytes(_MANIFEST)
@@ -134,9 +146,9 @@ def read_backup(uri: str) -> Backup:
         raise ConfigError("CHECKPOINT_BACKUP_NOT_FOUND", path=storage.uri) from None
     try:
         document = json.loads(content)
-        checkpoints = tuple(_checkpoint(each) for each in document[_CHECKPOINTS])
+        checkpoints = TypeAdapter(tuple[CopiedCheckpoint, ...]).validate_python(document[_CHECKPOINTS])
         return Backup(storage.uri, str(document["created"]), str(document["storage"]), checkpoints)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:  # a ValidationError is a ValueError
         file = storage.resolve(_MANIFEST)
         raise StateError("CHECKPOINT_BACKUP_DAMAGED", file=file, reason="is no manifest of a backup") from error
 
@@ -158,33 +170,3 @@ def copy_from_backup(backup: Backup, copied: CopiedCheckpoint, storage: Storage,
         if found != (file.size, file.sha256):
             reason = "does not fit its checksum in the manifest"
             raise StateError("CHECKPOINT_BACKUP_DAMAGED", file=location, reason=reason)
-
-
-def _checkpoint(document: dict[str, Any]) -> CopiedCheckpoint:
-    files = tuple(
-        CopiedFile(_inside(each["name"]), int(each["size"]), str(each["sha256"])) for each in document["files"]
-    )
-    return CopiedCheckpoint(
-        str(document["schema"]),
-        str(document["name"]),
-        str(document["flow"]),
-        int(document["generation"]),
-        str(document["query_id"]),
-        _batch(document["planned"]),
-        _batch(document["committed"]),
-        _batch(document["inherited"]),
-        None if document["compared_with"] is None else str(document["compared_with"]),
-        files,
-    )
-
-
-def _batch(value: Any) -> int | None:
-    return None if value is None else int(value)
-
-
-def _inside(name: str) -> str:
-    """A manifest comes from outside: its names must not lead out of the checkpoint's folder."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name:
-        raise ValueError(name)
-    return name
