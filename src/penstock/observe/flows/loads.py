@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from penstock.events import BatchProgress, Event, FlowStatus
+from penstock.events import Event, FlowStatus
 from penstock.events.codec import fields_to_json
-from penstock.events.flows.facts import FlowFact, FlowProjection, flow_key
-from penstock.observe.flows.throughput import WINDOW, Recent, drain_seconds, falling_behind
+from penstock.events.flows.facts import FlowFact, FlowProjection
+from penstock.observe.flows.throughput import Recent, RecentBatches, drain_seconds, falling_behind
 from penstock.observe.status.lag import Lag
 from penstock.observe.status.pipeline_status import PipelineStatus, StatusProjection
 
@@ -60,27 +59,8 @@ class FlowLoad:
         return fields_to_json(self)
 
 
-class FlowLoadProjection(FlowProjection):
+class FlowLoadProjection(RecentBatches):
     """The load of all flows, kept up to date event by event. Not thread-safe."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._update_id: str | None = None
-        self._newest: dict[tuple[str, str], FlowFact] = {}
-        self._recent: dict[tuple[str, str], deque[tuple[datetime, BatchProgress]]] = {}
-
-    def take(self, event: Event, fact: FlowFact | None) -> None:
-        """As `apply`, for an event of which `FlowFacts` made `fact`."""
-        if event.event_type.of_its_update and event.origin.update_id != self._update_id:
-            self._update_id = event.origin.update_id
-            self._newest.clear()
-            self._recent.clear()
-        if fact is None:
-            return
-        key = flow_key(fact.dataset, fact.flow)
-        self._newest[key] = fact
-        if fact.progress is not None:
-            self._recent.setdefault(key, deque(maxlen=WINDOW)).append((fact.timestamp, fact.progress))
 
     def loads(self, now: datetime, *, over: bool) -> tuple[FlowLoad, ...]:
         """Returns the flows in the order of their first event; with `over` the update has ended, so none works."""

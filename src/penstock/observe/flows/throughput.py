@@ -41,27 +41,40 @@ class FlowThroughput:
     """When the oldest of these batches was reported: what is said is true since then at least."""
 
 
-class ThroughputProjection(FlowProjection):
+class RecentBatches(FlowProjection):
+    """The newest fact and the newest batches of each flow in the newest update. Not thread-safe."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._update_id: str | None = None
+        self._newest: dict[tuple[str, str], FlowFact] = {}
+        self._recent: dict[tuple[str, str], deque[tuple[datetime, BatchProgress]]] = {}
+
+    def take(self, event: Event, fact: FlowFact | None) -> None:
+        """As `apply`, for an event of which `FlowFacts` made `fact`."""
+        if event.event_type.of_its_update and event.origin.update_id != self._update_id:
+            self._update_id = event.origin.update_id
+            self._newest.clear()
+            self._recent.clear()
+        if fact is None:
+            return
+        key = flow_key(fact.dataset, fact.flow)
+        self._newest[key] = fact
+        if fact.progress is not None:
+            self._recent.setdefault(key, deque(maxlen=WINDOW)).append((fact.timestamp, fact.progress))
+
+
+class ThroughputProjection(RecentBatches):
     """The throughput of all flows, kept up to date event by event. Not thread-safe."""
 
     def __init__(self) -> None:
         super().__init__()
         self._cluster = ClusterProjection()
-        self._update_id: str | None = None
-        self._recent: dict[tuple[str, str], deque[tuple[datetime, BatchProgress]]] = {}
-        self._names: dict[tuple[str, str], tuple[str, str]] = {}
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
         self._cluster.apply(event)
-        if event.event_type.of_its_update and event.origin.update_id != self._update_id:
-            self._update_id = event.origin.update_id
-            self._recent.clear()
-        if fact is None or fact.progress is None:
-            return
-        key = flow_key(fact.dataset, fact.flow)
-        self._names[key] = fact.dataset, fact.flow
-        self._recent.setdefault(key, deque(maxlen=WINDOW)).append((fact.timestamp, fact.progress))
+        super().take(event, fact)
 
     def of(self, dataset: str) -> tuple[FlowThroughput, ...]:
         """Returns the flows into `dataset` (`schema.name`) that had a batch in the newest update."""
@@ -75,7 +88,8 @@ class ThroughputProjection(FlowProjection):
         recent, cluster = self._recent[key], self._cluster.status()
         stalled = cluster is not None and cluster.stalled
         return FlowThroughput(
-            *self._names[key],
+            self._newest[key].dataset,
+            self._newest[key].flow,
             batches=len(recent),
             rows_per_second=None if stalled else rows_per_second(recent),
             falling_behind=None if stalled else falling_behind(recent),
