@@ -108,19 +108,28 @@ def take_query(
     return call.registry.bound(query), pending
 
 
-def named_query(
-    call: Declaration, function: Callable[..., Any], name: str | None
-) -> tuple[Identifier, Callable[[], Any], tuple[Expectation, ...]] | None:
-    """Returns what `take_query` does, with the dataset's name; `name` is the one that was given.
+AddDataset = Callable[[Identifier, Callable[[], Any], tuple[Expectation, ...]], int]
+"""Adds a dataset to the registry, by its name, its query and its expectations; returns its number there."""
 
-    None when the dataset cannot be declared; the error is recorded then.
+
+def declare_dataset(call: Declaration, function: Callable[..., Any] | None, name: str | None, add: AddDataset) -> Any:
+    """Declares a dataset whose query is `function`; without one yet, returns the decorator that does.
+
+    `name` is the one that was given. When the dataset cannot be declared, the error is recorded and `add` not called.
     """
-    taken = take_query(call, function)
-    text = name if name is not None else default_name(call, innermost(function))
-    identifier = call.identifier(text) if text is not None else None
-    if identifier is not None and taken is None:
-        call.registry.refuse(identifier)
-    return None if identifier is None or taken is None else (identifier, *taken)
+
+    def decorate(function: Callable[..., Any]) -> DatasetFunction:
+        query = innermost(function)
+        taken = take_query(call, function)
+        text = name if name is not None else default_name(call, query)
+        identifier = call.identifier(text) if text is not None else None
+        if identifier is not None and taken is None:
+            call.registry.refuse(identifier)
+        if identifier is None or taken is None:
+            return DatasetFunction(query, declared=RefusedDeclaration())
+        return DatasetFunction(query, declared=DeclaredDataset(add(identifier, *taken)))
+
+    return decorate if function is None else decorate(function)
 
 
 def default_name(call: Declaration, query: Callable[..., Any]) -> str | None:

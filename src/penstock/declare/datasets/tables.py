@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
-from penstock.declare.dataset_function import (
-    DatasetFunction,
-    DeclaredDataset,
-    RefusedDeclaration,
-    innermost,
-    named_query,
-)
+from penstock.declare.dataset_function import declare_dataset
 from penstock.declare.datasets.protection import masks_of, row_filter_of
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.parameters import NAMES, output_mode_of, texts
 from penstock.graph.elements import (
+    Expectation,
     LikelyStreamingTable,
     MaterializedView,
     Table,
     UndecidedTable,
     UnresolvedFlow,
 )
+from penstock.graph.identifier import Identifier
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -105,7 +101,7 @@ def _table_decorator(name: str, kind: type[Table], meaning: str) -> TableDecorat
         keys: Sequence[str] | None = None,
     ) -> Any:
         columns, masks = masks_of(call, schema)
-        options = {
+        options: dict[str, Any] = {
             "comment": comment,
             "spark_conf": texts(spark_conf),
             "table_properties": texts(table_properties),
@@ -121,34 +117,23 @@ def _table_decorator(name: str, kind: type[Table], meaning: str) -> TableDecorat
             "always_refreshed": refresh_policy is not None and refresh_policy.strip().casefold() == "full",
         }
 
-        def decorate(function: Callable[..., Any]) -> DatasetFunction:
-            return _declare_table(call, kind, function, name, options)
+        def add(identifier: Identifier, query: Callable[[], Any], expectations: tuple[Expectation, ...]) -> int:
+            dataset = kind(identifier=identifier, location=call.location, expectations=expectations, **options)
+            declaration = call.registry.add_dataset(dataset)
+            call.registry.add_flow(
+                UnresolvedFlow(
+                    name=identifier.name,
+                    target=identifier,
+                    function=query,
+                    location=call.location,
+                    spark_conf=dataset.spark_conf,
+                )
+            )
+            return declaration
 
-        return decorate if query_function is None else decorate(query_function)
+        return declare_dataset(call, query_function, name, add)
 
     return cast("TableDecorator", declaring(declare, name=name, doc=meaning + _ARGUMENTS, types={"keys": NAMES}))
-
-
-def _declare_table(
-    call: Declaration, kind: type[Table], function: Callable[..., Any], name: str | None, options: dict[str, Any]
-) -> DatasetFunction:
-    query = innermost(function)
-    named = named_query(call, function, name)
-    if named is None:
-        return DatasetFunction(query, declared=RefusedDeclaration())
-    identifier, bound, expectations = named
-    dataset = kind(identifier=identifier, location=call.location, expectations=expectations, **options)
-    declaration = call.registry.add_dataset(dataset)
-    call.registry.add_flow(
-        UnresolvedFlow(
-            name=identifier.name,
-            target=identifier,
-            function=bound,
-            location=call.location,
-            spark_conf=dataset.spark_conf,
-        )
-    )
-    return DatasetFunction(query, declared=DeclaredDataset(declaration))
 
 
 table = _table_decorator(

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar, cast, overload
 
-from penstock.declare.dataset_function import (
-    DatasetFunction,
-    DeclaredDataset,
-    RefusedDeclaration,
-    innermost,
-    named_query,
-)
+from penstock.declare.dataset_function import declare_dataset
 from penstock.declare.declaration import Declaration, declaring
 from penstock.declare.parameters import texts
-from penstock.graph.elements import TemporaryView
+from penstock.graph.elements import Expectation, TemporaryView
+from penstock.graph.identifier import Identifier
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,37 +45,21 @@ def _view_decorator(name: str, meaning: str) -> ViewDecorator:
         comment: str | None = None,
         spark_conf: Mapping[str, str] | None = None,
     ) -> Any:
-        def decorate(function: Callable[..., Any]) -> DatasetFunction:
-            return _declare_view(call, function, name, comment, texts(spark_conf))
+        def add(identifier: Identifier, query: Callable[[], Any], expectations: tuple[Expectation, ...]) -> int:
+            return call.registry.add_dataset(
+                TemporaryView(
+                    identifier=identifier,
+                    location=call.location,
+                    comment=comment,
+                    spark_conf=texts(spark_conf),
+                    expectations=expectations,
+                    function=query,
+                )
+            )
 
-        return decorate if query_function is None else decorate(query_function)
+        return declare_dataset(call, query_function, name, add)
 
     return cast("ViewDecorator", declaring(declare, name=name, doc=meaning + _ARGUMENTS))
-
-
-def _declare_view(
-    call: Declaration,
-    function: Callable[..., Any],
-    name: str | None,
-    comment: str | None,
-    spark_conf: Mapping[str, str],
-) -> DatasetFunction:
-    query = innermost(function)
-    named = named_query(call, function, name)
-    if named is None:
-        return DatasetFunction(query, declared=RefusedDeclaration())
-    identifier, bound, expectations = named
-    declaration = call.registry.add_dataset(
-        TemporaryView(
-            identifier=identifier,
-            location=call.location,
-            comment=comment,
-            spark_conf=spark_conf,
-            expectations=expectations,
-            function=bound,
-        )
-    )
-    return DatasetFunction(query, declared=DeclaredDataset(declaration))
 
 
 view = _view_decorator("view", """Declares a view: a named query, inlined into each flow that reads it.""")
