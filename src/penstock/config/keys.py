@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 
 from penstock.config.sections.alerts import ALERTS
 from penstock.config.sections.lineage import LINEAGE
 from penstock.config.sections.metrics import METRICS
-from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText
+from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText, matching
 from penstock.config.values.interval import interval_of_key, parse_interval
 from penstock.config.values.secret import REFERENCE, WHOLE_REFERENCE
 from penstock.errors import ConfigError
@@ -17,7 +16,9 @@ from penstock.storage.new_files import ACCESS
 
 _MASTER = r"local(\[(\*|\d+)(, ?\d+)?\])?|local-cluster\[\d+, ?\d+, ?\d+\]|spark://.+|k8s://.+|yarn"
 KEEP = "keep"
-_NAME = r"[^\s./\\`][^./\\`]*"
+_name = matching(r"[^\s./\\`][^./\\`]*", "one name without dots, slashes or backquotes", "shop")
+_master = matching(_MASTER, "local[*], local[N], spark://HOST:PORT, yarn or k8s://URL", "local[*]")
+_access = matching("|".join(ACCESS), "owner, group or all", "group")
 
 
 def plain(key: str, text: str) -> str:
@@ -31,36 +32,10 @@ def plain(key: str, text: str) -> str:
     return text
 
 
-def _name(key: str, text: str) -> str:
-    if not re.fullmatch(_NAME, text):
-        raise ConfigError(
-            "CONFIG_INVALID_VALUE",
-            key=key,
-            value=text,
-            expected="one name without dots, slashes or backquotes",
-            example="shop",
-        )
-    return text
-
-
 def _setting(key: str, text: str) -> str:
     """A value of `configuration`: any text, the empty one too, but no reference to a secret."""
     if REFERENCE.search(text):
         raise ConfigError("CONFIG_REFERENCE_REFUSED", key=key)
-    return text
-
-
-def _master(key: str, text: str) -> str:
-    if not re.fullmatch(_MASTER, text):
-        expected = "local[*], local[N], spark://HOST:PORT, yarn or k8s://URL"
-        raise ConfigError("CONFIG_INVALID_VALUE", key=key, value=text, expected=expected, example="local[*]")
-    return text
-
-
-def _access(key: str, text: str) -> str:
-    if text not in ACCESS:
-        expected = "owner, group or all"
-        raise ConfigError("CONFIG_INVALID_VALUE", key=key, value=text, expected=expected, example="group")
     return text
 
 

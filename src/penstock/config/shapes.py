@@ -6,15 +6,29 @@ ConfigError without a location, which the reader adds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from penstock.errors import ConfigError
+
 
 def as_written(key: str, text: str) -> Any:
     """Returns the text itself."""
     return text
+
+
+def matching(pattern: str, expected: str, example: str) -> Callable[[str, str], str]:
+    """Returns a `parse` that takes the texts which fit a regular expression as a whole."""
+
+    def parse(key: str, text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ConfigError("CONFIG_INVALID_VALUE", key=key, value=text, expected=expected, example=example)
+        return text
+
+    return parse
 
 
 @dataclass(frozen=True, slots=True)

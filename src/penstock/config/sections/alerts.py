@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.config.references import reference, web_address
-from penstock.config.shapes import Count, Flag, Key, MapOf, Section, Text, TextList
+from penstock.config.shapes import Count, Flag, Key, MapOf, Section, Text, TextList, matching
 from penstock.config.values.interval import interval_of_key
 from penstock.config.values.secret import SecretReference
 from penstock.errors import ConfigError
@@ -112,7 +112,6 @@ class AlertSettings:
 
 
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%")
-_ADDRESS = re.compile(r"[^\s@<>,]+@[^\s@<>,]+")
 
 
 def _share(key: str, text: str) -> float:
@@ -123,12 +122,7 @@ def _share(key: str, text: str) -> float:
     return float(match.group(1)) / 100
 
 
-def _mail_address(key: str, text: str) -> str:
-    if not _ADDRESS.fullmatch(text):
-        raise ConfigError(
-            "CONFIG_INVALID_VALUE", key=key, value=text, expected="an e-mail address", example="ops@example.com"
-        )
-    return text
+_mail_address = matching(r"[^\s@<>,]+@[^\s@<>,]+", "an e-mail address", "ops@example.com")
 
 
 def _mail_addresses(key: str, text: str) -> tuple[str, ...]:
