@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from itertools import pairwise
 
 from penstock.observe.lineage import Lineage, NodeKind
@@ -107,20 +108,14 @@ def crossings(layers: Sequence[Sequence[Place]], after: Mapping[Place, Sequence[
 
 def _levels(lineage: Lineage, edges: Sequence[tuple[str, str]]) -> dict[str, int]:
     """Longest path from the left; a source that nothing feeds is right before its first reader."""
+    feeding: dict[str, list[str]] = {node.name: [] for node in lineage.nodes}
     after: dict[str, list[str]] = defaultdict(list)
-    waiting = dict.fromkeys((node.name for node in lineage.nodes), 0)
     for upstream, downstream in edges:
+        feeding[downstream].append(upstream)
         after[upstream].append(downstream)
-        waiting[downstream] += 1
-    level = dict.fromkeys(waiting, 0)
-    ready = [name for name, count in waiting.items() if count == 0]
-    while ready:
-        name = ready.pop()
-        for target in after[name]:
-            level[target] = max(level[target], level[name] + 1)
-            waiting[target] -= 1
-            if waiting[target] == 0:
-                ready.append(target)
+    level: dict[str, int] = {}
+    for name in TopologicalSorter(feeding).static_order():
+        level[name] = 1 + max((level[upstream] for upstream in feeding[name]), default=-1)
     for node in lineage.nodes:
         if node.kind is NodeKind.SOURCE and after[node.name]:
             level[node.name] = min(level[target] for target in after[node.name]) - 1
