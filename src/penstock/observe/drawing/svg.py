@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
-from penstock.events.text import clean
+from penstock.events.text import clean, plural
 from penstock.observe.drawing.layering import Bend, Layering, Place, arrange
 from penstock.observe.drawing.markup import shorten, xml_address, xml_text
 from penstock.observe.drawing.placement import vertical_centres
@@ -106,8 +106,8 @@ def _opening(lineage: Lineage, layering: Layering, width: float, height: float, 
     sources = sum(node.kind is NodeKind.SOURCE for node in lineage.nodes)
     datasets = len(lineage.nodes) - sources
     description = (
-        f"{_plural(datasets, 'dataset')} and {_plural(sources, 'external source')}, "
-        f"with {_plural(len(lineage.edges), 'arrow')} from left to right in the direction of the data."
+        f"{plural(datasets, 'dataset')} and {plural(sources, 'external source')}, "
+        f"with {plural(len(lineage.edges), 'arrow')} from left to right in the direction of the data."
     )
     wide = " lineage-wide" if len(layering.layers) >= _WIDE else ""
     return (
@@ -211,7 +211,3 @@ def _route(route: tuple[Place, ...], centres: dict[Place, float], columns: dict[
             x += _CARD_WIDTH
             path_data.append(f"H{x:.1f}")
     return "".join(path_data)
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
