@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.unit.declare.conftest import Load
 
 from penstock.declare import SPELLINGS, load_pipeline
-from penstock.declare.sql.refused_statements import PLAIN_TABLE, REFUSED_CREATIONS, REFUSED_STATEMENTS
+from penstock.declare.sql.refusals import PLAIN_TABLE, REFUSED_CREATIONS, REFUSED_STATEMENTS
 
 GIVEN = {"target": "'t'", "source": "'s'", "keys": "['id']", "sequence_by": "'at'", "name": "'n'", "inv": "'a > 0'"}
 GIVEN |= {"expectations": "{'n': 'a > 0'}", "format": "'delta'", "column": "'at'"}

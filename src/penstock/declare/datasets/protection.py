@@ -22,6 +22,8 @@ def row_filter_of(call: Declaration, text: str | None) -> FunctionCall | None:
         return None
     cursor = Cursor(_placed(call, text))
     try:
+        cursor.accept("WITH")
+        cursor.expect("ROW", "FILTER")
         found = read_row_filter(cursor)
         cursor.finish("the end of row_filter")
     except DefinitionError as error:

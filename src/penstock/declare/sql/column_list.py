@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.config import parse_interval
-from penstock.declare.sql.cursor import Cursor, unquoted
+from penstock.declare.sql.cursor import Cursor, syntax_error, unquoted
 from penstock.declare.sql.protection import read_mask
 from penstock.declare.sql.refusals import refuse_clause
 from penstock.declare.sql.statements import ColumnList
@@ -68,13 +68,7 @@ def _constraint(cursor: Cursor) -> list[Expectation]:
         return [Expectation(name, rule, action, place)]
     predicate = cursor.group()
     if not predicate.text.strip():
-        raise DefinitionError(
-            "PARSE_SYNTAX_ERROR",
-            location=predicate.location(0),
-            found="')'",
-            expected="a condition",
-            suggestion="",
-        )
+        raise syntax_error(predicate.location(0), "')'", "a condition")
     return [Expectation(name, predicate.text.strip(), _on_violation(cursor), place)]
 
 

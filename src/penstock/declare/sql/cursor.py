@@ -168,22 +168,12 @@ class Cursor:
         if token is not None and token.kind is TokenKind.UNCLOSED:
             opening = token.text[:2] if token.text.startswith("/*") else token.text[0]
             return self._unclosed(opening, self.location)
-        return DefinitionError(
-            "PARSE_SYNTAX_ERROR",
-            location=self.location,
-            found="the end of the statement" if token is None else f"'{_short(token.text)}'",
-            expected=expected,
-            suggestion=did_you_mean(token.text, known) if token is not None and token.kind is TokenKind.WORD else "",
-        )
+        found = "the end of the statement" if token is None else f"'{_short(token.text)}'"
+        near = did_you_mean(token.text, known) if token is not None and token.kind is TokenKind.WORD else ""
+        return syntax_error(self.location, found, expected, near)
 
     def _unclosed(self, opening: str, place: SourceLocation) -> DefinitionError:
-        return DefinitionError(
-            "PARSE_SYNTAX_ERROR",
-            location=place,
-            found="the end of the statement",
-            expected=f"the end of what begins with {opening} here",
-            suggestion="",
-        )
+        return syntax_error(place, "the end of the statement", f"the end of what begins with {opening} here")
 
     @property
     def _end(self) -> int:
@@ -192,6 +182,11 @@ class Cursor:
     @property
     def _behind(self) -> int:
         return self._tokens[self._next - 1].stop if self._next else 0
+
+
+def syntax_error(place: SourceLocation, found: str, expected: str, suggestion: str = "") -> DefinitionError:
+    """Returns the error that `found`, a token in quotes or words, stands in the place of what is `expected`."""
+    return DefinitionError("PARSE_SYNTAX_ERROR", location=place, found=found, expected=expected, suggestion=suggestion)
 
 
 def unquoted(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from penstock.declare.sql.create import (
     read_create_view,
     with_dataset,
 )
-from penstock.declare.sql.cursor import Cursor, unquoted
-from penstock.declare.sql.refused_statements import (
+from penstock.declare.sql.cursor import Cursor, syntax_error, unquoted
+from penstock.declare.sql.refusals import (
     CREATIONS_WITHOUT_EFFECT,
     EMPTY_TABLE,
     PLAIN_TABLE,
@@ -21,6 +21,7 @@ from penstock.declare.sql.refused_statements import (
     STATEMENTS_WITHOUT_EFFECT,
     passes_over,
     refuse_statement,
+    unsupported,
 )
 from penstock.declare.sql.set_and_use import read_set, read_use
 from penstock.declare.sql.statements import Statement, TableKind, WithoutEffect
@@ -28,6 +29,10 @@ from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.sql.placed_text import PlacedText
 
 _MODIFIERS = ("PRIVATE", "TEMPORARY", "TEMP", "STREAMING", "INCREMENTAL", "LIVE")
+_REPLACED = (
+    "a streaming table keeps its rows from run to run",
+    "Write OR REFRESH; 'penstock run --full-refresh' computes the table again",
+)
 _NOUNS = ("TABLE", "MATERIALIZED", "VIEW", "FLOW")
 _KNOWN = ("CREATE", "APPLY", "SET", "USE", "EXPLAIN", *STATEMENTS_WITHOUT_EFFECT, *REFUSED_STATEMENTS)
 
@@ -70,13 +75,7 @@ def _create(cursor: Cursor, place: SourceLocation) -> Statement:
         return read_create_flow(cursor, _flow_name(cursor), place=place)
     kind = _table_kind(cursor, modifiers)
     if kind is TableKind.STREAMING_TABLE and replaces is not None:
-        raise DefinitionError(
-            "UNSUPPORTED_DECLARATION",
-            location=replaces,
-            name="OR REPLACE",
-            reason="a streaming table keeps its rows from run to run",
-            alternative="Write OR REFRESH; 'penstock run --full-refresh' computes the table again",
-        )
+        raise unsupported(replaces, "OR REPLACE", _REPLACED)
     cursor.accept("IF", "NOT", "EXISTS")
     name = cursor.name("a name")
     try:
@@ -127,9 +126,7 @@ def _flow_name(cursor: Cursor) -> str:
     name = cursor.name("the flow's name")
     (plain,) = unquoted((name,))
     if plain == name and "." in name:
-        raise DefinitionError(
-            "PARSE_SYNTAX_ERROR", location=place, found=f"'{name}'", expected="a name without a schema", suggestion=""
-        )
+        raise syntax_error(place, f"'{name}'", "a name without a schema")
     return plain
 
 

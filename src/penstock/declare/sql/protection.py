@@ -12,13 +12,11 @@ _CONSTANTS = {"TRUE", "FALSE", "NULL"}
 
 
 def read_row_filter(cursor: Cursor) -> FunctionCall:
-    """Reads `[WITH] ROW FILTER function ON (argument, …)`; an argument is a column or a literal.
+    """Reads `function ON (argument, …)` behind ROW FILTER; an argument is a column or a literal.
 
     Raises:
         DefinitionError: PARSE_SYNTAX_ERROR.
     """
-    cursor.accept("WITH")
-    cursor.expect("ROW", "FILTER")
     function = _function(cursor)
     cursor.expect("ON")
     return FunctionCall(function, _arguments(cursor))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from penstock.declare.sql.cursor import Cursor
+from penstock.declare.sql.cursor import Cursor, syntax_error
+from penstock.declare.sql.refusals import unsupported
 from penstock.declare.sql.statements import SetParameter, UseSchema
-from penstock.errors import DefinitionError
 from penstock.graph.identifier import split_name
+
+_KEYS_ONLY = "a pipeline's SQL file sets configuration keys only"
 
 
 # SET key = value, and a SET that only shows a value.
@@ -15,10 +17,12 @@ def read_set(cursor: Cursor) -> SetParameter:
     Raises:
         DefinitionError: PARSE_SYNTAX_ERROR, UNSUPPORTED_DECLARATION.
     """
+    place = cursor.location
     if cursor.at("TIME", "ZONE"):
-        raise _refused(cursor, "SET TIME ZONE", "Write SET spark.sql.session.timeZone = zone")
+        raise unsupported(place, "SET TIME ZONE", (_KEYS_ONLY, "Write SET spark.sql.session.timeZone = zone"))
     if cursor.at("VAR") or cursor.at("VARIABLE"):
-        raise _refused(cursor, "SET VARIABLE", "Write SET key = value, and ${key} where the value is used")
+        instead = "Write SET key = value, and ${key} where the value is used"
+        raise unsupported(place, "SET VARIABLE", (_KEYS_ONLY, instead))
     if cursor.at_end():
         raise cursor.error("a key")
     start = cursor.start
@@ -26,26 +30,10 @@ def read_set(cursor: Cursor) -> SetParameter:
         cursor.take()
     key = cursor.text_since(start).strip("`")
     if any(blank in key for blank in " \t\n"):
-        raise DefinitionError(
-            "PARSE_SYNTAX_ERROR",
-            location=cursor.source.location(start),
-            found=f"'{key}'",
-            expected="key = value",
-            suggestion="",
-        )
+        raise syntax_error(cursor.source.location(start), f"'{key}'", "key = value")
     if not cursor.accept("="):
         return SetParameter(key, None)
     return SetParameter(key, cursor.rest().text if not cursor.at_end() else "")
-
-
-def _refused(cursor: Cursor, name: str, alternative: str) -> DefinitionError:
-    return DefinitionError(
-        "UNSUPPORTED_DECLARATION",
-        location=cursor.location,
-        name=name,
-        reason="a pipeline's SQL file sets configuration keys only",
-        alternative=alternative,
-    )
 
 
 # USE CATALOG name, USE [SCHEMA | DATABASE | NAMESPACE] [catalog.]name.
