@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from penstock.errors import PenstockError, StateError, first_line
+from penstock.errors import PenstockError
 from penstock.graph.identifier import Identifier
 from penstock.observe.stored.tables import StoredTable, TableRows, read_table
 from penstock.storage import StorageLayout
 from penstock.storage.cell_values import float_text, json_value
-from penstock.storage.delta.table import has_delta_log, open_delta_table
+from penstock.storage.delta.table import has_delta_log, open_delta_table, readable
 from penstock.storage.object_stores.s3 import use_s3_settings
 
 _ROWS: Final = 50
@@ -105,13 +105,8 @@ def _rows(found: TableRows) -> dict[str, Any]:
 
 
 def _versions(table: StoredTable) -> list[dict[str, Any]]:
-    from deltalake.exceptions import DeltaError
-
-    try:
-        commits = list(open_delta_table(table.uri).history(_VERSIONS))
-    except (DeltaError, OSError, ValueError) as error:
-        name = str(table.identifier)
-        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
+    with readable(str(table.identifier)):
+        commits = open_delta_table(table.uri).history(_VERSIONS)
     return [_commit(commit) for commit in commits]
 
 

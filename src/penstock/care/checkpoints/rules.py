@@ -132,10 +132,7 @@ def complete_state(checkpoint: StoredCheckpoint) -> Iterator[StateError]:
     if folder.committed is None:
         return
     for missing in sorted(set(_missing_of_state(checkpoint, version=folder.committed + 1))):
-        yield checkpoint.refusal(
-            "CHECKPOINT_FILE_MISSING",
-            file=f"{folder.uri}/{missing}",
-        )
+        yield checkpoint.refusal("CHECKPOINT_FILE_MISSING", file=f"{folder.uri}/{missing}")
 
 
 def _missing_of_state(checkpoint: StoredCheckpoint, *, version: int) -> Iterator[str]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from penstock.errors import StateError, first_line
 from penstock.plan.state import GENERATION
 from penstock.storage import Storage
 from penstock.storage.delta.commits import read_commit, transactions_of
 from penstock.storage.delta.log import damaged_files, log_damage
-from penstock.storage.delta.table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import is_delta_table, open_delta_table, readable
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -38,7 +35,7 @@ class Target:
         Raises:
             StateError: TABLE_NOT_READABLE.
         """
-        with _readable(name):
+        with readable(name):
             if not is_delta_table(uri):
                 return None
             table = open_delta_table(uri)
@@ -60,7 +57,7 @@ class Target:
         Raises:
             StateError: TABLE_NOT_READABLE.
         """
-        with _readable(self.name):
+        with readable(self.name):
             lost = log_damage(self._table, self.uri)
             files = tuple(f"{reason}: {file}" for file, reason in damaged_files(self.uri))
         return files if lost is None else (lost.reason, *files)
@@ -83,7 +80,7 @@ class Target:
         Raises:
             StateError: TABLE_NOT_READABLE.
         """
-        with _readable(self.name):
+        with readable(self.name):
             self._table.restore(version)
 
     def version_of(self, query_id: str, batch: int) -> int | None:
@@ -96,14 +93,3 @@ class Target:
             if (query_id, batch) in transactions_of(content):
                 return version
         return None
-
-
-@contextmanager
-def _readable(name: str) -> Iterator[None]:
-    """Says TABLE_NOT_READABLE of a table that deltalake cannot use."""
-    from deltalake.exceptions import DeltaError
-
-    try:
-        yield
-    except (DeltaError, OSError, ValueError) as error:
-        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error

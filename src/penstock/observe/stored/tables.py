@@ -17,7 +17,7 @@ from penstock.graph.protection import stored_protection
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.cell_values import python_values
 from penstock.storage.delta.data_files import missing_data_files
-from penstock.storage.delta.table import has_delta_log, open_delta_table, query_rows
+from penstock.storage.delta.table import has_delta_log, open_delta_table, query_rows, readable
 from penstock.storage.layout import decode_part
 
 _STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
@@ -191,10 +191,8 @@ def read_table(
     from deltalake.exceptions import DeltaError
 
     name = str(table.identifier)
-    try:
+    with readable(name):
         delta = open_delta_table(table.uri)
-    except (DeltaError, OSError) as error:
-        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
     _check_open(table, delta.metadata().configuration)
     requested = version if version is not None else timestamp
     if requested is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from penstock.errors import StateError, first_line
 from penstock.storage.filesystem import Storage
 from penstock.storage.object_stores.errors import object_store_error
 from penstock.storage.object_stores.s3 import delta_options, is_s3
@@ -28,6 +29,17 @@ def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
 
     with _reaching(uri):
         return DeltaTable(uri, version=version, storage_options=delta_options(uri))
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Says TABLE_NOT_READABLE of a table, called `name`, that deltalake cannot use."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except (DeltaError, OSError, ValueError) as error:
+        raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
 
 
 def query_rows(table: DeltaTable) -> QueryBuilder:
