@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from penstock.events.details import mappings, texts
 from penstock.events.types import Event, EventType, FlowStatus
@@ -24,6 +24,12 @@ class NodeKind(Enum):
     SINK = "sink"
     DATASET = "dataset"
     """A dataset whose type the log does not have, e.g. one written by a newer version."""
+
+
+_KINDS: Final[Mapping[object, NodeKind]] = {
+    kind.name: kind for kind in (NodeKind.STREAMING_TABLE, NodeKind.MATERIALIZED_VIEW, NodeKind.VIEW)
+}
+"""By the types of a `dataset_definition`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +185,7 @@ class LineageProjection:
         name = definition.get("dataset")
         if not isinstance(name, str):
             return
-        self._nodes[name] = LineageNode(name, _kind(definition.get("dataset_type")), name)
+        self._nodes[name] = LineageNode(name, _KINDS.get(definition.get("dataset_type"), NodeKind.DATASET), name)
         self._connect(texts(definition, "inputs"), name)
 
     def _sink(self, definition: Mapping[str, Any]) -> None:
@@ -262,15 +268,3 @@ def source_node(source_format: str, description: str) -> LineageNode:
 def sink_node(name: str, sink_format: str) -> LineageNode:
     """Returns the node of a sink called `name`."""
     return LineageNode(name, NodeKind.SINK, name, detail=sink_format or None)
-
-
-def _kind(dataset_type: object) -> NodeKind:
-    match dataset_type:
-        case "STREAMING_TABLE":
-            return NodeKind.STREAMING_TABLE
-        case "MATERIALIZED_VIEW":
-            return NodeKind.MATERIALIZED_VIEW
-        case "VIEW":
-            return NodeKind.VIEW
-        case _:
-            return NodeKind.DATASET
