@@ -23,12 +23,13 @@ from penstock.declare.sql.refusals import (
     refuse_statement,
     unsupported,
 )
-from penstock.declare.sql.set_and_use import read_set, read_use
-from penstock.declare.sql.statements import Statement, TableKind, WithoutEffect
+from penstock.declare.sql.statements import SetParameter, Statement, TableKind, UseSchema, WithoutEffect
 from penstock.errors import DefinitionError, SourceLocation
+from penstock.graph.identifier import split_name
 from penstock.graph.sql.placed_text import PlacedText
 
 _MODIFIERS = ("PRIVATE", "TEMPORARY", "TEMP", "STREAMING", "INCREMENTAL", "LIVE")
+_KEYS_ONLY = "a pipeline's SQL file sets configuration keys only"
 _REPLACED = (
     "a streaming table keeps its rows from run to run",
     "Write OR REFRESH; 'penstock run --full-refresh' computes the table again",
@@ -51,9 +52,9 @@ def parse(source: PlacedText) -> Statement:
     if cursor.at("APPLY") or cursor.at("AUTO", "CDC"):
         return read_change_flow(cursor, None, None, place=place)
     if cursor.accept("SET"):
-        return read_set(cursor)
+        return _set(cursor)
     if cursor.accept("USE"):
-        return read_use(cursor)
+        return _use(cursor)
     if cursor.accept("EXPLAIN"):
         return _explain(cursor)
     if passes_over(cursor, STATEMENTS_WITHOUT_EFFECT):
@@ -135,3 +136,41 @@ def _explain(cursor: Cursor) -> WithoutEffect:
         cursor.accept(word)
     parse(cursor.rest())
     return WithoutEffect()
+
+
+def _set(cursor: Cursor) -> SetParameter:
+    """Reads what follows SET. The value is everything behind `=`, quotes included, as on Databricks."""
+    place = cursor.location
+    if cursor.at("TIME", "ZONE"):
+        raise unsupported(place, "SET TIME ZONE", (_KEYS_ONLY, "Write SET spark.sql.session.timeZone = zone"))
+    if cursor.at("VAR") or cursor.at("VARIABLE"):
+        instead = "Write SET key = value, and ${key} where the value is used"
+        raise unsupported(place, "SET VARIABLE", (_KEYS_ONLY, instead))
+    if cursor.at_end():
+        raise cursor.error("a key")
+    start = cursor.start
+    while not cursor.at_end() and not cursor.at("="):
+        cursor.take()
+    key = cursor.text_since(start).strip("`")
+    if any(blank in key for blank in " \t\n"):
+        raise syntax_error(cursor.source.location(start), f"'{key}'", "key = value")
+    if not cursor.accept("="):
+        return SetParameter(key, None)
+    return SetParameter(key, cursor.rest().text if not cursor.at_end() else "")
+
+
+# USE CATALOG name, USE [SCHEMA | DATABASE | NAMESPACE] [catalog.]name.
+def _use(cursor: Cursor) -> UseSchema:
+    if cursor.at("CATALOG") and cursor.peek(1) is not None:
+        cursor.expect("CATALOG")
+        catalog = cursor.name("the catalog's name")
+        cursor.finish("the end of the statement")
+        return UseSchema(None, split_name(catalog)[-1])
+    if cursor.peek(1) is not None:
+        for word in ("SCHEMA", "DATABASE", "NAMESPACE"):
+            if cursor.accept(word):
+                break
+    name = cursor.name("the schema's name")
+    cursor.finish("the end of the statement")
+    parts = split_name(name)
+    return UseSchema(parts[-1], parts[-2] if len(parts) > 1 else None)
