@@ -11,6 +11,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -57,10 +58,7 @@ def _quarantine(question: Mapping[str, Any]) -> dict[str, Any]:
 
     place = _place(question)
     table = StoredTable(quarantine_of(place.identifier), quarantine_path(place.uri))
-    if not has_delta_log(table.uri):
-        return {"none": True}
-    found = summarize_quarantine(table)
-    return {**_newest_rows(table, TIME), "total": found.rows, "by_rule": list(found.by_rule)}
+    return _companion(table, TIME, summarize_quarantine)
 
 
 def _late(question: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,15 +66,14 @@ def _late(question: Mapping[str, Any]) -> dict[str, Any]:
     from penstock.observe.stored.companions import summarize_late_rows
 
     place = _place(question)
-    table = StoredTable(late_rows_of(place.identifier), late_rows_path(place.uri))
+    return _companion(StoredTable(late_rows_of(place.identifier), late_rows_path(place.uri)), TIME, summarize_late_rows)
+
+
+def _companion(table: StoredTable, time: str, summarize: Callable[[StoredTable], Any]) -> dict[str, Any]:
     if not has_delta_log(table.uri):
         return {"none": True}
-    found = summarize_late_rows(table)
-    return {**_newest_rows(table, TIME), "total": found.rows, "most_seconds": found.most_seconds}
-
-
-def _newest_rows(table: StoredTable, time: str) -> dict[str, Any]:
-    return _rows(read_table(table, limit=_ROWS, sort=time, descending=True))
+    newest = read_table(table, limit=_ROWS, sort=time, descending=True)
+    return {**_rows(newest), "summary": asdict(summarize(table))}
 
 
 def _checks(question: Mapping[str, Any]) -> dict[str, Any]:
