@@ -94,10 +94,6 @@ class DataflowGraph:
         """Returns the flows into `target`, in the order of declaration; views have none."""
         return tuple(flow for flow in self.flows if flow.target == target)
 
-    def names(self) -> tuple[str, ...]:
-        """Returns each dataset's short and full name, for a "did you mean"."""
-        return tuple(text for identifier in self.datasets for text in (identifier.name, str(identifier)))
-
 
 def _first_by_name(declared: Iterable[N]) -> Mapping[Identifier, N]:
     found: dict[Identifier, N] = {}

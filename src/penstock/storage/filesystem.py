@@ -109,14 +109,6 @@ class Storage:
                 file.write(content)
             os.replace(temporary, path)
 
-    def append(self, location: str, text: str) -> None:
-        """Adds `text` to the end of the file, which is created when it is missing."""
-        uri = self.resolve(location)
-        with _writing(uri):
-            self._fs.makedirs(uri.rpartition("/")[0], exist_ok=True)
-            with self._fs.open(uri, "ab") as file:
-                file.write(text.encode())
-
     def create(self, location: str) -> BinaryIO:
         """Creates a file and returns it for writing, unbuffered where the file system allows.
 

@@ -264,7 +264,7 @@ def test_run_options(project: Project) -> None:
     continuous = config.with_run_options(continuous=True)
     assert (continuous.continuous, continuous.trigger) == (True, Trigger(TriggerKind.PROCESSING_TIME))
     timed = config.with_run_options(trigger="5 seconds")
-    assert (timed.continuous, timed.trigger.seconds) == (True, 5.0)
+    assert (timed.continuous, timed.trigger.interval) == (True, "5 seconds")
     once = continuous.with_run_options(continuous=True, trigger="once")
     assert (once.continuous, once.trigger.kind) == (False, TriggerKind.ONCE)
     assert [each.condition for each in once.warnings] == ["CONFIG_TRIGGER_ONCE_REPLACED"]

@@ -28,11 +28,6 @@ def test_accepted(written: str | Mapping[str, str], kind: TriggerKind, interval:
     assert str(trigger) == (kind.value if interval is None else f"{kind.value} {interval}")
 
 
-def test_seconds() -> None:
-    assert Trigger.parse("1 minute").seconds == 60
-    assert Trigger.parse("once").seconds is None
-
-
 @pytest.mark.parametrize(
     ("written", "trigger"),
     [

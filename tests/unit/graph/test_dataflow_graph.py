@@ -34,7 +34,6 @@ def test_lookup_ignores_case_and_the_pipelines_own_catalog() -> None:
         assert graph.find("main.shop.orders", default_schema=schema) is None
     assert graph.find("orders", default_schema="other") is None
     assert graph.get(Identifier("SHOP", "ORDERS")) is orders
-    assert graph.names() == ("Orders", "shop.Orders")
 
 
 def test_the_first_declaration_wins_and_all_are_kept() -> None:

@@ -17,8 +17,7 @@ def test_a_file_is_written_read_listed_and_deleted(tmp_path: Path) -> None:
     storage.write_text_atomic("a/b.json", "ä")
     assert storage.read_text("a/b.json") == "ä"
     assert storage.read_text(f"{tmp_path}/a/b.json") == "ä"
-    storage.append("a/c.txt", "1\n")
-    storage.append("a/c.txt", "2\n")
+    storage.write_text_atomic("a/c.txt", "1\n2\n")
     assert storage.read_bytes("a/c.txt", start=2, limit=1) == b"2"
     assert storage.read_bytes("a/c.txt", start=99) == b""
     assert [(entry.name, entry.size, entry.is_directory) for entry in storage.list("a")] == [
@@ -78,7 +77,7 @@ def test_the_local_disk_answers_as_that_of_fsspec(tmp_path: Path) -> None:
 def test_memory_is_a_storage_too() -> None:
     storage = Storage("memory://filesystem-test")
     storage.write_text_atomic("a/b", "1")
-    storage.append("a/b", "2")
+    storage.write_text_atomic("a/b", "12")
     with storage.create("a/c") as file:
         file.write(b"3")
     assert [entry.name for entry in storage.list("a")] == ["b", "c"]
@@ -100,12 +99,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         Storage(str(tmp_path)).read_text("no")
 
 
-@pytest.mark.parametrize("action", ["makedirs", "create", "append", "write_text_atomic"])
+@pytest.mark.parametrize("action", ["makedirs", "create", "write_text_atomic"])
 def test_a_path_that_cannot_be_written(tmp_path: Path, action: str) -> None:
     (tmp_path / "file").write_text("not a folder")
     storage = Storage(f"{tmp_path}/file/storage")
     location = f"{storage.uri}/x"
-    arguments = [location, "text"] if action in {"append", "write_text_atomic"} else [location]
+    arguments = [location, "text"] if action == "write_text_atomic" else [location]
     with pytest.raises(ConfigError) as caught:
         getattr(storage, action)(*arguments)
     assert caught.value.condition == "STORAGE_NOT_WRITABLE"

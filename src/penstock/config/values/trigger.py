@@ -73,11 +73,6 @@ class Trigger:
         """Whether the flow ends by itself, once it has processed what was there."""
         return self.kind in (TriggerKind.AVAILABLE_NOW, TriggerKind.ONCE)
 
-    @property
-    def seconds(self) -> float | None:
-        """The interval in seconds."""
-        return None if self.interval is None else parse_interval(self.interval)
-
     def __str__(self) -> str:
         return self.kind.value if self.interval is None else f"{self.kind.value} {self.interval}"
 

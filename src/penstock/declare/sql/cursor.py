@@ -157,10 +157,10 @@ class Cursor:
         self._next = len(self._tokens)
         return self.source.part(start, self._end)
 
-    def finish(self, expected: str, known: Iterable[str] = ()) -> None:
+    def finish(self, expected: str) -> None:
         """Refuses whatever is left."""
         if not self.at_end():
-            raise self.error(expected, known=known)
+            raise self.error(expected)
 
     def error(self, expected: str, *, known: Iterable[str] = ()) -> DefinitionError:
         """Returns the error that says what should stand here; `known` are the words for "did you mean"."""
