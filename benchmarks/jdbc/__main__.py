@@ -30,7 +30,7 @@ from penstock.graph.sinks.jdbc_target import JdbcTarget, TableName
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.session import start_session, stop_session
 from penstock.spark.sinks.sink import SinkBatch
-from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder
 
 _GOAL_ROWS_PER_SECOND = 20_000
 _UPSERT, _APPEND, _PLAIN = "upsert sink", "append sink", "df.write.jdbc"

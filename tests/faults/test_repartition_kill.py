@@ -19,7 +19,7 @@ from tests.faults.crash_points import Call, JvmPlace, kill_when_held
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.storage import Storage
-from penstock.storage.checkpoint import state_partitions
+from penstock.storage.checkpoint.state import state_partitions
 
 _ORDERS = """
 @dp.table(spark_conf={"spark.sql.shuffle.partitions": "3"})

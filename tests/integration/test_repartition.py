@@ -8,7 +8,7 @@ import pytest
 from tests.cli_runner import penstock
 
 from penstock.storage import Storage
-from penstock.storage.checkpoint import state_partitions
+from penstock.storage.checkpoint.state import state_partitions
 
 _PIPELINE = """
 import dlt

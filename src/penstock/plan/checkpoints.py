@@ -12,7 +12,7 @@ from penstock.plan.explain import flow_label
 from penstock.plan.full_refresh import reset_allowed
 from penstock.plan.state import CheckpointCheck, StateSnapshot
 from penstock.plan.stream_changes import StreamChanges, Verdict, compare_streams
-from penstock.storage.checkpoint import Repair
+from penstock.storage.checkpoint.newest import Repair
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from penstock.graph.schema.table_schema import Schema
 from penstock.plan.changes import TableChanges
 from penstock.plan.state import RefreshRecord
 from penstock.plan.stream_changes import StreamChanges
-from penstock.storage.checkpoint import Repair
+from penstock.storage.checkpoint.newest import Repair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

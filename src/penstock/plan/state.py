@@ -10,7 +10,8 @@ from penstock.events.flows.state_size import StateSize
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema.table_schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
-from penstock.storage.checkpoint import CheckpointFolder, Repair
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.newest import Repair
 
 DATASET_TYPE = "penstock.dataset_type"
 GENERATION = "penstock.generation"

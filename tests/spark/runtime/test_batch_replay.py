@@ -30,7 +30,8 @@ from penstock.runtime import UpdateOutcome
 from penstock.runtime.commands import batch_replay
 from penstock.runtime.commands.batch_replay import ReplayedBatch, replay_batch
 from penstock.runtime.project.workspace import say_nothing
-from penstock.storage.checkpoint import CheckpointFolder, repeatable_batches
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.one_batch import repeatable_batches
 
 CODE = """
 def arrived():

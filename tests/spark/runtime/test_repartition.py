@@ -20,7 +20,8 @@ from penstock.errors import ExternalError, StateError
 from penstock.runtime.commands.repartition import Repartitioned, repartition_state
 from penstock.runtime.project.workspace import say_nothing
 from penstock.storage import Storage
-from penstock.storage.checkpoint import CheckpointFolder, state_partitions
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.state import state_partitions
 
 CODE = """
 def arrived():

@@ -17,7 +17,7 @@ from penstock.cli.main import app
 from penstock.events import BatchProgress, CheckpointedBatch, EventLog, EventType, builders
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout, StorageLock
-from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder
 
 runner = CliRunner()
 

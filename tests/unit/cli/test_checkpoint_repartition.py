@@ -21,7 +21,9 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.storage import StorageLayout
-from penstock.storage.checkpoint import CheckpointFolder, check_newest, note_partitions, repartitions_state
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.newest import check_newest
+from penstock.storage.checkpoint.partitions import note_partitions, repartitions_state
 
 
 @pytest.fixture(scope="module")

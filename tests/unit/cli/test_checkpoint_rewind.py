@@ -32,7 +32,7 @@ from penstock.graph.companions.late_rows import late_rows_of
 from penstock.graph.companions.quarantine import quarantine_of
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout, StorageLock
-from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder
 
 runner = CliRunner()
 

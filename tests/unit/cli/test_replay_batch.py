@@ -11,7 +11,7 @@ from penstock.graph.identifier import Identifier
 from penstock.plan.state import RecordedBatch
 from penstock.runtime.commands.batch_replay import ReplayedBatch
 from penstock.spark.plans.row_difference import DifferentRow, RowDifference
-from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder
 
 ROWS = (DifferentRow(False, 1, (5, None)), DifferentRow(True, 2, (5, 9)))
 

@@ -14,7 +14,7 @@ from penstock.graph.stream_definition import StateOperator, StreamDefinition
 from penstock.plan.checkpoints import GuardedStream, guard_stream
 from penstock.plan.state import CheckpointCheck, StateSnapshot
 from penstock.plan.stream_changes import Verdict
-from penstock.storage.checkpoint import Repair
+from penstock.storage.checkpoint.newest import Repair
 
 GOLD = Identifier("shop", "gold")
 KEY = (GOLD, "gold")

@@ -38,7 +38,8 @@ from penstock.plan.state import CheckpointCheck, StateSnapshot
 from penstock.runtime.storage_state.checkpoint_checks import CheckpointChecks
 from penstock.runtime.storage_state.stream_notes import FlowOwner, note_stream
 from penstock.storage import StorageLayout
-from penstock.storage.checkpoint import CheckpointFolder, repair
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.newest import repair
 
 
 @pytest.fixture(scope="module")

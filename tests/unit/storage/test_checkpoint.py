@@ -9,19 +9,16 @@ from pathlib import Path
 import pytest
 
 from penstock.storage import Storage
-from penstock.storage.checkpoint import (
-    CheckpointFolder,
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import (
     DamagedFile,
     UnknownVersion,
-    missing_state_files,
-    operators,
     parse_commit,
-    parse_operator,
     parse_planned_batch,
     parse_query_id,
     parse_source_log,
-    state_partitions,
 )
+from penstock.storage.checkpoint.state import missing_state_files, operators, parse_operator, state_partitions
 
 PLANNED = (
     b'v2\n{"batchWatermarkMs":1767264582000,"batchTimestampMs":1795266703555,"conf":{"spark.sql.streaming.'

@@ -13,23 +13,13 @@ import pytest
 
 from penstock.errors import ConfigError, StateError
 from penstock.storage import Storage
-from penstock.storage.checkpoint import (
-    BatchOfFiles,
-    CheckpointFolder,
-    CheckpointToCopy,
-    Restoration,
-    batches_of_files,
-    begin_repartition,
-    complete_repartition,
-    copy_before,
-    copy_reads_of,
-    note_rewind,
-    parse_planned_batch,
-    read_backup,
-    reset,
-    restore,
-    write_backup,
-)
+from penstock.storage.checkpoint.backup import CheckpointToCopy, read_backup, write_backup
+from penstock.storage.checkpoint.changes import Restoration, note_rewind, reset, restore
+from penstock.storage.checkpoint.committed_files import BatchOfFiles, batches_of_files
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import parse_planned_batch
+from penstock.storage.checkpoint.one_batch import copy_before, copy_reads_of
+from penstock.storage.checkpoint.partitions import begin_repartition, complete_repartition
 
 QUERY_ID = "0b5d8a7e-2f3c-4a86-9d1e-5a6b7c8d9e0f"
 PLACE = "checkpoints/shop/orders/main"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.recorded.checkpoints import RAW, copied_checkpoints, place, plan_batch, write
 
-from penstock.storage.checkpoint import (
+from penstock.storage.checkpoint.committed_files import (
     committed_step,
     committed_steps,
     files_changed_after,

@@ -14,7 +14,8 @@ import pytest
 
 from penstock.errors import StateError
 from penstock.storage import Storage, StorageLock
-from penstock.storage.checkpoint import CheckpointFolder, CheckpointToCopy, write_backup
+from penstock.storage.checkpoint.backup import CheckpointToCopy, write_backup
+from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.exchange import exchange, finish_exchange
 
 FLOW = "checkpoints/shop/orders/orders"

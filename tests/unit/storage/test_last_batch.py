@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.storage import Storage
-from penstock.storage.checkpoint import moved_watermark, parse_planned_batch, plan_batch_without_rows
+from penstock.storage.checkpoint.logs import parse_planned_batch
+from penstock.storage.checkpoint.plan_file import moved_watermark, plan_batch_without_rows
 
 OFFSETS = {"v1": ['{"logOffset":3}', "-"], "v2": ['orders:{"logOffset":3}', "late:-"]}
 SETTINGS = {"spark.sql.streaming.multipleWatermarkPolicy": "max"}

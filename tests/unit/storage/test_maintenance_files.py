@@ -11,7 +11,8 @@ import pytest
 
 from penstock.graph.identifier import Identifier
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.checkpoint import former_checkpoints, pending_versions
+from penstock.storage.checkpoint.changes import former_checkpoints
+from penstock.storage.checkpoint.source_offsets import pending_versions
 from penstock.storage.delta.commits import commit_time
 from penstock.storage.maintenance_records import MaintenanceRecord, read_maintenance, write_maintenance
 

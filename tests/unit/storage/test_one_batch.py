@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.storage import Storage
-from penstock.storage.checkpoint import (
-    CheckpointFolder,
-    copy_before,
-    copy_state_after,
-    parse_planned_batch,
-    repeatable_batches,
-)
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import parse_planned_batch
+from penstock.storage.checkpoint.one_batch import copy_before, copy_state_after, repeatable_batches
 
 
 def checkpoint(tmp_path: Path, *files: str) -> CheckpointFolder:

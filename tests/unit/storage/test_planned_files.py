@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.storage.checkpoint import (
+from penstock.storage.checkpoint.planned_files import (
     PlannedFile,
     changed_files,
     list_planned_files_again,
-    move_source,
-    newest_batch,
-    newest_offsets,
     planned_files,
 )
+from penstock.storage.checkpoint.source_offsets import move_source, newest_batch, newest_offsets
 
 _METADATA = '{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}'
 

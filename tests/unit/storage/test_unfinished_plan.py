@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.storage.checkpoint import remove_unfinished_plan
+from penstock.storage.checkpoint.newest import remove_unfinished_plan
 
 
 def test_only_a_folder_without_a_plan_is_cleared(tmp_path: Path) -> None:

@@ -9,15 +9,9 @@ from typing import Any, Final
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.errors import StateError
 from penstock.events.codec import format_timestamp
-from penstock.storage.checkpoint import (
-    CheckpointFolder,
-    DamagedFile,
-    OperatorState,
-    PlannedBatch,
-    UnknownVersion,
-    operators,
-    parse_source_log,
-)
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import DamagedFile, PlannedBatch, UnknownVersion, parse_source_log
+from penstock.storage.checkpoint.state import OperatorState, operators
 
 BATCHES_SHOWN: Final = 5
 _UNREADABLE = (FileNotFoundError, DamagedFile, UnknownVersion)

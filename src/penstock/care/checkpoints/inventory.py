@@ -16,7 +16,7 @@ from penstock.events.flows.records import FlowRecord, FlowRecords
 from penstock.graph.identifier import Identifier
 from penstock.observe.stored.tables import list_tables
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.checkpoint import CheckpointFolder, numbers_in
+from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
 from penstock.storage.layout import decode_part
 
 

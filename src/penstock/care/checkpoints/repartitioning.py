@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.care.checkpoints.verify import verify
-from penstock.storage.checkpoint import state_partitions, why_not_divided
+from penstock.storage.checkpoint.partitions import why_not_divided
+from penstock.storage.checkpoint.state import state_partitions
 
 
 @dataclass(frozen=True, slots=True)

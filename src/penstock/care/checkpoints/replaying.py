@@ -11,7 +11,8 @@ from penstock.errors import StateError
 from penstock.graph.flow_type import FlowType
 from penstock.plan.state import RecordedBatch
 from penstock.storage import Storage, local_path
-from penstock.storage.checkpoint import missing_state_files, operators, repeatable_batches
+from penstock.storage.checkpoint.one_batch import repeatable_batches
+from penstock.storage.checkpoint.state import missing_state_files, operators
 from penstock.storage.delta.commits import files_of, read_commit
 
 _POSSIBLE = {FlowType.APPEND.value, FlowType.COMPLETE.value, FlowType.UPDATE.value}

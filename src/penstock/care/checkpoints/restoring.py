@@ -8,7 +8,8 @@ from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flo
 from penstock.errors import ConfigError
 from penstock.events.flows.records import FlowRecord
 from penstock.graph.identifier import Identifier
-from penstock.storage.checkpoint import Backup, CopiedCheckpoint, Restoration
+from penstock.storage.checkpoint.backup import Backup, CopiedCheckpoint
+from penstock.storage.checkpoint.changes import Restoration
 
 
 def plan_restore(

@@ -16,7 +16,7 @@ from penstock.graph.companions.late_rows import late_rows_of, late_rows_path
 from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.storage.checkpoint import missing_state_files, operators
+from penstock.storage.checkpoint.state import missing_state_files, operators
 
 _POSSIBLE = {FlowType.APPEND.value, FlowType.COMPLETE.value}
 

@@ -8,18 +8,13 @@ from contextlib import suppress
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flow_refusal
 from penstock.errors import StateError
 from penstock.events.flows.records import FlowRecord
-from penstock.storage.checkpoint import (
-    CheckpointFolder,
-    DamagedFile,
-    UnknownVersion,
-    damage_of,
-    damaged_snapshots,
-    is_snapshot_file,
-    missing_source_files,
-    missing_state_files,
-    operators,
-    repartitions_state,
-)
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion
+from penstock.storage.checkpoint.partitions import repartitions_state
+from penstock.storage.checkpoint.snapshots import damaged_snapshots, is_snapshot_file
+from penstock.storage.checkpoint.source_offsets import missing_source_files
+from penstock.storage.checkpoint.state import missing_state_files, operators
+from penstock.storage.checkpoint.whole_files import damage_of
 
 
 # A checkpoint and its table go back to an earlier batch together, or not at all.

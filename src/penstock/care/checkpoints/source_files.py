@@ -14,18 +14,11 @@ from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.errors import ConfigError
 from penstock.graph.identifier import Identifier
 from penstock.storage import Storage, StoredFile
-from penstock.storage.checkpoint import (
-    BatchOfFiles,
-    CheckpointFolder,
-    DamagedFile,
-    PlannedFile,
-    UnknownVersion,
-    batches_of_files,
-    committed_step,
-    file_steps,
-    files_of_steps,
-    newest_offsets,
-)
+from penstock.storage.checkpoint.committed_files import BatchOfFiles, batches_of_files, committed_step, files_of_steps
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion
+from penstock.storage.checkpoint.planned_files import PlannedFile, file_steps
+from penstock.storage.checkpoint.source_offsets import newest_offsets
 
 FILE_STATE_COLUMNS: Final = (
     "path STRING, size BIGINT, create_time TIMESTAMP, discovery_time TIMESTAMP, processed_time TIMESTAMP, "

@@ -9,7 +9,7 @@ from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.errors import ConfigError
 from penstock.events import Event
 from penstock.events.flows.progress import batch_progress_of
-from penstock.storage.checkpoint import OperatorState, operators
+from penstock.storage.checkpoint.state import OperatorState, operators
 
 
 @dataclass(frozen=True, slots=True)

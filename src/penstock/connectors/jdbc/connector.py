@@ -26,7 +26,7 @@ from penstock.graph.sql.names import quoted
 from penstock.spark.failures.translate import causes_of
 from penstock.spark.sinks.sink import BatchSink, Promise, SinkBatch, SinkTarget
 from penstock.spark.sources.installed import Connector
-from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder
 
 _KEY_REPEATED = "21000"
 

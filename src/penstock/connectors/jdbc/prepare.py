@@ -17,7 +17,7 @@ from penstock.errors import StateError
 from penstock.graph.schema.table_schema import Schema
 from penstock.graph.sinks.jdbc_target import JdbcTarget, TableName
 from penstock.graph.sinks.postgres_types import loses_in, staged_type
-from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder
 
 _TABLE = (
     "SELECT c.relkind, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "

@@ -38,7 +38,8 @@ from penstock.spark.sources.spark_sources import only_reading
 from penstock.spark.streams.writes import start_batch_in_flight
 from penstock.spark.writers.checking_writer import CheckingWriter
 from penstock.storage import Storage
-from penstock.storage.checkpoint import copy_before, state_partitions
+from penstock.storage.checkpoint.one_batch import copy_before
+from penstock.storage.checkpoint.state import state_partitions
 from penstock.storage.delta.table import open_delta_table
 from penstock.storage.scratch import scratch_folder
 

@@ -37,7 +37,7 @@ from penstock.spark.late.late_rows import late_windows
 from penstock.spark.plans.definition import query_definition
 from penstock.spark.plans.grouping import NotGrouped, window_column
 from penstock.storage import lock_for_command
-from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.delta.table import is_delta_table, open_delta_table
 
 _LIMITS: Final = frozenset({"maxfilespertrigger", "maxbytespertrigger"})

@@ -19,7 +19,7 @@ from penstock.runtime.reporting.reporter import Reporter
 from penstock.runtime.storage_state.state import open_table, table_state
 from penstock.spark.delta.maintenance import MaintenanceSession
 from penstock.storage import StorageLayout, lock_for_command
-from penstock.storage.checkpoint import pending_versions
+from penstock.storage.checkpoint.source_offsets import pending_versions
 
 Done = dict[Identifier, MaintenanceProgress]
 

@@ -10,7 +10,8 @@ from penstock.config import PipelineConfig
 from penstock.runtime.project.workspace import Progress, Workspace
 from penstock.spark.streams.state import divide_state
 from penstock.storage import Storage
-from penstock.storage.checkpoint import CheckpointFolder, begin_repartition, complete_repartition
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.partitions import begin_repartition, complete_repartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from penstock.runtime.project.workspace import Progress, Workspace
 from penstock.spark.failures.translate import failure_messages
 from penstock.spark.streams.state import StateTable, read_state
 from penstock.storage import Storage
-from penstock.storage.checkpoint import CheckpointFolder, copy_state_after
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.one_batch import copy_state_after
 from penstock.storage.scratch import scratch_folder
 
 

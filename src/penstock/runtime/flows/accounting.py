@@ -21,7 +21,7 @@ from penstock.spark.sinks.batch_writer import BatchWriter
 from penstock.spark.streams.progress import CountedRows, counted_rows, deduplicated_rows, delta_path
 from penstock.spark.streams.writes import StreamWriter
 from penstock.spark.writers.checking_writer import Counters
-from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.delta.commits import Commit, CommitOutOfReach, DeltaCommits
 from penstock.storage.delta.table import open_delta_table
 

@@ -21,7 +21,10 @@ from penstock.spark.failures.python_sources import ConnectorError, SourceFailure
 from penstock.spark.failures.translate import translate_failure
 from penstock.spark.sinks.batch_writer import FUNCTION
 from penstock.spark.streams.writes import BatchFailure
-from penstock.storage.checkpoint import CheckpointFolder, UnknownVersion, damage_of, state_version
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import UnknownVersion
+from penstock.storage.checkpoint.state import state_version
+from penstock.storage.checkpoint.whole_files import damage_of
 
 # The same call would fail in the same way; anything else may be the other side's fault, and pass.
 _PROGRAMMING_ERRORS = (

@@ -43,16 +43,11 @@ from penstock.spark.streams.progress import batch_progress
 from penstock.spark.streams.writes import RecomputeBatch, StreamWriter, start_stream
 from penstock.spark.writers.checking_writer import CheckingWriter
 from penstock.storage import Storage
-from penstock.storage.checkpoint import (
-    SHUFFLE_PARTITIONS,
-    CheckpointFolder,
-    DamagedFile,
-    UnknownVersion,
-    parse_planned_batch,
-    remove_unfinished_plan,
-    repair,
-    state_partitions,
-)
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, parse_planned_batch
+from penstock.storage.checkpoint.newest import remove_unfinished_plan, repair
+from penstock.storage.checkpoint.partitions import SHUFFLE_PARTITIONS
+from penstock.storage.checkpoint.state import state_partitions
 
 _POLL_SECONDS = 0.5
 _DRAIN_POLL_SECONDS = 0.1

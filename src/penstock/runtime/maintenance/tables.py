@@ -25,7 +25,8 @@ from penstock.plan.stages import MaintainTable
 from penstock.spark.delta.maintenance import SMALL_FILE, MaintenanceSession
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.cell_values import python_rows
-from penstock.storage.checkpoint import former_checkpoints, pending_versions
+from penstock.storage.checkpoint.changes import former_checkpoints
+from penstock.storage.checkpoint.source_offsets import pending_versions
 from penstock.storage.delta.commits import commit_time, read_commit
 from penstock.storage.delta.table import open_delta_table
 from penstock.storage.maintenance_records import read_maintenance, write_maintenance

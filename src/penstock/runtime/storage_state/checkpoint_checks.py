@@ -25,7 +25,9 @@ from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import GENERATION, CheckpointCheck
 from penstock.runtime.storage_state.stream_notes import FlowOwner, noted_owner
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, check_newest
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import DamagedFile
+from penstock.storage.checkpoint.newest import check_newest
 from penstock.storage.delta.commits import read_commit, transactions_of
 from penstock.storage.delta.log import log_damage
 from penstock.storage.delta.table import is_delta_table, open_delta_table

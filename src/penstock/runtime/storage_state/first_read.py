@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.errors import ConfigError
 from penstock.storage import Storage
-from penstock.storage.checkpoint import DamagedFile, UnknownVersion, parse_planned_batch
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, parse_planned_batch
 from penstock.storage.delta.commits import commit_version
 
 FROM_THE_FIRST_VERSION = {"startingVersion": "0"}

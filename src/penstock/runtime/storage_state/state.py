@@ -29,7 +29,7 @@ from penstock.runtime.storage_state.refresh_notes import last_refresh, versions_
 from penstock.runtime.storage_state.stream_notes import is_started, known_definition
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.checkpoint import numbers_in
+from penstock.storage.checkpoint.folder import numbers_in
 from penstock.storage.delta.table import is_delta_table, open_delta_table
 from penstock.storage.layout import decode_part
 

@@ -11,7 +11,8 @@ from typing import Any
 from penstock.graph.elements import OutputMode
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.storage import Storage
-from penstock.storage.checkpoint import DamagedFile, UnknownVersion, numbers_in, parse_planned_batch
+from penstock.storage.checkpoint.folder import numbers_in
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, parse_planned_batch
 
 _NOTE = "penstock.json"
 _DEFINITION = "definition"

@@ -17,18 +17,14 @@ from penstock.errors import PenstockError, StateError
 from penstock.spark.failures.python_sources import DATA_LOSS, parse_failure
 from penstock.spark.failures.translate import causes_of
 from penstock.storage import Storage, local_path
-from penstock.storage.checkpoint import (
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, parse_query_id
+from penstock.storage.checkpoint.planned_files import (
     ChangedFiles,
-    DamagedFile,
-    UnknownVersion,
     changed_files,
     list_planned_files_again,
-    move_source,
-    newest_batch,
-    newest_offsets,
-    parse_query_id,
     planned_files,
 )
+from penstock.storage.checkpoint.source_offsets import move_source, newest_batch, newest_offsets
 from penstock.storage.delta.commits import commit_version
 from penstock.storage.delta.table import open_delta_table
 

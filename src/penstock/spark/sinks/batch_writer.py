@@ -18,7 +18,7 @@ from penstock.spark.sinks.sink import BatchSink, SinkBatch
 from penstock.spark.sinks.spark_sinks import SinkWriter
 from penstock.spark.streams.writes import BatchFailure, sink_transaction_of
 from penstock.storage import Storage
-from penstock.storage.checkpoint import CheckpointFolder
+from penstock.storage.checkpoint.folder import CheckpointFolder
 
 _NOTE: Final = "penstock-sinks.json"
 

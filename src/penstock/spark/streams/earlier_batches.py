@@ -13,14 +13,9 @@ from pyspark.sql import SparkSession
 
 from penstock.spark import _jvm
 from penstock.storage import Storage
-from penstock.storage.checkpoint import (
-    SHUFFLE_PARTITIONS,
-    DamagedFile,
-    UnknownVersion,
-    note_partitions,
-    numbers_in,
-    parse_planned_batch,
-)
+from penstock.storage.checkpoint.folder import numbers_in
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, parse_planned_batch
+from penstock.storage.checkpoint.partitions import SHUFFLE_PARTITIONS, note_partitions
 
 
 def has_planned_batches(spark: SparkSession, checkpoint: str) -> bool:

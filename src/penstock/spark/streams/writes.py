@@ -23,7 +23,7 @@ from penstock.spark.delta.tables import cluster_table
 from penstock.spark.expectations.observed import ObservedExpectations
 from penstock.spark.session.query_settings import query_settings
 from penstock.spark.streams.earlier_batches import repair_offset_log
-from penstock.storage.checkpoint import SHUFFLE_PARTITIONS
+from penstock.storage.checkpoint.partitions import SHUFFLE_PARTITIONS
 
 _METRICS_SECONDS = 5.0
 _REAL_TIME_BATCH = "5 minutes"

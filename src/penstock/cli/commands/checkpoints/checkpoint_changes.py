@@ -36,7 +36,7 @@ def backup(
     checkpoint fits its table as long as no later batch is in it.
     """
     from penstock.care.checkpoints.verify import verify
-    from penstock.storage.checkpoint import CheckpointToCopy, write_backup
+    from penstock.storage.checkpoint.backup import CheckpointToCopy, write_backup
 
     with alone(config) as inventory:
         chosen = [each for each in _chosen(inventory, flow, config.schema) if each.in_use]
@@ -76,8 +76,8 @@ def restore(
     come to the same rows in any case.
     """
     from penstock.care.checkpoints.restoring import plan_restore
-    from penstock.storage.checkpoint import read_backup
-    from penstock.storage.checkpoint import restore as put_back
+    from penstock.storage.checkpoint.backup import read_backup
+    from penstock.storage.checkpoint.changes import restore as put_back
 
     found = read_backup(source)
     planned = plan_restore(open_inventory(config), found, flow, default_schema=config.schema, force=force)
@@ -126,7 +126,7 @@ def reset(
     """
     from penstock.care.checkpoints.resetting import to_reset
     from penstock.events.flows.records import RESET
-    from penstock.storage.checkpoint import reset as take_away
+    from penstock.storage.checkpoint.changes import reset as take_away
 
     chosen = to_reset(open_inventory(config), flow, default_schema=config.schema)
     names = ", ".join(each.name for each in chosen)
@@ -160,7 +160,7 @@ def rebuild(
     the reason, for the rest. The next run goes on behind the newest batch: nothing is lost or doubled.
     """
     from penstock.care.checkpoints.rebuilding import plan_rebuild
-    from penstock.storage.checkpoint import rebuild as make_again
+    from penstock.storage.checkpoint.changes import rebuild as make_again
 
     planned = plan_rebuild(open_inventory(config), flow, default_schema=config.schema)
     confirm(f"Make the checkpoint of {planned.name} again, as it was after batch {max(planned.batches)}?", yes=yes)

@@ -60,8 +60,8 @@ def rewind(
 
 def _execute(storage: Storage, planned: Rewind) -> str:
     """The note comes first and goes with the old checkpoint: between the two nothing else may use it."""
-    from penstock.storage.checkpoint import forget_rewind, note_rewind
-    from penstock.storage.checkpoint import rewind as put_back
+    from penstock.storage.checkpoint.changes import forget_rewind, note_rewind
+    from penstock.storage.checkpoint.changes import rewind as put_back
 
     folder, restored = planned.checkpoint.folder, 0
     begun = folder.rewinding_to() is not None

@@ -14,7 +14,8 @@ from penstock.graph.resolved import ResolvedFlow
 from penstock.runtime.flows.files.source_cleaning import SourceCleaning
 from penstock.runtime.flows.services import FlowQuery, FlowServices
 from penstock.spark.sources.file_reports import skipped_files, unsettled_files
-from penstock.storage.checkpoint import DamagedFile, UnknownVersion, committed_steps, files_changed_after
+from penstock.storage.checkpoint.committed_files import committed_steps, files_changed_after
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion
 
 
 class SkippedFiles:

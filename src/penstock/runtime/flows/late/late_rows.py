@@ -35,7 +35,9 @@ from penstock.spark.plans.watermarks import LateRowsUnknown
 from penstock.spark.sources.spark_sources import only_reading
 from penstock.spark.streams.writes import start_batch_in_flight
 from penstock.storage import Storage
-from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, copy_reads_of
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import DamagedFile
+from penstock.storage.checkpoint.one_batch import copy_reads_of
 from penstock.storage.delta.table import is_delta_table, open_delta_table
 from penstock.storage.scratch import scratch_folder
 

@@ -15,7 +15,9 @@ from penstock.runtime.flows.services import FlowServices
 from penstock.runtime.storage_state.stream_notes import noted_definition
 from penstock.spark.late.lateness import MeasuredLateness, measure_lateness
 from penstock.spark.plans.watermarks import LateRowsUnknown
-from penstock.storage.checkpoint import CheckpointFolder, DamagedFile, UnknownVersion, moved_watermark
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion
+from penstock.storage.checkpoint.plan_file import moved_watermark
 
 _FOLDING = "ConstantFolding"
 _EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"

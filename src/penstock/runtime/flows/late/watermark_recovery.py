@@ -22,7 +22,8 @@ from penstock.spark.failures.source_loss import holds_newest_batch, lost_planned
 from penstock.spark.sinks.spark_sinks import SinkWriter
 from penstock.spark.streams.writes import DeltaWriter, StreamWriter
 from penstock.storage import Storage
-from penstock.storage.checkpoint import CheckpointFolder, moved_watermark, plan_batch_without_rows
+from penstock.storage.checkpoint.folder import CheckpointFolder
+from penstock.storage.checkpoint.plan_file import moved_watermark, plan_batch_without_rows
 
 _ENABLED = "spark.sql.streaming.noDataMicroBatches.enabled"
 _WAITING = {"Waiting for data to arrive", "Waiting for next trigger"}

@@ -15,14 +15,9 @@ from typing import Any, Final
 from penstock.errors import PenstockError
 from penstock.spark.sources.auto_loader.options.clean_source import SINK_LOG, CleanMode, CleanSource
 from penstock.storage import Storage
-from penstock.storage.checkpoint import (
-    DamagedFile,
-    PlannedFile,
-    UnknownVersion,
-    committed_step,
-    files_of_steps,
-    parse_query_id,
-)
+from penstock.storage.checkpoint.committed_files import committed_step, files_of_steps
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, parse_query_id
+from penstock.storage.checkpoint.planned_files import PlannedFile
 
 _NOTES: Final = "_cleaned_files"
 _NOTES_A_RETENTION: Final = 100  # a file goes so much later at most, and the notes stay short

@@ -5,7 +5,9 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from penstock.storage import Storage
-from penstock.storage.checkpoint import file_steps, numbers_in, parse_planned_batch, parse_source_log
+from penstock.storage.checkpoint.folder import numbers_in
+from penstock.storage.checkpoint.logs import parse_planned_batch, parse_source_log
+from penstock.storage.checkpoint.planned_files import file_steps
 
 
 def failed_batch_files(checkpoint_location: str, source_name: str) -> tuple[str, ...]:
