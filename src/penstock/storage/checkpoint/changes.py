@@ -12,7 +12,7 @@ from penstock.storage.checkpoint.folder import REWINDING, CheckpointFolder, numb
 from penstock.storage.checkpoint.logs import OFFSET_LOG_VERSION, VOID_OFFSET
 from penstock.storage.checkpoint.plan_file import compact_json
 from penstock.storage.checkpoint.source_offsets import is_topic_offset
-from penstock.storage.checkpoint.staging import StagedCheckpoint, begin_new_query, retire_checkpoint
+from penstock.storage.checkpoint.staging import StagedCheckpoint, begin_new_query, copy_files, retire_checkpoint
 from penstock.storage.checkpoint.state import state_version
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import QualifiedName, StorageLayout
@@ -102,7 +102,8 @@ def rewind(storage: Storage, folder: CheckpointFolder, batch: int) -> str:
         ConfigError: STORAGE_NOT_WRITABLE.
     """
     staged = StagedCheckpoint.begin(storage, folder.uri)
-    staged.copy(folder, (name for name in folder.files if name != REWINDING and _is_before(name, batch)))
+    kept = (name for name in folder.files if name != REWINDING and _is_before(name, batch))
+    copy_files(folder, kept, storage, staged.uri)
     begin_new_query(storage, staged.uri, batch)
     staged.take_place()
     return staged.previous

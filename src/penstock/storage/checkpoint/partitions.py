@@ -12,7 +12,7 @@ from typing import Final
 from penstock.storage.checkpoint.folder import REWINDING, CheckpointFolder, numbers_in, replace_file
 from penstock.storage.checkpoint.logs import OFFSET_LOG_VERSION, PlannedBatch
 from penstock.storage.checkpoint.plan_file import PlanFile, compact_json, planned_now
-from penstock.storage.checkpoint.staging import StagedCheckpoint, begin_new_query
+from penstock.storage.checkpoint.staging import StagedCheckpoint, begin_new_query, copy_files
 from penstock.storage.checkpoint.state import operators
 from penstock.storage.filesystem import Storage
 
@@ -94,7 +94,7 @@ def begin_repartition(storage: Storage, folder: CheckpointFolder, partitions: in
         ConfigError: STORAGE_NOT_READABLE, STORAGE_NOT_WRITABLE.
     """
     staged = StagedCheckpoint.begin(storage, folder.uri)
-    staged.copy(folder, (name for name in folder.files if name != REWINDING))
+    copy_files(folder, (name for name in folder.files if name != REWINDING), storage, staged.uri)
     assert folder.committed is not None
     # Version 2 of the log lacks it, and Spark asks this plan for it without a second thought.
     note_partitions(staged.files, folder.committed, partitions)

@@ -88,14 +88,6 @@ class StagedCheckpoint:
         """The files of the new checkpoint, by their path in it."""
         return Storage(self.uri)
 
-    def copy(self, folder: CheckpointFolder, names: Iterable[str]) -> None:
-        """Copies files of another checkpoint into this one, with the checksums beside them.
-
-        Raises:
-            FileNotFoundError, ConfigError: as `copy_files`.
-        """
-        copy_files(folder, names, self.storage, self.uri)
-
     def take_place(self) -> str | None:
         """Puts the new checkpoint in its place; returns where the old one is kept, None when there was none.
 
