@@ -25,4 +25,4 @@ def opens(file: Path) -> Iterator[int]:
 
 def test_tables_are_opened_in_one_place() -> None:
     found = {str(file.relative_to(SOURCES)): list(opens(file)) for file in SOURCES.rglob("*.py")}
-    assert {name for name, lines in found.items() if lines} == {"storage/delta_table.py"}
+    assert {name for name, lines in found.items() if lines} == {"storage/delta/table.py"}
