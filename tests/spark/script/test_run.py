@@ -138,7 +138,7 @@ class TestErrors:
         run = app.run(
             """\
             df = spark.readStream.format("json").schema("id STRING").load("DIR/in")
-            query = (df.selectExpr("CAST(id AS INT) AS id").writeStream.queryName("numbers")
+            query = (df.selectExpr("CAST(id AS INT) AS id").writeStream.queryName(queryName="numbers")
                 .format("noop").start())
             query.awaitTermination()
             """

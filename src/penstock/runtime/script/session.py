@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from pyspark.sql.conf import RuntimeConfig
 
 from penstock.config import PipelineConfig
 from penstock.errors import DefinitionError, PenstockError, SourceLocation
-from penstock.runtime.script.patching import patched
 from penstock.runtime.script.tables import DEFAULT_SCHEMA
+from penstock.spark.reading.method_hooks import hooked
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.object_store_jars import object_store_jar_sets
 from penstock.spark.session.session import start_session
@@ -87,13 +87,14 @@ class ScriptSession:
     @contextmanager
     def hooked(self, stop_queries: Callable[[], None]) -> Iterator[None]:
         """Serves the script's builder inside the block; `stop_queries` is what `spark.stop()` does."""
-        with ExitStack() as stack:
-            stack.enter_context(patched(SparkSession.Builder, "getOrCreate", self._builder))
-            stack.enter_context(patched(SparkContext, "getOrCreate", self._context))
-            stack.enter_context(patched(SparkContext, "__init__", self._own_context))
-            stack.enter_context(patched(RuntimeConfig, "set", self._set))
+        with (
+            hooked(SparkSession.Builder, "getOrCreate", self._builder),
+            hooked(SparkContext, "getOrCreate", self._context),
+            hooked(SparkContext, "__init__", self._own_context),
+            hooked(RuntimeConfig, "set", self._set),
             # The session ends with the script: until then the last batches have something to report.
-            stack.enter_context(patched(SparkSession, "stop", lambda _original, _spark: stop_queries()))
+            hooked(SparkSession, "stop", lambda _original, _spark: stop_queries()),
+        ):
             yield
 
     def _start(self, chosen: Mapping[str, str]) -> None:

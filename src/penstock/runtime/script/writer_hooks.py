@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
@@ -14,8 +14,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.declare.user_frames import caller_location
 from penstock.errors import SourceLocation
-from penstock.runtime.script.patching import patched
 from penstock.runtime.script.stream_write import StreamWrite
+from penstock.spark.reading.method_hooks import hook, hooked
+from penstock.spark.reading.recorded_options import (
+    recorded_options,
+    remember_calls,
+    remember_option,
+    remember_options,
+)
 
 Start = Callable[[StreamWrite], StreamingQuery]
 """Called for each query that the script starts."""
@@ -42,26 +48,31 @@ def hooked_writers(start: Start, locate: Callable[[], SourceLocation]) -> Iterat
     `locate` returns the line of the script that is running.
     """
     waiting: list[SourceLocation] = []
-    with ExitStack() as stack:
-        for method in ("format", "outputMode", "queryName"):
-            stack.enter_context(patched(DataStreamWriter, method, functools.partial(_remember_one, method)))
-        for method in ("partitionBy", "clusterBy"):
-            stack.enter_context(patched(DataStreamWriter, method, functools.partial(_remember_columns, method)))
-        for method in ("foreach", "foreachBatch"):
-            stack.enter_context(patched(DataStreamWriter, method, functools.partial(_keep, method)))
-        stack.enter_context(patched(DataStreamWriter, "option", _remember_option))
-        stack.enter_context(patched(DataStreamWriter, "options", _remember_options))
-        stack.enter_context(patched(DataStreamWriter, "trigger", _remember_trigger))
-        stack.enter_context(patched(DataStreamWriter, "__init__", functools.partial(_notice, waiting, locate)))
 
-        def hand_on(writer: DataStreamWriter, write: StreamWrite) -> StreamingQuery:
-            if (made := _said(writer).pop("made", None)) in waiting:
-                waiting.remove(made)
-            return start(replace(write, location=locate()))
+    def hand_on(writer: DataStreamWriter, write: StreamWrite) -> StreamingQuery:
+        if (made := recorded_options(writer).pop("made", None)) in waiting:
+            waiting.remove(made)
+        return start(replace(write, location=locate()))
 
-        for method in ("start", "toTable"):
-            stack.enter_context(patched(DataStreamWriter, method, functools.partial(_start, method, hand_on)))
+    _remember_writes()
+    with (
+        hooked(DataStreamWriter, "__init__", functools.partial(_notice, waiting, locate)),
+        hooked(DataStreamWriter, "foreach", functools.partial(_keep, "foreach")),
+        hooked(DataStreamWriter, "foreachBatch", functools.partial(_keep, "foreachBatch")),
+        hooked(DataStreamWriter, "start", functools.partial(_start, "start", hand_on)),
+        hooked(DataStreamWriter, "toTable", functools.partial(_start, "toTable", hand_on)),
+    ):
         yield waiting
+
+
+@functools.cache
+def _remember_writes() -> None:
+    """Records what is said to a writer: PySpark keeps it only on the Java side. Hooked once in this process."""
+    remember_calls(DataStreamWriter, "format", "outputMode", "queryName")
+    remember_options(DataStreamWriter, lambda _key, value: value)
+    for method in ("partitionBy", "clusterBy"):
+        hook(DataStreamWriter, method, functools.partial(_remember_columns, method))
+    hook(DataStreamWriter, "trigger", _remember_trigger)
 
 
 def script_location(root: Any) -> Callable[[], SourceLocation]:
@@ -69,53 +80,25 @@ def script_location(root: Any) -> Callable[[], SourceLocation]:
     return functools.partial(caller_location, root)
 
 
-def _said(writer: DataStreamWriter) -> dict[str, Any]:
-    """What was said to this writer so far: PySpark keeps it only on the Java side."""
-    said: dict[str, Any] = writer.__dict__.setdefault("_penstock", {"options": {}})
-    return said
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _notice(
     waiting: list[SourceLocation], locate: Callable[[], SourceLocation], original: Any, writer: Any, frame: Any
 ) -> None:
     original(writer, frame)
-    writer.__dict__["_penstock"] = {"options": {}, "frame": frame}
+    recorded_options(writer)["frame"] = frame
     if not _ours.get():
-        writer.__dict__["_penstock"]["made"] = locate()
-        waiting.append(writer.__dict__["_penstock"]["made"])
-
-
-def _remember_one(key: str, original: Any, writer: Any, value: Any) -> Any:
-    _said(writer)[key] = value
-    return original(writer, value)
+        waiting.append(locate())
+        recorded_options(writer)["made"] = waiting[-1]
 
 
 def _remember_columns(key: str, original: Any, writer: Any, *columns: Any) -> Any:
     several = len(columns) == 1 and isinstance(columns[0], (list, tuple))
-    _said(writer)[key] = tuple(columns[0]) if several else columns
+    recorded_options(writer)[key] = tuple(columns[0]) if several else columns
     return original(writer, *columns)
-
-
-def _remember_option(original: Any, writer: Any, key: str, value: Any) -> Any:
-    if (text := _text(value)) is not None:
-        _said(writer)["options"][key] = text
-    return original(writer, key, value)
-
-
-def _remember_options(original: Any, writer: Any, **options: Any) -> Any:
-    for key, value in options.items():
-        if (text := _text(value)) is not None:
-            _said(writer)["options"][key] = text
-    return original(writer, **options)
 
 
 def _remember_trigger(original: Any, writer: Any, **how: Any) -> Any:
     result = original(writer, **how)
-    _said(writer)["trigger"] = {kind: value for kind, value in how.items() if value is not None}
+    recorded_options(writer)["trigger"] = {kind: value for kind, value in how.items() if value is not None}
     return result
 
 
@@ -123,7 +106,7 @@ def _keep(key: str, original: Any, writer: Any, function: Any) -> Any:
     """PySpark hands the function to the JVM at once; Penstock does when it starts the query."""
     if _ours.get():
         return original(writer, function)
-    _said(writer)[key] = function
+    recorded_options(writer)[key] = function
     return writer
 
 
@@ -139,28 +122,30 @@ def _write(method: str, writer: Any, arguments: tuple[Any, ...], named: dict[str
     place = "path" if method == "start" else "tableName"
     given = {**dict(zip((place, "format", "outputMode", "partitionBy", "queryName"), arguments, strict=False)), **named}
     where = given.pop(place, None)
-    said = _said(writer)
+    record = recorded_options(writer)
     for key in ("format", "outputMode", "queryName"):
         if (value := given.pop(key, None)) is not None:
-            said[key] = value
+            record[key] = value
     if (columns := given.pop("partitionBy", None)) is not None:
-        said["partitionBy"] = (columns,) if isinstance(columns, str) else tuple(columns)
-    options = {**said["options"], **{key: text for key, value in given.items() if (text := _text(value)) is not None}}
+        record["partitionBy"] = (columns,) if isinstance(columns, str) else tuple(columns)
+    for key, value in given.items():
+        remember_option(writer, key, value)
+    options = record["options"]
     path = next((value for key, value in options.items() if key.casefold() == "path"), None)
-    frame = said["frame"]
+    frame = record["frame"]
     default = frame.sparkSession.conf.get("spark.sql.sources.default")
-    function, per_row = said.get("foreachBatch"), said.get("foreach")
-    kind = "foreachBatch" if function else "foreach" if per_row else said.get("format", default)
+    function, per_row = record.get("foreachBatch"), record.get("foreach")
+    kind = "foreachBatch" if function else "foreach" if per_row else record["format"] or default
     return StreamWrite(
         frame=frame,
         location=SourceLocation(""),
         format=kind,
-        mode=str(said.get("outputMode", "append")).lower(),
-        name=said.get("queryName", ""),
+        mode=str(record.get("outputMode", "append")).lower(),
+        name=record.get("queryName", ""),
         options={key: value for key, value in options.items() if key.casefold() != "path"},
-        trigger=said.get("trigger", {}),
-        partition_columns=said.get("partitionBy", ()),
-        cluster_columns=said.get("clusterBy", ()),
+        trigger=record.get("trigger", {}),
+        partition_columns=record.get("partitionBy", ()),
+        cluster_columns=record.get("clusterBy", ()),
         path=where if method == "start" and where is not None else path,
         table=where if method == "toTable" else None,
         function=function,

@@ -23,14 +23,14 @@ from pyspark.sql.types import DataType
 from penstock.errors import DefinitionError, did_you_mean
 from penstock.spark.failures.translate import reason_of
 from penstock.spark.reading.local_rows import as_connect_takes, is_rows
+from penstock.spark.reading.method_hooks import hook
 from penstock.spark.reading.recorded_options import (
     apply_load_arguments,
-    hook,
     named_source,
     recorded_options,
     remember_arguments,
+    remember_calls,
     remember_options,
-    remember_source,
 )
 from penstock.spark.session.read_handler import current_handler, own_handler
 from penstock.spark.sources.option import no_secret
@@ -73,8 +73,8 @@ Original = Callable[..., Any]
 @functools.cache
 def install_read_hooks() -> None:
     """Installs the hooks in this process, once; they cost one context lookup per call."""
-    remember_source(DataStreamReader, "format", "schema", "name")
-    remember_source(DataFrameReader, "format", "schema")
+    remember_calls(DataStreamReader, "format", "schema", "name")
+    remember_calls(DataFrameReader, "format", "schema")
     remember_options(DataStreamReader, lambda key, value: _mapped(key, value, batch=False))
     # `option("path", …)` is a path as well as the argument of `load`; a read by name needs all options.
     remember_options(DataFrameReader, lambda key, value: _mapped(key, value, batch=True))

@@ -1,4 +1,4 @@
-"""The options of a reader: recorded here, because PySpark keeps them only on the Java side."""
+"""The options of a reader or writer: recorded here, because PySpark keeps them only on the Java side."""
 
 from __future__ import annotations
 
@@ -7,30 +7,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrameReader
-from pyspark.sql.streaming.readwriter import DataStreamReader
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+
+from penstock.spark.reading.method_hooks import hook
+
+Recorded = DataStreamReader | DataFrameReader | DataStreamWriter
 
 
-def recorded_options(reader: DataStreamReader | DataFrameReader) -> dict[str, Any]:
-    """Returns what was said to this reader so far: `format`, `options` as texts, `schema` and `name` of the source."""
-    record: dict[str, Any] = reader.__dict__.setdefault(
+def recorded_options(recorded: Recorded) -> dict[str, Any]:
+    """Returns what was said to this reader so far: `format`, `options` as texts, `schema` and `name` of the source.
+
+    Of a writer it is `format`, `options` and what else its hooks remember.
+    """
+    record: dict[str, Any] = recorded.__dict__.setdefault(
         "_penstock", {"format": "", "options": {}, "schema": None, "name": None}
     )
     return record
 
 
-def hook(owner: type, method: str, hooked: Callable[..., Any]) -> None:
-    """Has `hooked` called in the place of a method, with the original before the arguments of the call."""
-    original = getattr(owner, method)
-
-    @functools.wraps(original)
-    def call(*arguments: Any, **named: Any) -> Any:
-        return hooked(original, *arguments, **named)
-
-    setattr(owner, method, call)
-
-
-def remember_source(owner: type, *methods: str) -> None:
-    """Hooks those of `format`, `schema` and `name` that a class of readers has."""
+def remember_calls(owner: type, *methods: str) -> None:
+    """Hooks methods of one argument, such as `format`: it is recorded under the method's name."""
     for method in methods:
         hook(owner, method, functools.partial(_remember, method))
 
@@ -41,27 +37,28 @@ def _remember(method: str, original: Callable[..., Any], self: Any, /, *argument
 
 
 def remember_options(owner: type, mapped: Callable[[str, Any], Any]) -> None:
-    """Hooks `option` and `options` of a class of readers; `mapped` gives the value that takes a given one's place."""
+    """Hooks `option` and `options`; `mapped` gives the value that takes a given one's place."""
 
     def option(original: Callable[..., Any], self: Any, /, key: str, value: Any) -> Any:
         value = mapped(key, value)
-        _remember_option(self, key, value)
+        remember_option(self, key, value)
         return original(self, key, value)
 
     def options(original: Callable[..., Any], self: Any, /, **values: Any) -> Any:
         values = {key: mapped(key, value) for key, value in values.items()}
         for key, value in values.items():
-            _remember_option(self, key, value)
+            remember_option(self, key, value)
         return original(self, **values)
 
     hook(owner, "option", option)
     hook(owner, "options", options)
 
 
-def _remember_option(reader: DataStreamReader | DataFrameReader, key: str, value: Any) -> None:
+def remember_option(recorded: Recorded, key: str, value: Any) -> None:
+    """Records an option as Spark's text of it; None is no value."""
     if value is not None:
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        recorded_options(reader)["options"][key] = text
+        recorded_options(recorded)["options"][key] = text
 
 
 def remember_arguments(reader: DataStreamReader, arguments: Mapping[str, Any]) -> None:
@@ -70,7 +67,7 @@ def remember_arguments(reader: DataStreamReader, arguments: Mapping[str, Any]) -
         if name == "schema":
             recorded_options(reader)["schema"] = value
         elif name not in {"self", "path"}:
-            _remember_option(reader, name, value)
+            remember_option(reader, name, value)
 
 
 def apply_load_arguments(

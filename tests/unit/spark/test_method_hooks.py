@@ -1,0 +1,37 @@
+"""Functions in the place of methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.spark.reading.method_hooks import hook, hooked
+
+
+def _twice(original: Any, *arguments: Any) -> str:
+    return str(original(*arguments)) * 2
+
+
+class _Reader:
+    def load(self, path: str) -> str:
+        """Returns rows."""
+        return path
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.__name__
+
+
+def test_hook_gets_the_original_and_looks_like_it() -> None:
+    class Reader(_Reader):
+        pass
+
+    hook(Reader, "load", _twice)
+    assert Reader().load("a") == "aa"
+    assert Reader.load.__doc__ == "Returns rows."
+    assert _Reader().load("a") == "a"
+
+
+def test_hook_for_a_while_leaves_methods_as_they_were() -> None:
+    with hooked(_Reader, "load", _twice), hooked(_Reader, "name", _twice):
+        assert (_Reader().load("a"), _Reader.name()) == ("aa", "_Reader_Reader")
+    assert (_Reader().load("a"), _Reader().name()) == ("a", "_Reader")
