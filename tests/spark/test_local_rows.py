@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, StructType
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.spark.reading.hooks import install_read_hooks
-from penstock.spark.session.read_handler import ReadHandler, bypass_hooks, handling_reads
+from penstock.spark.reading.read_handler import ReadHandler, handling_reads
 
 _TYPES = """
     tinyint smallint int bigint float double decimal(10,2) boolean string date timestamp timestamp_ntz binary
@@ -62,7 +62,7 @@ def _of_connect(rows: list[Any], schema: StructType) -> list[Row] | None:
 
 def _collected(spark: SparkSession, rows: Any, schema: Any) -> list[Row]:
     frame = spark.createDataFrame(rows, schema)
-    with bypass_hooks():
+    with handling_reads(None):
         return frame.collect()
 
 
@@ -71,7 +71,7 @@ def test_values_are_taken_as_connect_takes_them(spark: SparkSession, in_pipeline
     schema = StructType().add("value", DataType.fromDDL(kind))
     for value in _VALUES:
         right = _of_connect([(value,)], schema)
-        with bypass_hooks():
+        with handling_reads(None):
             try:
                 classic = _collected(spark, [(value,)], schema)
             except PySparkException:
@@ -87,7 +87,7 @@ def test_values_are_taken_as_connect_takes_them(spark: SparkSession, in_pipeline
 def test_rows_are_taken_as_connect_takes_them(spark: SparkSession, in_pipeline: None, name: str) -> None:
     ddl, rows = _ROWS[name]
     kind: Any = DataType.fromDDL(ddl)
-    with bypass_hooks(), pytest.raises(PySparkException):
+    with handling_reads(None), pytest.raises(PySparkException):
         spark.createDataFrame(rows, kind)
     schema = kind if isinstance(kind, StructType) else StructType().add("value", kind)
     wrapped = rows if isinstance(kind, StructType) else [(each,) for each in rows]

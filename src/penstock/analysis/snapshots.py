@@ -12,7 +12,6 @@ from pyspark.sql.types import DataType, StringType, TimestampType
 from penstock.errors import DefinitionError
 from penstock.graph.elements import NextSnapshot, SnapshotChangeFlow
 from penstock.spark.evaluation import Evaluation
-from penstock.spark.session.read_handler import bypass_hooks
 from penstock.spark.writers.changes.resolve import END_AT, START_AT
 from penstock.spark.writers.changes.snapshots import version_type
 from penstock.storage.delta.table import is_delta_table
@@ -55,8 +54,7 @@ def _ask(following: NextSnapshot, evaluation: Evaluation) -> Any:
 def _stored(flow: SnapshotChangeFlow, evaluation: Evaluation, path: str) -> tuple[DataFrame, DataType]:
     if not is_delta_table(path):
         raise DefinitionError("SNAPSHOT_NOT_FOUND", flow=flow.name, target=flow.target)
-    with bypass_hooks():
-        table = evaluation.spark.read.format("delta").load(path)
+    table = evaluation.spark.read.format("delta").load(path)
     versions = table.schema[START_AT].dataType if START_AT in table.columns else StringType()
     return table.drop(START_AT, END_AT), versions
 

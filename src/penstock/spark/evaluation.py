@@ -21,9 +21,9 @@ from penstock.graph.sql_query import SqlQuery
 from penstock.spark import _jvm
 from penstock.spark.expectations.observed import ObservedExpectations, observe_expectations
 from penstock.spark.reading.outside import Outside, SourcePlace
+from penstock.spark.reading.read_handler import handling_reads
 from penstock.spark.reading.recorded_options import named_source
 from penstock.spark.reading.source_names import with_unique_source_names
-from penstock.spark.session.read_handler import bypass_hooks, handling_reads
 from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.sources.delta import delta_options, stream_options
 from penstock.spark.sources.formats import batch_source_of, source_of
@@ -173,7 +173,6 @@ class Evaluation:
 
     # ---- ReadHandler ----
 
-    @bypass_hooks()
     def table(
         self,
         spark: SparkSession,
@@ -228,7 +227,6 @@ class Evaluation:
             lambda chosen, more: named_source(spark.readStream.options(**{**options, **more}), chosen).table(name),
         )
 
-    @bypass_hooks()
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Answers a streaming read of something outside the pipeline, through the connector of its format."""
         requested, source = read.format, source_of(read.format)
@@ -249,7 +247,6 @@ class Evaluation:
             self.checks.append(partial(source.check, source_read))
         return source.stream(source_read) if streaming else read_batch(source, source_read)
 
-    @bypass_hooks()
     def batch(self, spark: SparkSession, read: StreamRead) -> DataFrame | None:
         """Answers a batch read of a format that Spark does not have, through its connector."""
         if (source := batch_source_of(read.format)) is None:

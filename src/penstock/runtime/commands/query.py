@@ -24,7 +24,7 @@ from penstock.runtime.storage_state.catalog import stored_table
 from penstock.spark.delta.protection import protect
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.failures.translate import causes_of, missing_files, reason_of, translate_analysis
-from penstock.spark.session.read_handler import handling_reads
+from penstock.spark.reading.read_handler import handling_reads
 from penstock.spark.sql.arguments import TableName
 from penstock.spark.sql.collecting import collect_rows
 from penstock.spark.sql.functions import TableFunctionCall

@@ -34,8 +34,8 @@ from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.failures.translate import translate_analysis
 from penstock.spark.reading.hooks import install_read_hooks
 from penstock.spark.reading.outside import Outside
+from penstock.spark.reading.read_handler import handling_reads
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.read_handler import handling_reads
 from penstock.spark.session.session import start_session
 from penstock.storage import StorageLayout
 from penstock.storage.maintenance_records import read_maintenance

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
-from penstock.spark.session.read_handler import bypass_hooks
 from penstock.spark.sources.auto_loader import CLEAN_SOURCE, AutoLoaderSource
 from penstock.spark.sources.formats import batch_source_of, source_of
 from penstock.spark.sources.option import Secret, no_secret, secret_options
@@ -48,7 +47,6 @@ class ScriptReads:
         """Leaves every name to Spark's catalog, in which the tables of the storage are registered."""
         return None
 
-    @bypass_hooks()
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         """Answers through the connector of the format: Spark's own, Penstock's, or one of another package.
 
@@ -56,20 +54,19 @@ class ScriptReads:
             PenstockError: what the connector refuses, or finds out about what it connects to.
         """
         source = source_of(read.format)
-        opening = self._opening(spark, read, load)
+        source_read = self._source_read(spark, read, load)
         if read.format.casefold() == _AUTO_LOADER:
-            opening = self._auto_loader(opening)
-        opening = checked(source, opening)
+            source_read = self._auto_loader(source_read)
+        source_read = checked(source, source_read)
         if isinstance(source, ChecksAccess):
-            source.check(opening)
-        return source.stream(opening)
+            source.check(source_read)
+        return source.stream(source_read)
 
-    @bypass_hooks()
     def batch(self, spark: SparkSession, read: StreamRead) -> DataFrame | None:
         """Answers what Spark does not have through its connector."""
         if (source := batch_source_of(read.format)) is None:
             return None
-        return read_batch(source, checked(source, self._opening(spark, read, no_stream)))
+        return read_batch(source, checked(source, self._source_read(spark, read, no_stream)))
 
     def path(self, path: str, *, batch: bool) -> str:
         """Leaves paths to Spark: a script is run in the folder in which it was called."""
@@ -82,7 +79,7 @@ class ScriptReads:
     def action(self, method: str) -> None:
         """A script may do anything."""
 
-    def _opening(self, spark: SparkSession, read: StreamRead, load: Load) -> SourceRead:
+    def _source_read(self, spark: SparkSession, read: StreamRead, load: Load) -> SourceRead:
         return SourceRead(
             format=read.format,
             options={**read.options, **secret_options(read.options, self.secret)},

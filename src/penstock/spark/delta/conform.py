@@ -19,7 +19,6 @@ from penstock.graph.schema.table_schema import Schema
 from penstock.graph.schema.type_changes import fits, widens
 from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
-from penstock.spark.session.read_handler import bypass_hooks
 
 
 def conform(frame: DataFrame, schema: Schema, *also: str) -> DataFrame:
@@ -94,11 +93,10 @@ class TableColumns:
         return frame if self._stored is None else align(frame, self._stored, widening=self._widening)
 
     def _read(self, spark: SparkSession) -> DataFrame | None:
-        with bypass_hooks():
-            if self.name is not None and spark.catalog.tableExists(self.name):
-                return spark.read.table(self.name)
-            if self.path is not None and DeltaTable.isDeltaTable(spark, self.path):
-                return spark.read.format("delta").load(self.path)
+        if self.name is not None and spark.catalog.tableExists(self.name):
+            return spark.read.table(self.name)
+        if self.path is not None and DeltaTable.isDeltaTable(spark, self.path):
+            return spark.read.format("delta").load(self.path)
         return None
 
 

@@ -24,15 +24,15 @@ from penstock.errors import DefinitionError, did_you_mean
 from penstock.spark.failures.translate import reason_of
 from penstock.spark.reading.local_rows import as_connect_takes, is_rows
 from penstock.spark.reading.method_hooks import hook
+from penstock.spark.reading.read_handler import current_handler, own_handler, unhooked
 from penstock.spark.reading.recorded_options import (
     apply_load_arguments,
-    named_source,
     recorded_options,
     remember_arguments,
     remember_calls,
     remember_options,
 )
-from penstock.spark.session.read_handler import current_handler, own_handler
+from penstock.spark.reading.stream_answers import answer_load, answer_table
 from penstock.spark.sources.option import no_secret
 from penstock.spark.sources.stream_read import StreamRead
 
@@ -105,16 +105,7 @@ def _stream_table(original: Original, self: Any, /, tableName: str) -> Any:  # n
     handler = current_handler()
     if handler is None:
         return original(self, tableName)
-    record = recorded_options(self)
-    name, options = record["name"], dict(record["options"])
-    answer = handler.table(self._spark, tableName, streaming=True, options=options, source_name=name)
-    if answer is not None:
-        return answer
-    return handler.stream(
-        self._spark,
-        StreamRead(format="table", options=options, path=tableName),
-        lambda chosen, more: original(named_source(self.options(**more), name or chosen), tableName),
-    )
+    return unhooked(answer_table, handler, self._spark, self, tableName)
 
 
 def _stream_read(method: str, original: Original, self: Any, /, *arguments: Any, **named: Any) -> Any:
@@ -122,37 +113,34 @@ def _stream_read(method: str, original: Original, self: Any, /, *arguments: Any,
     if handler is None:
         return original(self, *arguments, **named)
     record = recorded_options(self)
-    path = arguments[0] if arguments else named.pop("path", None)
+    path, others = arguments[0] if arguments else named.pop("path", None), arguments[1:]
     if method == "load":
         # load(path, format, schema, **options) sets what was not chained, before it reads.
-        apply_load_arguments(self, arguments[1:], named)
-        named = {}
+        apply_load_arguments(self, others, named)
+        others, named = (), {}
     elif record["format"] == "":
         record["format"] = method
         remember_arguments(self, inspect.signature(original).bind_partial(self, *arguments, **named).arguments)
-    where = None if path is None else handler.path(path, batch=False)
-    options = dict(record["options"])
-    positional = () if where is None else (where, *(arguments[1:] if method != "load" else ()))
-    return handler.stream(
-        self._spark,
-        StreamRead(record["format"] or "parquet", options, record["schema"], path=where, name=record["name"]),
-        lambda name, more: original(named_source(self.options(**more), name), *positional, **named),
-    )
+
+    def load(reader: DataStreamReader, where: str | None) -> Any:
+        return original(reader, **named) if where is None else original(reader, where, *others, **named)
+
+    return unhooked(answer_load, handler, self._spark, self, path, load)
 
 
 def _mapped(key: str, value: Any, *, batch: bool) -> Any:
     handler = current_handler()
     if handler is None or key.casefold() != "path" or not isinstance(value, str):
         return value
-    return handler.path(value, batch=batch)
+    return unhooked(handler.path, value, batch=batch)
 
 
 def _batch_path(method: str, original: Original, self: Any, /, path: Any = None, *arguments: Any, **named: Any) -> Any:
     handler = current_handler()
     if handler is not None and isinstance(path, str):
-        path = handler.path(path, batch=True)
+        path = unhooked(handler.path, path, batch=True)
     elif handler is not None and isinstance(path, (list, tuple)):
-        path = [handler.path(each, batch=True) for each in path]
+        path = [unhooked(handler.path, each, batch=True) for each in path]
     if path is None:
         return original(self, *arguments, **named)
     if method in {"parquet", "orc"} and isinstance(path, list):
@@ -168,7 +156,7 @@ def _batch_load(original: Original, self: Any, /, path: Any = None, *arguments: 
     record = recorded_options(self)
     where = path if isinstance(path, str) else None
     request = StreamRead(record["format"] or "parquet", dict(record["options"]), record["schema"], where)
-    answer = handler.batch(self._spark, request)
+    answer = unhooked(handler.batch, self._spark, request)
     return original(self, path) if answer is None else answer
 
 
@@ -207,7 +195,7 @@ def _session_table(original: Original, self: SparkSession, /, tableName: str) ->
 
 def _by_name(spark: SparkSession, name: str, options: dict[str, str]) -> DataFrame | None:
     handler = current_handler()
-    return None if handler is None else handler.table(spark, name, streaming=False, options=options)
+    return None if handler is None else unhooked(handler.table, spark, name, streaming=False, options=options)
 
 
 def _session_sql(original: Original, self: SparkSession, /, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:  # noqa: N803
@@ -217,7 +205,7 @@ def _session_sql(original: Original, self: SparkSession, /, sqlQuery: str, args:
     formatter = SQLStringFormatter(self)
     statement = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
     try:
-        return handler.statement(self, statement, lambda text: original(self, text, args))
+        return unhooked(handler.statement, self, statement, lambda text: original(self, text, args))
     finally:
         if kwargs:
             formatter.clear()
@@ -248,7 +236,7 @@ def _create_data_frame(  # noqa: PLR0917 - parameters of PySpark
 def _action(method: str, original: Original, self: Any, /, *arguments: Any, **named: Any) -> Any:
     handler = current_handler()
     if handler is not None:
-        handler.action(method)
+        unhooked(handler.action, method)
     return original(self, *arguments, **named)
 
 

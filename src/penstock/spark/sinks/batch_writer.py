@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.graph.elements import BatchFunction
 from penstock.spark import _jvm
-from penstock.spark.session.read_handler import ReadHandler, handling_reads
+from penstock.spark.reading.read_handler import ReadHandler, handling_reads
 from penstock.spark.sinks.sink import BatchSink, SinkBatch
 from penstock.spark.sinks.spark_sinks import SinkWriter
 from penstock.spark.streams.writes import BatchFailure, sink_transaction_of

@@ -125,8 +125,6 @@ def checked(source: Source, read: SourceRead) -> SourceRead:
 def read_batch(source: Source, read: SourceRead) -> DataFrame:
     """Returns as a batch what the streaming `read` would deliver up to now.
 
-    The hooks are bypassed meanwhile (`bypass_hooks`).
-
     Raises:
         DefinitionError: BATCH_NOT_POSSIBLE; those of the connector.
         AnalysisException: Spark's own.

@@ -53,8 +53,6 @@ def native_load(
 ) -> DataFrame:
     """Returns Spark's own streaming read, under a source name where there is one and the checkpoints keep names.
 
-    Called while no read handler is in force (`bypass_hooks()`), so that the hooks let it pass.
-
     Raises:
         pyspark.errors.AnalysisException: Spark's, for example PATH_NOT_FOUND.
     """

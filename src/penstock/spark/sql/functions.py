@@ -12,7 +12,8 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from penstock.errors import DefinitionError, StatementPosition
 from penstock.spark import _jvm
-from penstock.spark.session.read_handler import bypass_hooks
+from penstock.spark.reading.read_handler import ReadHandler
+from penstock.spark.reading.stream_answers import answer_load, answer_table
 from penstock.spark.sources.auto_loader import load_files, only_format_of
 from penstock.spark.sources.auto_loader.options import names as option_names
 from penstock.spark.sources.formats import source_of
@@ -83,9 +84,10 @@ _UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {
 class TableFunctionCall:
     """One call: `streaming` is the STREAM before it, `source_name` the IDENTIFIED BY behind it.
 
-    `map_path` applies the pipeline's folder and path mapping to the path of a batch read, and notes it as input.
+    `reads` answers what the call reads.
     """
 
+    reads: ReadHandler
     spark: SparkSession
     name: str
     statement: str
@@ -93,7 +95,6 @@ class TableFunctionCall:
     streaming: bool
     source_name: str | None
     arguments: tuple[Argument, ...]
-    map_path: Callable[[str], str]
 
     def bind(self, *positional: str) -> Arguments:
         """Returns the arguments by name; those without a name take the names `positional`, in order.
@@ -107,6 +108,10 @@ class TableFunctionCall:
         """Returns a streaming reader, under the name that the statement gives the source."""
         reader = self.spark.readStream
         return reader if self.source_name is None else reader.name(self.source_name)
+
+    def load(self, reader: DataStreamReader, path: str | None = None) -> DataFrame:
+        """Returns the stream that a reader stands for, as the pipeline answers it."""
+        return answer_load(self.reads, self.spark, reader, path)
 
     def missing(self, argument: str, example: str) -> DefinitionError:
         """Returns TABLE_FUNCTION_ARGUMENT_MISSING, at the place of the call."""
@@ -127,7 +132,7 @@ class TableFunctionCall:
 
 
 TableFunction = Callable[[TableFunctionCall], DataFrame]
-"""Called each time a statement that contains the function runs, while the read hooks are in force."""
+"""Called each time a statement that contains the function runs, while no read handler is in force."""
 
 
 def _cloud_files(call: TableFunctionCall) -> DataFrame:
@@ -143,7 +148,7 @@ def _cloud_files(call: TableFunctionCall) -> DataFrame:
     schema = next((value for name, value in options.items() if name.casefold() == "schema"), None)
     options = {name: value for name, value in options.items() if name.casefold() != "schema"}
     reader = call.stream_reader().format("cloudFiles").option("cloudFiles.format", source_format).options(**options)
-    return (reader if schema is None else reader.schema(schema)).load(path)
+    return call.load(reader if schema is None else reader.schema(schema), path)
 
 
 def _read_files(call: TableFunctionCall) -> DataFrame:
@@ -156,7 +161,7 @@ def _read_files(call: TableFunctionCall) -> DataFrame:
     path = arguments.required("path", _READ_FILES)
     schema = arguments.text("schema")
     chosen = arguments.choice("format", option_names.FORMATS)
-    where = path if call.streaming else call.map_path(path)
+    where = path if call.streaming else call.reads.path(path, batch=True)
     source_format = chosen or _format_of(call, where)
     auto_loader = {
         name.removeprefix(option_names.PREFIX): name
@@ -169,15 +174,13 @@ def _read_files(call: TableFunctionCall) -> DataFrame:
     options |= {auto_loader.get(name, name): value for name, value in given.items()}
     if call.streaming:
         reader = call.stream_reader().format("cloudFiles").options(**options)
-        return (reader if schema is None else reader.schema(schema)).load(path)
-    with bypass_hooks():
-        return load_files(call.spark, StreamRead("cloudFiles", options, schema, where))
+        return call.load(reader if schema is None else reader.schema(schema), path)
+    return load_files(call.spark, StreamRead("cloudFiles", options, schema, where))
 
 
 def _format_of(call: TableFunctionCall, path: str) -> str:
-    where = call.map_path(path) if call.streaming else path
-    with bypass_hooks():
-        found = only_format_of(call.spark, where)
+    where = call.reads.path(path, batch=True) if call.streaming else path
+    found = only_format_of(call.spark, where)
     if found is None:
         raise call.missing("format", _READ_FILES)
     return found
@@ -196,7 +199,7 @@ def _read_kafka(call: TableFunctionCall) -> DataFrame:
     if not any(each.place and each.name in options for each in known):
         raise call.missing("subscribe", _READ_KAFKA)
     if call.streaming:
-        return call.stream_reader().format("kafka").options(**options).load()
+        return call.load(call.stream_reader().format("kafka").options(**options))
     return call.spark.read.format("kafka").options(**options).load()
 
 
@@ -206,7 +209,7 @@ def _read_kinesis(call: TableFunctionCall) -> DataFrame:
         reason = "a stream of Kinesis has no end that a batch could read up to"
         raise call.unsupported(reason, "Write STREAM read_kinesis(…)")
     options = call.bind().options(tuple(each.name for each in source_of("kinesis").options or ()))
-    return call.stream_reader().format("kinesis").options(**options).load()
+    return call.load(call.stream_reader().format("kinesis").options(**options))
 
 
 def _read_stream(call: TableFunctionCall) -> DataFrame:
@@ -216,7 +219,8 @@ def _read_stream(call: TableFunctionCall) -> DataFrame:
         raise call.unsupported("without STREAM it would be a batch read", way_out)
     arguments = call.bind("table")
     table = arguments.required("table", _READ_STREAM)
-    return call.stream_reader().options(**arguments.options(_OF_DELTA)).table(table)
+    reader = call.stream_reader().options(**arguments.options(_OF_DELTA))
+    return answer_table(call.reads, call.spark, reader, table)
 
 
 def _refuse(reason: str, alternative: str, call: TableFunctionCall) -> DataFrame:

@@ -14,8 +14,9 @@ from penstock.errors import DefinitionError, StatementPosition, did_you_mean
 from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.failures.statement_places import placing, statement_position
+from penstock.spark.reading.read_handler import ReadHandler
 from penstock.spark.reading.recorded_options import named_source
-from penstock.spark.session.read_handler import ReadHandler, bypass_hooks
+from penstock.spark.reading.stream_answers import answer_load
 from penstock.spark.sources.stream_read import StreamRead
 from penstock.spark.sql.arguments import evaluate
 from penstock.spark.sql.column_qualifiers import qualify
@@ -45,7 +46,7 @@ class StatementReads(ReadHandler, Protocol):
 
 
 def run_statement(reads: StatementReads, spark: SparkSession, statement: str, execute: Execute) -> DataFrame:
-    """Runs a statement of the author; called for each `spark.sql` of a pipeline, with the read hooks in force.
+    """Runs a statement of the author; called for each `spark.sql` of a pipeline, while no read handler is in force.
 
     Errors carry their place in the statement: see `statement_position`.
 
@@ -152,6 +153,7 @@ class _Run:
         with placing(self._statement, offset):
             arguments = evaluate(reference.expressions, reference.names, self._statement, offset, self._constant)
             call = TableFunctionCall(
+                reads=self._reads,
                 spark=self._spark,
                 name=name.casefold(),
                 statement=self._statement,
@@ -159,7 +161,6 @@ class _Run:
                 streaming=reference.streaming,
                 source_name=reference.source_name,
                 arguments=tuple(arguments),
-                map_path=lambda path: self._reads.path(path, batch=True),
             )
             frame = function(call)
         yield from reference.place.replaced_by(self._function(frame), alias=None)
@@ -187,8 +188,7 @@ class _Run:
         return f"{function}()"
 
     def _constant(self, expression: str) -> Any:
-        with bypass_hooks():
-            row = self._execute(f"SELECT {expression}").first()
+        row = self._execute(f"SELECT {expression}").first()
         return None if row is None else row[0]
 
     def _frame_of(self, reference: TableReference) -> DataFrame | None:
@@ -223,15 +223,15 @@ class _Run:
             if reference.source_name is not None:
                 reader = reader.name(reference.source_name)
             if source_format.casefold() == "delta":
-                return reader.format("delta").load(path)
+                return answer_load(self._reads, self._spark, reader.format("delta"), path)
             # Spark's own file stream would want a schema that SQL has no place for.
             inferred = {"cloudFiles.format": source_format, "cloudFiles.inferColumnTypes": "true"}
-            return reader.format("cloudFiles").options(**inferred).load(path)
+            reader = reader.format("cloudFiles").options(**inferred)
+            return answer_load(self._reads, self._spark, reader, path)
         where = self._reads.path(path, batch=True)
         if where == path and not reference.options:
             return None
-        with bypass_hooks():
-            return self._spark.read.format(source_format).options(**reference.options).load(where)
+        return self._spark.read.format(source_format).options(**reference.options).load(where)
 
 
 def _not_a_stream(name: str, position: StatementPosition) -> DefinitionError:

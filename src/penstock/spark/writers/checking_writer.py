@@ -23,7 +23,6 @@ from penstock.spark.delta.tables import cluster_table
 from penstock.spark.expectations.observed import ObservedExpectations, broken_rules, count_broken
 from penstock.spark.expectations.quarantine import append_few, data_columns, quarantined, with_source_of_few
 from penstock.spark.expectations.uniqueness import PinnedVersion, mark_repeats
-from penstock.spark.session.read_handler import bypass_hooks
 from penstock.spark.streams.writes import (
     BatchFailure,
     Replacement,
@@ -194,12 +193,11 @@ class CheckingWriter:
         """Returns the rows with which keys are compared; None when there are none that stay."""
         if not has_uniqueness(self.table) or self._overwrites:
             return None
-        with bypass_hooks():
-            reader = frame.sparkSession.read.format("delta")
-            if batch_id is not None:
-                pinned = PinnedVersion(self.path, self.checkpoints, str(self.table.identifier), self.flow)
-                reader = reader.option("versionAsOf", pinned.of(sink_transaction_of(frame), batch_id))
-            return reader.load(self.path)
+        reader = frame.sparkSession.read.format("delta")
+        if batch_id is not None:
+            pinned = PinnedVersion(self.path, self.checkpoints, str(self.table.identifier), self.flow)
+            reader = reader.option("versionAsOf", pinned.of(sink_transaction_of(frame), batch_id))
+        return reader.load(self.path)
 
     @contextmanager
     def _judged(self, frame: DataFrame, stored: DataFrame | None, *, eager: bool) -> Iterator[DataFrame]:

@@ -60,8 +60,7 @@ class AutoLoader:
 def load_files(spark: SparkSession, read: StreamRead) -> DataFrame:
     """Returns a batch DataFrame with the columns and the rescued data of the same streaming read.
 
-    The columns are inferred at each call and kept nowhere; a field that the sample did not show is rescued. The
-    hooks are bypassed meanwhile (`bypass_hooks`).
+    The columns are inferred at each call and kept nowhere; a field that the sample did not show is rescued.
 
     Raises:
         DefinitionError: the AUTO_LOADER_… conditions of the options, PATH_NOT_FOUND,

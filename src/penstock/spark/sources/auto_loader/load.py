@@ -59,8 +59,6 @@ def load_auto_loader(
 ) -> tuple[DataFrame, AutoLoaderSource]:
     """Serves one cloudFiles read; called each time a dataset function that contains it is called.
 
-    The hooks are bypassed meanwhile (`bypass_hooks`): inference reads files.
-
     The DataFrame streams from Spark's own file source, named `source_name` (ASCII letters, digits and
     underscores). Its columns are those of the newest schema version under `schema_location`, then the
     partition columns, then the rescued data column when there is one; `_metadata` can be selected. Without a

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol
+from typing import ParamSpec, Protocol, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-if TYPE_CHECKING:
-    from penstock.spark.sources.option import Secret
-    from penstock.spark.sources.stream_read import Load, StreamRead
+from penstock.spark.sources.option import Secret
+from penstock.spark.sources.stream_read import Load, StreamRead
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class ReadHandler(Protocol):
-    """What the hooks ask while a pipeline file or a dataset function runs."""
+    """What the hooks ask while a pipeline file or a dataset function runs.
+
+    The hooks call its methods `unhooked`, so that each of them can read with PySpark itself.
+    """
 
     def table(
         self,
@@ -66,13 +71,6 @@ def handling_reads(handler: ReadHandler | None) -> Iterator[None]:
 
 
 @contextmanager
-def bypass_hooks() -> Iterator[None]:
-    """Lets this thread's reads pass to PySpark, whatever handler is in force around."""
-    with handling_reads(None):
-        yield
-
-
-@contextmanager
 def handling_reads_everywhere(handler: ReadHandler) -> Iterator[None]:
     """Makes `handler` answer the reads of every thread that has no handler of its own."""
     global _everywhere  # noqa: PLW0603 - a script's own threads share nothing else with the one that entered this
@@ -81,6 +79,12 @@ def handling_reads_everywhere(handler: ReadHandler) -> Iterator[None]:
         yield
     finally:
         _everywhere = before
+
+
+def unhooked(method: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Calls what answers a read: whatever that does with PySpark is not hooked."""
+    with handling_reads(None):
+        return method(*arguments, **named)
 
 
 def current_handler() -> ReadHandler | None:
