@@ -94,7 +94,7 @@ def install_read_hooks() -> None:
     hook(DataFrameWriter, "option", _write_option)
     hook(DataFrameWriter, "options", _write_options)
     for method in ("forPath", "isDeltaTable"):
-        setattr(DeltaTable, method, staticmethod(_with_delta_path(getattr(DeltaTable, method))))
+        hook(DeltaTable, method, _delta_path)
     hook(ClassicDataFrame, "withWatermark", _watermark)
     for owner, methods in _ACTIONS:
         for method in methods.split():
@@ -172,15 +172,10 @@ def _write_options(original: Original, self: Any, /, **values: Any) -> Any:
     return original(self, **{key: _mapped(key, value, batch=False) for key, value in values.items()})
 
 
-def _with_delta_path(original: Original) -> Original:
+def _delta_path(original: Original, sparkSession: SparkSession, *arguments: Any, **named: Any) -> Any:  # noqa: N803
     """What the function of a sink usually merges into, it finds by path."""
-
-    @functools.wraps(original)
-    def hooked(sparkSession: SparkSession, *arguments: Any, **named: Any) -> Any:  # noqa: N803 - Delta's parameter name
-        first, *others = arguments or (named.pop("path" if "path" in named else "identifier"),)
-        return original(sparkSession, _mapped("path", first, batch=False), *others, **named)
-
-    return hooked
+    first, *others = arguments or (named.pop("path" if "path" in named else "identifier"),)
+    return original(sparkSession, _mapped("path", first, batch=False), *others, **named)
 
 
 def _batch_table(original: Original, self: Any, /, tableName: str) -> Any:  # noqa: N803 - PySpark's parameter name

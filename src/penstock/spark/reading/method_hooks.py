@@ -12,20 +12,21 @@ Replacement = Callable[..., Any]
 
 
 def hook(owner: type, method: str, replacement: Replacement) -> None:
-    """Makes `owner.method(…)` call `replacement(original, …)`, in every thread."""
+    """Makes `owner.method(…)` call `replacement(original, …)`, in every thread; that of a class gets no class."""
     original = getattr(owner, method)
 
     @functools.wraps(original)
     def call(*arguments: Any, **named: Any) -> Any:
         return replacement(original, *arguments, **named)
 
-    setattr(owner, method, call)
+    of_class = isinstance(owner.__dict__.get(method), (classmethod, staticmethod))
+    setattr(owner, method, staticmethod(call) if of_class else call)
 
 
 @contextmanager
 def hooked(owner: type, method: str, replacement: Replacement) -> Iterator[None]:
     """A `hook` that goes with the end of the block."""
-    before = owner.__dict__[method]  # a class method stays one
+    before = owner.__dict__[method]  # unlike getattr, with the class method around a function
     hook(owner, method, replacement)
     try:
         yield
