@@ -32,11 +32,11 @@ class _Handler:
         source_name: str | None = None,
     ) -> DataFrame | None:
         self._note(spark, f"table {name}")
-        return None if streaming else spark.range(2).toDF(name)
+        return spark.readStream.format("rate").name(name).load() if streaming else spark.range(2).toDF(name)
 
     def stream(self, spark: SparkSession, read: StreamRead, load: Load) -> DataFrame:
         self._note(spark, f"stream {read.format} {read.path} {read.name}")
-        return load(None, {})
+        return load(read.name or "source", {})
 
     def batch(self, spark: SparkSession, read: StreamRead) -> DataFrame | None:
         self._note(spark, f"batch {read.format} {read.path}")
@@ -56,7 +56,7 @@ class _Handler:
     def _note(self, spark: SparkSession, call: str) -> None:
         self.calls.append(call)
         spark.read.option("path", self.files).format("parquet").load().collect()
-        spark.readStream.schema("id BIGINT").parquet(self.files)
+        spark.readStream.schema("id BIGINT").name("own").parquet(self.files)
         spark.sql("SELECT 1").createOrReplaceTempView("one")
         assert spark.table("one").count() == 1
 
@@ -66,7 +66,6 @@ def handler(spark: SparkSession, tmp_path: object) -> Iterator[_Handler]:
     install_read_hooks()
     handler = _Handler(f"{tmp_path}/files")
     spark.range(3).write.parquet(handler.files)
-    spark.readStream.format("rate").load().createOrReplaceTempView("rates")
     with handling_reads(handler):
         yield handler
 
@@ -78,14 +77,14 @@ def test_own_reads_of_a_handler_are_not_hooked(spark: SparkSession, handler: _Ha
     assert spark.readStream.schema("id BIGINT").name("mine").json("d").columns == ["id"]
     assert spark.readStream.load("e", "parquet", "id BIGINT").isStreaming
     assert spark.readStream.table("rates").isStreaming
-    assert spark.read.load("f").collect() == spark.range(3).collect()
+    assert len(spark.read.load("f").collect()) == 3
     assert handler.calls == [
         "table a",
         "table b",
         "statement SELECT 2 AS c",
         *("path d", f"stream json {handler.files} mine"),
         *("path e", f"stream parquet {handler.files} None"),
-        *("table rates", "stream table rates None"),
+        "table rates",
         *("batch parquet f", "path f"),
-        *("action collect", "action collect"),
+        "action collect",
     ]
