@@ -15,7 +15,7 @@ from penstock.analysis.fallible_casts import cast_notices
 from penstock.analysis.snapshots import first_snapshot
 from penstock.analysis.update_keys import update_keys
 from penstock.declare.user_frames import caller_location, failure_location
-from penstock.errors import DefinitionError, PenstockError, PipelineInvalid, SourceLocation, did_you_mean
+from penstock.errors import PenstockError, PipelineInvalid, SourceLocation, did_you_mean
 from penstock.graph.elements import (
     ChangeFlow,
     Dataset,
@@ -152,7 +152,7 @@ class QueryAnalyser:
             lineage=column_lineage(lambda: read.followed(frame), schema.names, evaluation),
             one_sided_joins=one_sided_joins(frame) if STREAM_JOIN in (state.name for state in retention) else (),
         )
-        return resolved, (*_notices(evaluation, flow, name), *self._cast_notices(flow, target, frame))
+        return resolved, (*_notices(evaluation, flow), *self._cast_notices(flow, target, frame))
 
     def _source(self, evaluation: Evaluation, flow: UnresolvedFlow) -> _Source:
         match flow:
@@ -223,10 +223,8 @@ def _output_mode(
         possible = possible_output_modes(frame)
         if declared is None or not possible or not isinstance(target, Table):
             raise
-        raise DefinitionError(
+        raise flow.error(
             "OUTPUT_MODE_NOT_SUPPORTED",
-            location=flow.location,
-            dataset=str(target.identifier),
             flow=flow.name,
             mode=declared.value,
             reason=reason_of(refused).removesuffix("."),
@@ -234,11 +232,9 @@ def _output_mode(
         ) from None
 
 
-def _notices(evaluation: Evaluation, flow: UnresolvedFlow, dataset: str) -> tuple[PenstockError, ...]:
+def _notices(evaluation: Evaluation, flow: UnresolvedFlow) -> tuple[PenstockError, ...]:
     return tuple(
-        DefinitionError(
-            "AUTO_LOADER_OPTION_PASSED_OVER", location=flow.location, dataset=dataset, option=option, outcome=outcome
-        )
+        flow.error("AUTO_LOADER_OPTION_PASSED_OVER", option=option, outcome=outcome)
         for source in evaluation.auto_loader_sources
         for option, outcome in source.options.passed_over.items()
     )

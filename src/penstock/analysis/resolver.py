@@ -51,8 +51,6 @@ from penstock.spark.sinks.formats import check_sink, promise_of
 from penstock.spark.sql.column_definitions import parse_columns
 from penstock.storage import StorageLayout
 
-Progress = Callable[[str], None]
-
 _RESULT_SETTINGS = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive")
 
 
@@ -179,8 +177,7 @@ class Resolver:
         decided = with_cluster_columns(with_column_mapping(decided, resolved), schema)
         self._tables[table.identifier] = decided
         if isinstance(table, LikelyStreamingTable) and isinstance(decided, MaterializedView):
-            facts = {"dataset": str(table.identifier), "name": str(table.identifier)}
-            self._notices.append(DefinitionError("TABLE_IS_MATERIALIZED_VIEW", location=table.location, **facts))
+            self._notices.append(table.error("TABLE_IS_MATERIALIZED_VIEW", name=table.identifier))
         self._flows.extend(resolved)
         rewritten = _why_rewritten(decided, [flow for flow in resolved if flow.type.rewrites])
         streaming = isinstance(decided, StreamingTable)
@@ -272,9 +269,7 @@ class Resolver:
         first = min(cycle)
         for identifier in cycle:
             dataset = self.graph.datasets[identifier]
-            error = DefinitionError(
-                "FLOW_CYCLE", location=dataset.location, dataset=str(identifier), path=path, name=identifier
-            )
+            error = dataset.error("FLOW_CYCLE", path=path, name=identifier)
             because_of = None if identifier == first else first
             self._failed[identifier] = [_failed_target(dataset, error, because_of=because_of)]
 

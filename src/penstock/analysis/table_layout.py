@@ -11,7 +11,6 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from penstock.analysis.catalog import readable_schema, spark_schema
-from penstock.errors import DefinitionError
 from penstock.graph.elements import COLUMN_MAPPING, MaterializedView, StreamingTable, Table
 from penstock.graph.protection import protection_properties, stored_protection
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedFlow
@@ -106,10 +105,8 @@ def check_types(spark: SparkSession, table: Table, flows: Iterable[ResolvedFlow]
         try:
             check_conforms(spark, spark_schema(flow.schema), declared)
         except AnalysisException as error:
-            raise DefinitionError(
+            raise flow.declaration.error(
                 "COLUMN_TYPE_NOT_CASTABLE",
-                location=flow.declaration.location,
-                dataset=str(table.identifier),
                 flow=flow.declaration.name,
                 name=table.identifier,
                 reason=reason_of(error),
@@ -128,7 +125,4 @@ def check_protection(spark: SparkSession, table: Table, schema: Schema) -> None:
     try:
         protect(empty_relation(spark, readable_schema(schema), streaming=False), protection)
     except PySparkException as error:
-        name = table.identifier
-        raise DefinitionError(
-            "TABLE_PROTECTION_INVALID", location=table.location, dataset=str(name), name=name, reason=reason_of(error)
-        ) from None
+        raise table.error("TABLE_PROTECTION_INVALID", name=table.identifier, reason=reason_of(error)) from None

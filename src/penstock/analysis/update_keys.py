@@ -22,14 +22,7 @@ def update_keys(flow: UnresolvedFlow, target: Table, frame: DataFrame) -> Update
         if not declared:
             return UpdateKeys(grouping_columns(frame), distinct=True)
     except NotGrouped as unknown:
-        raise DefinitionError(
-            "UPDATE_KEYS_UNKNOWN",
-            location=flow.location,
-            dataset=str(target.identifier),
-            flow=flow.name,
-            target=target.identifier,
-            reason=unknown,
-        ) from None
+        raise flow.error("UPDATE_KEYS_UNKNOWN", flow=flow.name, target=target.identifier, reason=unknown) from None
     names = {field.name.casefold(): field for field in frame.schema}
     columns = []
     for key in dict.fromkeys(declared):
@@ -48,11 +41,4 @@ def update_keys(flow: UnresolvedFlow, target: Table, frame: DataFrame) -> Update
 
 
 def _invalid(flow: UnresolvedFlow, target: Table, reason: str) -> DefinitionError:
-    return DefinitionError(
-        "UPDATE_KEYS_INVALID",
-        location=flow.location,
-        dataset=str(target.identifier),
-        flow=flow.name,
-        target=target.identifier,
-        reason=reason,
-    )
+    return flow.error("UPDATE_KEYS_INVALID", flow=flow.name, target=target.identifier, reason=reason)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from penstock.analysis.table_layout import mapped_names
-from penstock.errors import DefinitionError, PenstockError, did_you_mean
+from penstock.errors import PenstockError, did_you_mean
 from penstock.graph.companions.quarantine import RESERVED_PREFIX, has_quarantine
 from penstock.graph.elements import COLUMN_MAPPING, TYPE_WIDENING
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedGraph
@@ -81,13 +81,8 @@ def quarantine_column_reserved(graph: ResolvedGraph) -> Iterator[PenstockError]:
         for flow in graph.flows_to(identifier) if has_quarantine(table) else ():
             for column in flow.rows.names:
                 if column.casefold().startswith(RESERVED_PREFIX):
-                    yield DefinitionError(
-                        "QUARANTINE_COLUMN_RESERVED",
-                        location=flow.declaration.location,
-                        dataset=str(identifier),
-                        name=identifier,
-                        column=column,
-                        prefix=RESERVED_PREFIX,
+                    yield flow.declaration.error(
+                        "QUARANTINE_COLUMN_RESERVED", name=identifier, column=column, prefix=RESERVED_PREFIX
                     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.errors import DefinitionError, PenstockError
+from penstock.errors import PenstockError
 from penstock.graph.elements import Dataset, EventTime
 from penstock.graph.flow_type import FlowType
 from penstock.graph.resolved import EndlessState, ResolvedFlow, ResolvedGraph
@@ -105,9 +105,6 @@ def _state_warning(flow: ResolvedFlow, state: EndlessState) -> PenstockError:
     if state.operator == "aggregate":
         complete = flow.type is FlowType.COMPLETE
         facts["also"] = " and the table is rewritten in each batch (complete mode)" if complete else ""
-    return DefinitionError(
-        UNBOUNDED_STATE[state.operator],
-        location=state.location or flow.declaration.location,
-        dataset=str(flow.declaration.target),
-        **facts,
-    )
+    warning = flow.declaration.error(UNBOUNDED_STATE[state.operator], **facts)
+    warning.location = state.location or warning.location
+    return warning

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from penstock.errors import DefinitionError, PenstockError
+from penstock.errors import PenstockError
 from penstock.graph.elements import MaterializedView
 from penstock.graph.flow_type import FlowType
 from penstock.graph.resolved import AppliedChanges, ResolvedFlow, ResolvedGraph
@@ -26,17 +26,13 @@ def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
         elif flow.declaration.once:
             target, fix = "a flow with once=True", "Read with spark.read, or remove once=True"
         elif flow.type is FlowType.SNAPSHOT_CHANGE:
-            target, fix = (
-                "a flow of snapshots",
-                "Read with spark.read, or use create_auto_cdc_flow for a stream of changes",
-            )
+            target = "a flow of snapshots"
+            fix = "Read with spark.read, or use create_auto_cdc_flow for a stream of changes"
         elif table is None:
             target, fix = "a sink", "Read with spark.readStream; a materialized view's changes cannot be streamed"
         else:
-            target, fix = (
-                "a streaming table",
-                "Read with spark.readStream or STREAM(name), or declare a materialized view",
-            )
+            target = "a streaming table"
+            fix = "Read with spark.readStream or STREAM(name), or declare a materialized view"
         yield flow.declaration.error(
             "INVALID_FLOW_QUERY_TYPE",
             flow=flow.declaration.name,
@@ -54,12 +50,8 @@ def append_flow_of_materialized_view(graph: ResolvedGraph) -> Iterator[PenstockE
             continue
         for flow in flows:
             if flow.declaration.name.casefold() != identifier.name.casefold():
-                yield DefinitionError(
-                    "APPEND_FLOW_INTO_MATERIALIZED_VIEW",
-                    location=flow.declaration.location,
-                    dataset=str(identifier),
-                    flow=flow.declaration.name,
-                    name=identifier,
+                yield flow.declaration.error(
+                    "APPEND_FLOW_INTO_MATERIALIZED_VIEW", flow=flow.declaration.name, name=identifier
                 )
 
 
@@ -69,13 +61,8 @@ def complete_flow_shares_table(graph: ResolvedGraph) -> Iterator[PenstockError]:
         flows = graph.flows_to(identifier)
         for flow in flows:
             if flow.type is FlowType.COMPLETE and len(flows) > 1:
-                yield DefinitionError(
-                    "COMPLETE_FLOW_SHARES_TABLE",
-                    location=flow.declaration.location,
-                    dataset=str(identifier),
-                    flow=flow.declaration.name,
-                    others=", ".join(other.declaration.name for other in flows if other is not flow),
-                )
+                others = ", ".join(other.declaration.name for other in flows if other is not flow)
+                yield flow.declaration.error("COMPLETE_FLOW_SHARES_TABLE", flow=flow.declaration.name, others=others)
 
 
 def output_mode_of_batch_query(graph: ResolvedGraph) -> Iterator[PenstockError]:

@@ -231,5 +231,4 @@ def _event_log_name(graph: ResolvedGraph, config: PipelineConfig) -> Iterator[Pe
     """Refuses a dataset with the name of the table that is to have the event log."""
     for name in graph.order:
         if name == config.event_log:
-            location = graph.dataset(name).location
-            yield DefinitionError("EVENT_LOG_NAME_TAKEN", location=location, dataset=str(name), name=str(name))
+            yield graph.dataset(name).error("EVENT_LOG_NAME_TAKEN", name=name)

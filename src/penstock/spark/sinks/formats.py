@@ -8,7 +8,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from penstock.errors import DefinitionError, PenstockError
+from penstock.errors import PenstockError
 from penstock.graph.elements import AnySink, FormatSink, UnresolvedFlow
 from penstock.graph.identifier import Identifier
 from penstock.graph.rules.sinks import FILE_FORMATS
@@ -65,10 +65,7 @@ def check_sink(spark: SparkSession, sink: FormatSink, flows: Iterable[Unresolved
     if found is not None and found.connector.sink is not None:
         yield from _of_connector(spark, sink, found.connector.sink, flows)
     elif sink.kind not in {"memory", GROUP} and not _jvm.has_format(spark, READERS.get(sink.kind, sink.format)):
-        name = sink.identifier
-        yield DefinitionError(
-            "SINK_FORMAT_UNKNOWN", location=sink.location, dataset=str(name), name=name, format=sink.format
-        )
+        yield sink.error("SINK_FORMAT_UNKNOWN", name=sink.identifier, format=sink.format)
 
 
 def promise_of(sink: AnySink, sinks: Mapping[Identifier, AnySink]) -> str | None:

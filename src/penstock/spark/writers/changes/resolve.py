@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
-from penstock.errors import DefinitionError, PenstockError, did_you_mean
+from penstock.errors import PenstockError, did_you_mean
 from penstock.graph.elements import (
     ChangeFlow,
     ColumnSelection,
@@ -253,14 +253,7 @@ class _Columns:
 
     def error(self, condition_name: str, **facts: object) -> PenstockError:
         """Returns an error at the flow's place."""
-        return DefinitionError(
-            condition_name,
-            location=self.flow.location,
-            dataset=str(self.flow.target),
-            flow=self.flow.name,
-            target=self.flow.target,
-            **facts,
-        )
+        return self.flow.error(condition_name, flow=self.flow.name, target=self.flow.target, **facts)
 
 
 def _column_name(given: Any) -> str:
