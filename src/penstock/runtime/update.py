@@ -17,11 +17,7 @@ from penstock.events import Event, EventLog, EventType, UpdateState, builders, n
 from penstock.events.text import plural
 from penstock.graph.identifier import DefaultSchema
 from penstock.plan.selection import RefreshSelection
-from penstock.plan.stages import (
-    ExcludeDataset,
-    FlowStage,
-    MaintainTable,
-)
+from penstock.plan.stages import ExcludeDataset, FlowStage, MaintainTable
 from penstock.runtime.flows.accepted_loss import accepted_losses
 from penstock.runtime.flows.board import UpdateBoard
 from penstock.runtime.flows.schedule import FlowRunner, run_flows
@@ -52,19 +48,6 @@ class UpdateOutcome:
     errors: tuple[PenstockError, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Stopping:
-    """How an update is asked to end: after the current batches, or without writing another one."""
-
-    stop: threading.Event
-    abandon: threading.Event
-
-    def abandon_storage(self) -> None:
-        """The lock is lost: another run has taken the storage over, or soon may."""
-        self.abandon.set()
-        self.stop.set()
-
-
 def run_update(
     config: PipelineConfig,
     selection: RefreshSelection,
@@ -93,9 +76,15 @@ def run_update(
     """
     conditions()  # read now: an error must be shown when no file can be opened any more
     say = progress or say_nothing
-    stopping = _Stopping(stop or threading.Event(), threading.Event())
+    stopping, abandon = stop or threading.Event(), threading.Event()
+
+    def abandon_storage() -> None:
+        """The lock is lost: another run has taken the storage over, or soon may."""
+        abandon.set()
+        stopping.set()
+
     update_id = new_update_id()
-    lock = StorageLock(config.storage, LockOwner.current(), on_lost=stopping.abandon_storage)
+    lock = StorageLock(config.storage, LockOwner.current(), on_lost=abandon_storage)
     with (
         lock,
         EventLog.open(config.storage, pipeline_name=config.name, update_id=update_id) as log,
@@ -124,7 +113,7 @@ def run_update(
             reporter.update(UpdateState.WAITING_FOR_RESOURCES)
             workspace = Workspace.open(config, say, spark=spark, outside=outside)
             cluster = Cluster.of(workspace.spark, driver_log())
-            with watching_cluster(cluster, reporter, timeout=config.cluster_timeout, abandon=stopping.abandon) as watch:
+            with watching_cluster(cluster, reporter, timeout=config.cluster_timeout, abandon=abandon) as watch:
                 state, errors = _run(
                     workspace,
                     selection,
@@ -132,7 +121,8 @@ def run_update(
                     run,
                     reporter=reporter,
                     hooks=hooks,
-                    stopping=stopping,
+                    stop=stopping,
+                    abandon=abandon,
                     checks=(lock.check, *(() if watch is None else (watch.check,))),
                     lock=lock,
                     say=say,
@@ -159,7 +149,8 @@ def _run(
     *,
     reporter: Reporter,
     hooks: EventHooks,
-    stopping: _Stopping,
+    stop: threading.Event,
+    abandon: threading.Event,
     checks: Sequence[Callable[[], None]],
     lock: StorageLock,
     say: Progress,
@@ -186,7 +177,7 @@ def _run(
         workspace.spark,
         retries=config.retries,
         continuous=not config.trigger.stops,
-        stop=stopping.stop,
+        stop=stop,
         on_retry=reporter.set_up_again,
     )
     flows = tuple(stage for stage in plan.stages if isinstance(stage, FlowStage))
@@ -212,8 +203,8 @@ def _run(
         board=board,
         retries=config.retries,
         trigger=config.trigger,
-        stop=stopping.stop,
-        abandon=stopping.abandon,
+        stop=stop,
+        abandon=abandon,
         check=check,
         stop_timeout=config.stop_timeout,
         accepted=accepted,
@@ -224,14 +215,14 @@ def _run(
         with looking_after_tables(services, config.maintenance):
             run(flows, services)
         due = plan.of_type(MaintainTable)
-        if due and services.trigger.stops and not board.errors and not stopping.stop.is_set():
+        if due and services.trigger.stops and not board.errors and not stop.is_set():
             say(f"Maintaining {plural(len(due), 'table')} (OPTIMIZE, VACUUM)")
-            Maintenance(workspace.spark, workspace.layout, reporter.maintenance, stop=stopping.stop).run(due)
+            Maintenance(workspace.spark, workspace.layout, reporter.maintenance, stop=stop).run(due)
     finally:
         listener.detach(workspace.spark)
     if lock.lost is not None:
         raise lock.lost
-    state = _final_state(board, stopping.stop)
+    state = _final_state(board, stop)
     reporter.update(state, reason=board.errors[0].message if board.errors else None)
     return state, board.errors
 

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 
 from pyspark import InheritableThread
 
@@ -122,7 +123,8 @@ class FlowThread(InheritableThread):
             if failed := self._await_upstream():
                 status, reason = FlowStatus.SKIPPED, f"{failed} did not complete"
             else:
-                reason = self._run_in_slot()
+                with self._slots or nullcontext():
+                    reason = self._run_stage()
                 if any(table.failed for table in self._upstream):
                     status, reason = FlowStatus.SKIPPED, "what it reads did not complete; the rows so far were taken"
         except Stopped:
@@ -156,12 +158,6 @@ class FlowThread(InheritableThread):
             if table.failed and table.ended.is_set():
                 return str(name)
         return None
-
-    def _run_in_slot(self) -> str | None:
-        if self._slots is None:
-            return self._run_stage()
-        with self._slots:
-            return self._run_stage()
 
     def _run_stage(self) -> str | None:
         """Runs the flow to its end; returns why there was nothing to do, if so."""

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Literal, Self
 
 from penstock.declare import failure_location, one_line
@@ -65,9 +64,7 @@ class EventHooks:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Delivers what waits, for a few seconds; the log is still open."""
         self._unsubscribe()
         if self._thread is None:

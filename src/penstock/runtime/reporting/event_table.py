@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
-from types import TracebackType
 from typing import Any, Final, Self
 
 import pyarrow as pa
@@ -103,9 +102,7 @@ class EventTable:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Writes what waits; the log is still open."""
         self._unsubscribe()
         self._waiting.put(None)
@@ -122,12 +119,13 @@ class EventTable:
                 first = next(read_events(self._storage), next(iter(pending), None))
                 if table is None or first is None:
                     continue
-                copy = _Copy(table, f"penstock/event_log/{first.id}")
+                transaction = f"penstock/event_log/{first.id}"
                 if not caught_up:
-                    copy.append(read_events(self._storage, after_sequence=copy.newest))
+                    newest = _newest(table, transaction)
+                    _append(table, read_events(self._storage, after_sequence=newest), transaction)
                     caught_up = True
                     _put_together(table)
-                copy.append(pending)
+                _append(table, pending, transaction)
                 pending.clear()
                 self._failing = False
             except (DeltaError, ExternalError, OSError, ValueError, pa.ArrowException) as error:
@@ -190,37 +188,30 @@ def _names_are_free(event: Event) -> bool:
     return state in {UpdateState.SETTING_UP_TABLES.value, UpdateState.RUNNING.value, UpdateState.COMPLETED.value}
 
 
-class _Copy:
-    """A table with the events of one log; its transaction says up to which sequence it has them.
+def _newest(table: DeltaTable, transaction: str) -> int:
+    """The sequence of the newest event of a log that the table has, -1 before the first.
 
     The id of the transaction is another one when the log was deleted and begun again.
     """
+    version = table.transaction_version(transaction)
+    return -1 if version is None else version
 
-    def __init__(self, table: DeltaTable, transaction: str) -> None:
-        self._table = table
-        self._transaction = transaction
 
-    @property
-    def newest(self) -> int:
-        """The sequence of the newest event, -1 before the first."""
-        version = self._table.transaction_version(self._transaction)
-        return -1 if version is None else version
-
-    def append(self, events: Iterable[Event]) -> None:
-        """Appends those that the table does not have."""
-        left = iter(events)
-        while some := list(islice(left, _AT_ONCE)):
-            self._table.update_incremental()
-            done = self.newest
-            rows = [_row(event) for event in some if event.sequence > done]
-            if rows:
-                transaction = Transaction(self._transaction, rows[-1]["sequence"])
-                write_deltalake(
-                    self._table,
-                    pa.Table.from_pylist(rows, COLUMNS),
-                    mode="append",
-                    commit_properties=CommitProperties(app_transactions=[transaction]),
-                )
+def _append(table: DeltaTable, events: Iterable[Event], transaction: str) -> None:
+    """Appends those that the table does not have; its transaction then says up to which sequence it has them."""
+    left = iter(events)
+    while some := list(islice(left, _AT_ONCE)):
+        table.update_incremental()
+        done = _newest(table, transaction)
+        rows = [_row(event) for event in some if event.sequence > done]
+        if rows:
+            written = Transaction(transaction, rows[-1]["sequence"])
+            write_deltalake(
+                table,
+                pa.Table.from_pylist(rows, COLUMNS),
+                mode="append",
+                commit_properties=CommitProperties(app_transactions=[written]),
+            )
 
 
 def _put_together(table: DeltaTable) -> None:

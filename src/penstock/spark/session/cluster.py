@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -64,40 +65,37 @@ class Cluster:
         return ClusterSnapshot(executors, lost, waiting)
 
 
-class StartLimit:
-    """A context manager around the start of a SparkContext: kills its JVM after `cluster_timeout`.
+@contextmanager
+def start_limit(driver: DriverProcess, config: SessionConfig) -> Iterator[None]:
+    """Around the start of a SparkContext: kills its JVM after `cluster_timeout`.
 
-    It then raises ExternalError, CLUSTER_START_TIMEOUT, with the cause that the driver's log has. A local master has no
-    limit; nor has an application that YARN has taken into its queue.
+    A local master has no limit; nor has an application that YARN has taken into its queue.
+
+    Raises:
+        ExternalError: CLUSTER_START_TIMEOUT, with the cause that the driver's log has.
     """
+    if not config.on_cluster:
+        yield
+        return
+    exceeded: list[ExternalError] = []
+    log, seconds = driver.log, config.cluster_timeout
 
-    def __init__(self, driver: DriverProcess, config: SessionConfig) -> None:
-        self._exceeded: ExternalError | None = None
-        self._driver = driver
-        self._config = config
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="start limit", daemon=True)
-
-    def __enter__(self) -> Self:
-        if self._config.on_cluster:
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._started.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-        if self._exceeded is not None:
-            raise self._exceeded from None
-
-    def _watch(self) -> None:
-        config, log = self._config, self._driver.log
-        if self._started.wait(config.cluster_timeout) or (config.master == "yarn" and yarn_has_answered(log)):
+    def kill() -> None:
+        if config.master == "yarn" and yarn_has_answered(log):
             return
-        reason = cause(log, or_warning=True) or "it does not answer"
-        self._exceeded = ExternalError(
-            "CLUSTER_START_TIMEOUT", master=config.master, seconds=f"{config.cluster_timeout:g}", reason=reason, log=log
+        reason, shown = cause(log, or_warning=True) or "it does not answer", f"{seconds:g}"
+        exceeded.append(
+            ExternalError("CLUSTER_START_TIMEOUT", master=config.master, seconds=shown, reason=reason, log=log)
         )
-        self._driver.process.kill()
+        driver.process.kill()
+
+    limit = threading.Timer(seconds, kill)
+    limit.daemon = True
+    limit.start()
+    try:
+        yield
+    finally:
+        limit.cancel()
+        limit.join()
+        if exceeded:
+            raise exceeded[0] from None

@@ -26,7 +26,7 @@ from penstock.spark.accelerators.callbacks import accept_calls_after_shortages, 
 from penstock.spark.accelerators.gateway_lookups import remember_lookups
 from penstock.spark.accelerators.hadoop_conf import prune_hadoop_conf
 from penstock.spark.accelerators.tcp_quickack import enable_tcp_quickack
-from penstock.spark.session.cluster import StartLimit
+from penstock.spark.session.cluster import start_limit
 from penstock.spark.session.defaults import Machine
 from penstock.spark.session.driver_log import cause, leave_out_of_log, report_failures_only_once
 from penstock.spark.session.driver_process import DriverProcess
@@ -73,7 +73,7 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     if config.class_archive_to_record:
         _running.after_stop, _running.seconds_to_stop = (lambda: None), 300.0
     try:
-        with StartLimit(_running.driver, config):
+        with start_limit(_running.driver, config):
             return _connect(_running.driver, port, secret, config)
     except BaseException as error:
         refusal = _refusal(error, config, _running.driver.log)  # before the end: Java is asked for its message
