@@ -10,7 +10,7 @@ from penstock.graph.elements import COLUMN_MAPPING, TYPE_WIDENING, MaterializedV
 from penstock.graph.protection import MASKS, ROW_FILTER, protection_properties
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.changes import TableComparison
-from penstock.plan.stages import AlterTable, CreateTable, ResetTable
+from penstock.plan.stages import AlterTable, CreateTable, ResetTable, SetUpTable
 from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE, StateSnapshot, TableState
 
 
@@ -36,7 +36,7 @@ QUARANTINE = "QUARANTINE"
 
 def quarantine_stages(
     table: Table, graph: ResolvedGraph, state: StateSnapshot, *, generation: int, command: Callable[[], str]
-) -> Iterator[CreateTable | ResetTable | AlterTable]:
+) -> Iterator[SetUpTable]:
     """Yields what brings the table's quarantine to the table's declaration; nothing for a table without one.
 
     The quarantine has the generation too: when a crash separates the two commits of a full
@@ -107,7 +107,7 @@ def late_table_properties(owner: Table, existing: TableState | None, generation:
     }
 
 
-def late_row_stages(owner: Table, state: StateSnapshot, *, generation: int) -> Iterator[ResetTable | AlterTable]:
+def late_row_stages(owner: Table, state: StateSnapshot, *, generation: int) -> Iterator[SetUpTable]:
     """Yields what an existing table of late rows needs; it is emptied when its owner is computed again."""
     table = late_table(owner)
     existing = state.tables.get(table.identifier)

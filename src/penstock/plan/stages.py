@@ -41,33 +41,39 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateTable(Stage):
-    """Creates an empty table with its schema, so that every reader finds it from the start."""
+class SetUpTable(Stage):
+    """Brings the table at `path` to its declaration."""
 
     table: StreamingTable | MaterializedView
-    schema: Schema
     path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefineTable(SetUpTable):
+    """Gives a table a schema and properties; it has no rows then."""
+
+    schema: Schema
     properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable(DefineTable):
+    """Creates an empty table with its schema, so that every reader finds it from the start."""
+
     kind: ClassVar[str] = "create_table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResetTable(Stage):
+class ResetTable(DefineTable):
     """Empties a table, with a new layout and the next generation of checkpoints, in one commit."""
 
-    table: StreamingTable | MaterializedView
-    schema: Schema
-    path: str
-    properties: Mapping[str, str]
     kind: ClassVar[str] = "reset_table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterTable(Stage):
+class AlterTable(SetUpTable):
     """Brings an existing table up to date with its declaration; no rows are touched."""
 
-    table: StreamingTable | MaterializedView
-    path: str
     changes: TableChanges
     kind: ClassVar[str] = "alter_table"
 

@@ -15,7 +15,7 @@ from penstock.config import RetrySettings
 from penstock.errors import PenstockError
 from penstock.graph.elements import StreamingTable
 from penstock.plan.changes import TableChanges
-from penstock.plan.stages import AlterTable, CreateTable, ResetTable, UpdatePlan
+from penstock.plan.stages import AlterTable, CreateTable, DefineTable, SetUpTable, UpdatePlan
 from penstock.runtime.flows.retry import Stopped, run_with_retries
 from penstock.spark.accelerators.log_checkpoints import with_checkpoints_beside
 from penstock.spark.delta import tables
@@ -42,11 +42,11 @@ def set_up_tables(
     Raises:
         PenstockError: what a table does not allow, with its name and place, or the last error of a table.
     """
-    stages = [stage for stage in plan.stages if isinstance(stage, (CreateTable, ResetTable, AlterTable))]
+    stages = plan.of_type(SetUpTable)
     if not stages:
         return
 
-    def set_up(stage: CreateTable | ResetTable | AlterTable) -> None:
+    def set_up(stage: SetUpTable) -> None:
         with suppress(Stopped):
             run_with_retries(
                 partial(_set_up_table, stage, spark),
@@ -61,24 +61,20 @@ def set_up_tables(
             done.result()
 
 
-def _set_up_table(stage: CreateTable | ResetTable | AlterTable, spark: SparkSession) -> None:
+def _set_up_table(stage: SetUpTable, spark: SparkSession) -> None:
     try:
         match stage:
-            case CreateTable():
-                tables.create_table(
-                    spark, stage.table, path=stage.path, schema=stage.schema, properties=_properties(stage, spark)
-                )
-            case ResetTable():
-                tables.reset_table(
-                    spark, stage.table, path=stage.path, schema=stage.schema, properties=_properties(stage, spark)
-                )
+            case DefineTable():
+                define = tables.create_table if isinstance(stage, CreateTable) else tables.reset_table
+                properties = _properties(stage, spark)
+                define(spark, stage.table, path=stage.path, schema=stage.schema, properties=properties)
             case AlterTable():
                 _alter(spark, stage.path, stage.changes)
     except Exception as error:
         raise translate_set_up(error, stage.table, stage.path) from error
 
 
-def _properties(stage: CreateTable | ResetTable, spark: SparkSession) -> Mapping[str, str]:
+def _properties(stage: DefineTable, spark: SparkSession) -> Mapping[str, str]:
     if isinstance(stage.table, StreamingTable):
         return with_checkpoints_beside(spark, stage.properties)
     return stage.properties

@@ -35,7 +35,7 @@ def optimize_tables(
     """
 
     def work(maintenance: Maintenance, session: MaintenanceSession, stage: MaintainTable) -> MaintenanceProgress:
-        return maintenance.optimize(session, stage, MaintenanceProgress(), thorough=True)
+        return maintenance.optimize(session, stage, thorough=True)
 
     return _each(config, tables, "OPTIMIZE", work, progress=progress, spark=spark)
 

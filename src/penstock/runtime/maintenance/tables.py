@@ -76,7 +76,7 @@ class Maintenance:
         record = records.get(record_name(stage.dataset))
         try:
             changed = record is None or record.version != stage.version
-            done = self.optimize(session, stage, done, changed=changed)
+            done = self.optimize(session, stage, changed=changed)
             done = self.vacuum(session, stage, done, pending)
             done = self._prune(stage, done)
         except (*FAILURES, PenstockError, ValueError) as failure:
@@ -96,7 +96,6 @@ class Maintenance:
         self,
         session: MaintenanceSession,
         stage: MaintainTable,
-        done: MaintenanceProgress,
         *,
         thorough: bool = False,
         changed: bool = True,
@@ -106,17 +105,11 @@ class Maintenance:
         `thorough` does so with a few, and for a table that wants to be left alone; `changed` means new rows.
         """
         if not self.may_rewrite(stage.dataset) or not (stage.optimize or thorough):
-            return done
+            return MaintenanceProgress()
         arranged = bool(stage.z_order) or stage.clustered
         if not (changed if arranged else thorough or spare_files(open_delta_table(stage.path)) >= _FEW):
-            return done
-        result = session.optimize(stage.path, stage.z_order)
-        return replace(
-            done,
-            files_added=result.files_added,
-            files_removed=result.files_removed,
-            bytes_removed=result.bytes_removed,
-        )
+            return MaintenanceProgress()
+        return session.optimize(stage.path, stage.z_order)
 
     def vacuum(
         self,

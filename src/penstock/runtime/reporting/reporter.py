@@ -132,14 +132,8 @@ class Reporter:
         """A flow failed and is tried again after `pause` seconds."""
         reason = self._said(None, error) or error.condition
         at = datetime.now(UTC) + timedelta(seconds=pause)
-        self._log.append(
-            EventType.FLOW_PROGRESS,
-            *builders.flow_retry(flow_label(flow), pause=pause, at=at, reason=reason),
-            level=Level.WARN,
-            dataset=str(flow.declaration.target),
-            flow=flow.declaration.name,
-            error=error,
-        )
+        built = builders.flow_retry(flow_label(flow), pause=pause, at=at, reason=reason)
+        self._of_flow(flow, EventType.FLOW_PROGRESS, built, level=Level.WARN, error=error)
 
     def set_up_again(self, error: PenstockError, pause: float) -> None:
         """A table could not be set up, and is tried again after `pause` seconds."""
@@ -171,58 +165,30 @@ class Reporter:
     ) -> None:
         """A flow enters a state."""
         said = self._said(reason, error)
-        self._log.append(
-            EventType.FLOW_PROGRESS,
-            *builders.flow_status(flow_label(flow), status, reason=said, lateness_not_measured=lateness_not_measured),
-            level=level,
-            dataset=str(flow.declaration.target),
-            flow=flow.declaration.name,
-            error=error,
-        )
+        built = builders.flow_status(flow_label(flow), status, reason=said, lateness_not_measured=lateness_not_measured)
+        self._of_flow(flow, EventType.FLOW_PROGRESS, built, level=level, error=error)
 
     def batch(self, flow: ResolvedFlow, progress: BatchProgress, checkpointed: CheckpointedBatch | None = None) -> None:
         """A flow has committed a batch; `checkpointed` is what its checkpoint says about it."""
-        self._log.append(
-            EventType.FLOW_PROGRESS,
-            *builders.flow_batch(flow_label(flow), progress, checkpointed=checkpointed),
-            dataset=str(flow.declaration.target),
-            flow=flow.declaration.name,
-            batch_id=progress.batch_id,
-        )
+        built = builders.flow_batch(flow_label(flow), progress, checkpointed=checkpointed)
+        self._of_flow(flow, EventType.FLOW_PROGRESS, built, batch_id=progress.batch_id)
 
     def accounting(self, flow: ResolvedFlow, accounts: BatchAccounts, *, error: PenstockError | None) -> None:
         """The accounts of a batch that a flow has committed; with the error when they do not add up."""
-        self._log.append(
-            EventType.ACCOUNTING,
-            *builders.accounting(flow_label(flow), accounts),
-            dataset=str(flow.declaration.target),
-            flow=flow.declaration.name,
-            batch_id=accounts.batch_id,
-            error=error,
-        )
+        built = builders.accounting(flow_label(flow), accounts)
+        self._of_flow(flow, EventType.ACCOUNTING, built, batch_id=accounts.batch_id, error=error)
 
     def late_rows(self, flow: ResolvedFlow, late: LateRows) -> None:
         """What became of the rows of a batch that came behind the watermark."""
         redacted = replace(late, reason=self._said(late.reason, None))
-        self._log.append(
-            EventType.LATE_ROWS,
-            *builders.late_rows(flow_label(flow), redacted),
-            level=Level.INFO if late.kept == 0 and late.reason is None else Level.WARN,
-            dataset=str(flow.declaration.target),
-            flow=flow.declaration.name,
-            batch_id=late.batch_id,
-        )
+        level = Level.INFO if late.kept == 0 and late.reason is None else Level.WARN
+        built = builders.late_rows(flow_label(flow), redacted)
+        self._of_flow(flow, EventType.LATE_ROWS, built, level=level, batch_id=late.batch_id)
 
     def watermark(self, flow: ResolvedFlow, stand: WatermarkStatus, *, error: PenstockError | None) -> None:
         """A flow's watermark stands still, for which `error` says why, or moves again."""
-        self._log.append(
-            EventType.WATERMARK,
-            *builders.watermark(flow_label(flow), stand),
-            level=Level.INFO if error is None else Level.WARN,
-            dataset=str(flow.declaration.target),
-            flow=flow.declaration.name,
-            error=error,
-        )
+        level = Level.INFO if error is None else Level.WARN
+        self._of_flow(flow, EventType.WATERMARK, builders.watermark(flow_label(flow), stand), level=level, error=error)
 
     def cluster(self, master: str, resources: ClusterResources, *, error: PenstockError | None) -> None:
         """The cluster has more executors or fewer, or no master; `error` says what is wrong with it."""
@@ -246,6 +212,19 @@ class Reporter:
             dataset=str(table),
             error=error,
         )
+
+    def _of_flow(
+        self,
+        flow: ResolvedFlow,
+        kind: EventType,
+        built: builders.Built,
+        *,
+        level: Level | None = None,
+        batch_id: int | None = None,
+        error: PenstockError | None = None,
+    ) -> None:
+        target, name = str(flow.declaration.target), flow.declaration.name
+        self._log.append(kind, *built, level=level, dataset=target, flow=name, batch_id=batch_id, error=error)
 
     def _sink_definition(self, sink: AnySink, graph: ResolvedGraph) -> None:
         match sink:

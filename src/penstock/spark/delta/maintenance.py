@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import SparkSession
 
+from penstock.events.types import MaintenanceProgress
 from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.delta.quick_append import commit_lock
@@ -35,15 +35,6 @@ _LISTING: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _DELETED: Final = re.compile(r"Deleted (\d+) files")
 
 
-@dataclass(frozen=True, slots=True)
-class Optimized:
-    """What OPTIMIZE did: files written, and taken out of the table's newest version with their bytes."""
-
-    files_added: int
-    files_removed: int
-    bytes_removed: int
-
-
 class MaintenanceSession:
     """A session beside that of the flows, with settings of its own. For use in one thread."""
 
@@ -56,8 +47,10 @@ class MaintenanceSession:
         for key, value in {**_SETTINGS, **listing}.items():
             self._spark.conf.set(key, value)
 
-    def optimize(self, path: str, z_order: Sequence[str]) -> Optimized:
+    def optimize(self, path: str, z_order: Sequence[str]) -> MaintenanceProgress:
         """Puts small files of the table together, clustered if the table is; no row changes.
+
+        Returns the files written, and those taken out of the table's newest version with their bytes.
 
         Concurrent appends go on undisturbed; a concurrent MERGE may fail.
 
@@ -67,7 +60,11 @@ class MaintenanceSession:
         by = f" ZORDER BY ({', '.join(map(quoted, z_order))})" if z_order else ""
         with commit_lock(path):
             metrics = self._spark.sql(f"OPTIMIZE {table_at(path)}{by}").collect()[0]["metrics"]
-        return Optimized(metrics["numFilesAdded"], metrics["numFilesRemoved"], metrics["filesRemoved"]["totalSize"])
+        return MaintenanceProgress(
+            files_added=metrics["numFilesAdded"],
+            files_removed=metrics["numFilesRemoved"],
+            bytes_removed=metrics["filesRemoved"]["totalSize"],
+        )
 
     def vacuum(self, path: str, retention: float) -> int:
         """Deletes files that no version needs which is younger than `retention` seconds; returns how many.

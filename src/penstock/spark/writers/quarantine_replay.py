@@ -15,7 +15,6 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
@@ -42,46 +41,12 @@ ROW, RULES = "row", "rules"
 """The columns of a judgement: the `ROW_ID` of a row, and what `broken_rules` says of it."""
 
 
-class Destination(Protocol):
-    """Takes rows of a quarantine, once per transaction."""
-
-    @property
-    def key(self) -> str:
-        """Identifies a destination among those of one table, from replay to replay."""
-        ...
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """Spark's settings while rows are judged and taken."""
-        ...
-
-    @property
-    def claims(self) -> Column:
-        """Which rows of the quarantine go here; a condition on its columns."""
-        ...
-
-    def judge(self, rows: DataFrame) -> DataFrame:
-        """Returns `ROW` and `RULES` of each row, lazily; `rows` are held, and are executed several times.
-
-        Raises:
-            AnalysisException: an expectation does not resolve against the rows.
-        """
-        ...
-
-    def take(self, rows: DataFrame, transaction: tuple[str, int], count: int) -> MergedRows | None:
-        """Brings `count` rows that passed into the table, under a Delta transaction (app id, version).
-
-        A repetition changes nothing, or completes what was half done. Returns what became of them, where
-        they were not just added.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class AppendedRows:
     """Adds rows to the table at `path`, whichever flow quarantined them.
 
-    `declared` are the columns in which the table takes its rows, None for those of its queries.
+    `declared` are the columns in which the table takes its rows, None for those of its queries. `settings` are Spark's
+    while rows are judged and taken.
     """
 
     table: Table
@@ -91,23 +56,29 @@ class AppendedRows:
 
     @property
     def key(self) -> str:
-        """There is one such destination only."""
+        """Identifies a destination among those of one table, from replay to replay: there is one of these only."""
         return ""
 
     @property
     def claims(self) -> Column:
-        """All rows."""
+        """Which rows of the quarantine go here; a condition on its columns: all."""
         return sf.lit(True)
 
     def judge(self, rows: DataFrame) -> DataFrame:
-        """See `Destination`; unique keys are compared with the rows of the table."""
+        """Returns `ROW` and `RULES` of each row, lazily; `rows` are held, and are executed several times.
+
+        Unique keys are compared with the rows of the table.
+
+        Raises:
+            AnalysisException: an expectation does not resolve against the rows.
+        """
         rules = [as_quarantining(each) for each in self.table.expectations]
         if has_uniqueness(self.table):
             rows = mark_repeats(rows, rules, rows.sparkSession.read.format("delta").load(self.path))
         return judgement(rows, rules, self.table)
 
     def take(self, rows: DataFrame, transaction: tuple[str, int], count: int) -> None:
-        """See `Destination`."""
+        """Brings rows that passed into the table, under a Delta transaction (app id, version), once."""
         data = [sf.col(quoted(name)) for name in rows.columns if not name.startswith(quarantine.RESERVED_PREFIX)]
         good = rows.select(*data)
         own = TableColumns(self.path).align(good) if self.declared is None else conform(good, self.declared)
@@ -129,7 +100,7 @@ def as_quarantining(expectation: Expectation) -> Expectation:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedEvents:
-    """Applies the events that one flow quarantined; a `Destination` of the replay of its target.
+    """Applies the events that one flow quarantined: what `AppendedRows` is for them.
 
     `columns` are those of the flow's source. The change log gives an event its place by its sequence, so it
     does not matter how much has been applied since it was quarantined.
@@ -152,18 +123,22 @@ class ReplayedEvents:
         return sf.lower(quarantine.FLOW) == self.flow.name.lower()
 
     def judge(self, rows: DataFrame) -> DataFrame:
-        """See `Destination`."""
+        """See `AppendedRows.judge`."""
         events = self._events(rows, quarantine.ROW_ID)
         rules = [as_quarantining(each) for each in judged_expectations(self.flow, events, self.table.expectations)]
         return judgement(events, rules, self.table)
 
     def take(self, rows: DataFrame, transaction: tuple[str, int], count: int) -> MergedRows:
-        """See `Destination`."""
+        """Applies `count` events that passed, once; what was half done is completed. Returns what became of them."""
         return self.writer.apply(self._events(rows), transaction, count)
 
     def _events(self, rows: DataFrame, *also: str) -> DataFrame:
         """Returns the columns of the flow's source; the quarantine has those of all flows, in types of the first."""
         return conform(rows, self.columns, *also)
+
+
+Destination = AppendedRows | ReplayedEvents
+"""Takes rows of a quarantine, once per transaction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,8 @@ class SkippedFiles:
             for uri in skipped_files(self._services.spark, gone=gone) if sources else ():
                 if uri not in self._reported and any(source.reads(uri) for source in sources):
                     self._reported.add(uri)
-                    self._warn(uri, f"it {'was gone' if gone else 'is corrupt'} and its source has {option}")
-
-    def _warn(self, uri: str, why: str) -> None:
-        warn_of_skipped(uri, why, self._flow, self._services)
+                    why = f"it {'was gone' if gone else 'is corrupt'} and its source has {option}"
+                    warn_of_skipped(uri, why, self._flow, self._services)
 
 
 def warn_of_skipped(uri: str, why: str, flow: ResolvedFlow, services: FlowServices) -> None:
