@@ -185,20 +185,9 @@ class _Replay:
         return {**self.workspace.paths(self.graph), self.batch.dataset: self.table}
 
     def _queries(self) -> FlowQueries:
-        workspace = self.workspace
-        stored = workspace.paths(self.graph)
-        return FlowQueries(
-            pipeline=workspace.config.name,
-            spark=workspace.spark,
-            graph=self.graph,
-            paths=self._paths,
-            catalog=StoredCatalog(
-                self.graph, stored, workspace.layout, DefaultSchema(workspace.config.schema, self.graph.catalog)
-            ),
-            settings=workspace.settings(persist=False),
-            layout=workspace.layout,
-            source_options=only_reading,
-        )
+        workspace, names = self.workspace, DefaultSchema(self.workspace.config.schema, self.graph.catalog)
+        catalog = StoredCatalog(self.graph, workspace.paths(self.graph), workspace.layout, names)
+        return replace(FlowQueries.of(workspace, self.graph, catalog, self._paths), source_options=only_reading)
 
     def _beside(self, built: FlowQuery) -> FlowQuery:
         """What a writer notes beside the flow's checkpoints belongs into the scratch folder too."""

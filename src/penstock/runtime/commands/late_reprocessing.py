@@ -14,7 +14,6 @@ from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.analysis import check_view_read
 from penstock.config import PipelineConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.events import EventLog, EventType, builders
@@ -29,6 +28,7 @@ from penstock.plan.state import TableState
 from penstock.runtime.commands.replay import newest_update
 from penstock.runtime.flows.services import FlowQueries
 from penstock.runtime.project.workspace import Progress, Workspace
+from penstock.runtime.storage_state.catalog import StoredCatalog
 from penstock.runtime.storage_state.state import table_state
 from penstock.spark.delta.conform import conform
 from penstock.spark.evaluation import Evaluation
@@ -149,17 +149,11 @@ class _Reprocessing:
     def _computed(self) -> DataFrame:
         """The flow's query as a batch, over all that the flow has read."""
         name = self.table.identifier
-        queries = FlowQueries(
-            pipeline=self.workspace.config.name,
-            spark=self.workspace.spark,
-            graph=self.graph,
-            paths=self.workspace.paths(self.graph),
-            catalog=_ReadSoFar(self.graph, self.workspace, name, self._offsets()),
-            settings=self.workspace.settings(persist=False),
-            layout=self.workspace.layout,
-        )
+        workspace, paths = self.workspace, self.workspace.paths(self.graph)
+        names = DefaultSchema(workspace.config.schema, self.graph.catalog)
+        catalog = _ReadSoFar(self.graph, paths, workspace.layout, names, name, self._offsets())
         try:
-            built = queries.query(self.flow)
+            built = FlowQueries.of(workspace, self.graph, catalog, paths).query(self.flow)
         except PySparkException as error:
             raise _refusal(name, f"its query does not run as a batch: {reason_of(error)}") from error
         definition = query_definition(built.frame, around=None)
@@ -235,40 +229,29 @@ def _check_flow(graph: ResolvedGraph, table: StreamingTable, flow: ResolvedFlow)
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadSoFar:
-    """Answers the streaming reads of a flow by what it has read, up to its `offsets`, as a batch."""
+class _ReadSoFar(StoredCatalog):
+    """Answers the streaming reads of a flow by what it has read, up to its `offsets`, as a batch.
 
-    graph: ResolvedGraph
-    workspace: Workspace
+    The flow reads nothing but tables and views of the pipeline.
+    """
+
     target: Identifier
     offsets: Mapping[str, Any]
-
-    def find(self, name: str) -> Identifier | None:
-        """Returns the pipeline's dataset of that name."""
-        names = DefaultSchema(self.workspace.config.schema, self.graph.catalog)
-        identifier = Identifier.parse(name, default_schema=names)
-        return identifier if identifier in self.graph.tables or identifier in self.graph.views else None
-
-    def stored(self, name: str) -> str | None:
-        """The flow reads no other tables."""
-        return None
 
     def open(
         self, identifier: Identifier, evaluation: Evaluation, *, streaming: bool, options: Mapping[str, str]
     ) -> DataFrame:
         """Returns the rows that the flow has read of a table, or the inlined view."""
         if identifier in self.graph.views:
-            resolved = self.graph.views[identifier]
-            check_view_read(identifier, view_streaming=resolved.streaming, read_streaming=streaming)
-            return evaluation.inline(resolved.view, resolved.view.function)
+            return StoredCatalog.open(self, identifier, evaluation, streaming=streaming, options=options)
         for option in options:
             if option.casefold() not in _LIMITS:
                 raise _refusal(self.target, f"it reads {identifier} with the option '{option}'")
         version = self._newest(self.offsets.get(evaluation.source_name(identifier.name)))
         if version is None:
             raise _refusal(self.target, f"it has not read {identifier} up to the end of a version; run it again")
-        path = self.workspace.paths(self.graph)[identifier]
-        return evaluation.spark.read.format("delta").option("versionAsOf", version).load(path)
+        reader = evaluation.spark.read.format("delta").option("versionAsOf", version)
+        return reader.load(self.paths[identifier])
 
     @staticmethod
     def _newest(offset: Any) -> int | None:

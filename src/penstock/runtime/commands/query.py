@@ -21,6 +21,7 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.protection import Protection, stored_protection
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.storage_state.catalog import stored_table
+from penstock.runtime.storage_state.state import table_names
 from penstock.spark.delta.protection import protect
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.failures.translate import causes_of, missing_files, reason_of, translate_analysis
@@ -30,7 +31,6 @@ from penstock.spark.sql.collecting import collect_rows
 from penstock.spark.sql.functions import TableFunctionCall
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.delta.table import open_delta_table
-from penstock.storage.layout import decode_part
 
 _EVENT_LOG: Final = "event_log"
 
@@ -117,7 +117,7 @@ def run_sql(
             frame = workspace.spark.sql(statement)
         rows = collect_rows(frame)
     except PySparkException as error:
-        known = _stored_names(workspace)
+        known = tuple(map(str, table_names(workspace.layout)))
         raise translate_analysis(error, known=known, location=None, dataset=None) from error
     except Py4JJavaError as error:
         if (missing := missing_files(causes_of(error), dataset=None)) is None:
@@ -127,27 +127,14 @@ def run_sql(
 
 
 def _events(workspace: Workspace) -> DataFrame:
-    # A line torn by a crash parses to a row of nulls.
-    return _lines(workspace).where("id IS NOT NULL").selectExpr(*sql_columns())
-
-
-def _lines(workspace: Workspace) -> DataFrame:
     spark, storage = workspace.spark, Storage(workspace.layout.uri)
     segments: str | list[str] = [segment.uri for _, segment in list_segments(storage)]
     if not segments:
-        return spark.createDataFrame([], LINE_COLUMNS)
+        return spark.createDataFrame([], LINE_COLUMNS).selectExpr(*sql_columns())
     if not replaced_segments(storage):
         segments = workspace.layout.events  # which Spark lists faster than many files
-    return spark.read.schema(LINE_COLUMNS).option("pathGlobFilter", "*.jsonl").json(segments)
-
-
-def _stored_names(workspace: Workspace) -> tuple[str, ...]:
-    storage, tables = Storage(workspace.layout.uri), f"{workspace.layout.uri}/tables"
-    return tuple(
-        f"{decode_part(schema.name)}.{decode_part(table.name)}"
-        for schema in storage.list(tables)
-        for table in storage.list(f"{tables}/{schema.name}")
-    )
+    lines = spark.read.schema(LINE_COLUMNS).option("pathGlobFilter", "*.jsonl").json(segments)
+    return lines.where("id IS NOT NULL").selectExpr(*sql_columns())  # a line torn by a crash parses to a row of nulls
 
 
 @dataclass(frozen=True, slots=True)

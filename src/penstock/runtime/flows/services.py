@@ -23,6 +23,7 @@ from penstock.graph.schema.table_schema import Schema
 from penstock.runtime.flows.accepted_loss import ReportedLoss
 from penstock.runtime.flows.board import UpdateBoard
 from penstock.runtime.flows.retry import run_with_retries
+from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.reporting.reporter import Reporter
 from penstock.spark.delta.conform import conform
 from penstock.spark.evaluation import DatasetCatalog, Evaluation, EvaluationSettings
@@ -90,6 +91,21 @@ class FlowQueries:
     accepted: Mapping[tuple[Identifier, str], ReportedLoss] = field(default_factory=dict)
     source_options: Callable[[str], Mapping[str, str]] = lambda _format: {}
     evaluation: threading.RLock = field(default_factory=threading.RLock)
+
+    @classmethod
+    def of(
+        cls, workspace: Workspace, graph: ResolvedGraph, catalog: DatasetCatalog, paths: Mapping[Identifier, str]
+    ) -> FlowQueries:
+        """Returns the queries of `graph` for a command, which writes nothing but their results."""
+        return cls(
+            pipeline=workspace.config.name,
+            spark=workspace.spark,
+            graph=graph,
+            paths=paths,
+            catalog=catalog,
+            settings=workspace.settings(persist=False),
+            layout=workspace.layout,
+        )
 
     def query(
         self, flow: ResolvedFlow, function: FlowFunction | None = None, *, checkpoint: str | None = None

@@ -27,7 +27,7 @@ from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection, ResolvedSelection
 from penstock.plan.stages import MaintainTable, UpdatePlan
 from penstock.plan.state import StateSnapshot
-from penstock.runtime.storage_state.catalog import ModuleCatalog, published_table
+from penstock.runtime.storage_state.catalog import module_catalog, published_table
 from penstock.runtime.storage_state.state import snapshot, table_paths
 from penstock.runtime.storage_state.stream_notes import runs_complete
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
@@ -192,7 +192,7 @@ class Workspace:
         progress(f"Reading {len(files)} file{'s' if len(files) != 1 else ''}")
         reads = Evaluation(
             self.spark,
-            ModuleCatalog(self.shared, config.schema),
+            module_catalog(self.shared, config.schema),
             self.settings(persist=False),
             lambda source: self.layout.schemas(Identifier("", ""), "module", source),
             dataset=None,

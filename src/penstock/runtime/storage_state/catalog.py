@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from penstock.analysis import accepts_rewrites, check_view_read
-from penstock.errors import DefinitionError, InternalError
+from penstock.errors import DefinitionError
 from penstock.graph.companions.quarantine import has_quarantine, owner_of, quarantine_of, quarantine_path
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedGraph
@@ -90,23 +90,6 @@ def published_table(layout: StorageLayout, identifier: Identifier) -> str | None
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleCatalog:
-    """Answers the reads of module-level code with what earlier runs stored."""
-
-    layout: StorageLayout
-    default_schema: str
-
-    def find(self, name: str) -> Identifier | None:
-        """Knows no dataset of the pipeline."""
-        return None
-
-    def stored(self, name: str) -> str | None:
-        """Returns the path of a table of the storage."""
-        return stored_table(self.layout, Identifier.parse(name, default_schema=self.default_schema))
-
-    def open(
-        self, identifier: Identifier, evaluation: Evaluation, *, streaming: bool, options: Mapping[str, str]
-    ) -> DataFrame:
-        """Never called, because `find` finds nothing."""
-        raise InternalError("FLOW_CRASHED", error=f"{identifier} was opened while files load")
+def module_catalog(layout: StorageLayout, default_schema: str) -> StoredCatalog:
+    """Answers the reads of module-level code with what earlier runs stored: it knows no dataset of the pipeline yet."""
+    return StoredCatalog(ResolvedGraph({}, {}, (), (), {}), {}, layout, default_schema)

@@ -94,7 +94,7 @@ def snapshot(
         frozenset(done),
         highest,
         pipeline,
-        tuple(_undeclared(storage, layout, paths, pipeline)),
+        tuple(_undeclared(layout, paths, pipeline)),
         refreshed,
         versions_of(read),
         dict(_streams(graph, layout, tables, highest)),
@@ -179,20 +179,24 @@ def _streams(
             yield (target, flow.declaration.name), known_definition(checkpoint)
 
 
-def _undeclared(
-    storage: Storage, layout: StorageLayout, paths: Mapping[Identifier, str], pipeline: str
-) -> Iterator[Identifier]:
+def _undeclared(layout: StorageLayout, paths: Mapping[Identifier, str], pipeline: str) -> Iterator[Identifier]:
     """Yields the tables in the storage that this pipeline made and does not declare any more."""
     declared = {layout.table(identifier) for identifier in paths}
+    for identifier in table_names(layout):
+        path = layout.table(identifier)
+        if path in declared or identifier in paths or not is_delta_table(path):
+            continue
+        with suppress(DeltaError):  # a table that no run writes any more stops no run
+            if open_delta_table(path).metadata().configuration.get(PIPELINE) == pipeline:
+                yield identifier
+
+
+def table_names(layout: StorageLayout) -> Iterator[Identifier]:
+    """Yields the names of the folders for tables, in lower case."""
+    storage = Storage(layout.uri)
     for schema in storage.list(f"{layout.uri}/tables"):
-        for folder in storage.list(f"{layout.uri}/tables/{schema.name}") if schema.is_directory else ():
-            identifier = Identifier(decode_part(schema.name), decode_part(folder.name))
-            path = layout.table(identifier)
-            if path in declared or identifier in paths or not is_delta_table(path):
-                continue
-            with suppress(DeltaError):  # a table that no run writes any more stops no run
-                if open_delta_table(path).metadata().configuration.get(PIPELINE) == pipeline:
-                    yield identifier
+        for table in storage.list(schema.uri) if schema.is_directory else ():
+            yield Identifier(decode_part(schema.name), decode_part(table.name))
 
 
 def is_private(path: str) -> bool:
