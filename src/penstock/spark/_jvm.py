@@ -41,6 +41,23 @@ def scala_seq(sequence: Any) -> list[Any]:
     return [sequence.apply(position) for position in range(sequence.size())]
 
 
+def nodes(plan: Any) -> Iterator[Any]:
+    """Yields the nodes of a plan, each before its children."""
+    yield plan
+    for child in scala_seq(plan.children()):
+        yield from nodes(child)
+
+
+def id_of(named: Any) -> str:
+    """Returns the id that Spark has generated for an attribute or an alias."""
+    return str(named.exprId().id())
+
+
+def is_marked(expression: Any, key: str) -> bool:
+    """Whether an expression is a column with this key in its metadata."""
+    return expression.getClass().getSimpleName() == "AttributeReference" and bool(expression.metadata().contains(key))
+
+
 def analyzed_plan(frame: DataFrame) -> Any:
     """Returns the analysed `LogicalPlan` of `frame`."""
     return frame._jdf.queryExecution().analyzed()

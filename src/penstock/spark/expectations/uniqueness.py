@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -98,17 +100,12 @@ def _with_repeats(
     marked: DataFrame, name: str, columns: Sequence[str], known: DataFrame | None, passing: Column, *, values: DataFrame
 ) -> DataFrame:
     keys = [sf.col(quoted(column)) for column in columns]
-    complete = sf.lit(True)
-    for key in keys:
-        complete = complete & key.isNotNull()
+    complete = functools.reduce(operator.and_, [key.isNotNull() for key in keys])
     order = Window.partitionBy(*keys).orderBy(passing.desc(), *_fingerprints(values))
     repeats = sf.row_number().over(order) > 1
     if known is not None:
         same = [key == sf.col(f"{REPEATS}key_{index}") for index, key in enumerate(keys)]
-        both = same[0]
-        for each in same[1:]:
-            both = both & each
-        marked = marked.join(known, both, "left")
+        marked = marked.join(known, same, "left")
         repeats = repeats | sf.col(f"{REPEATS}key_0").isNotNull()
     marked = marked.withColumn(name, complete & repeats)
     return marked.drop(*(f"{REPEATS}key_{index}" for index in range(len(keys))))

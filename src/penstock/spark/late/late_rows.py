@@ -6,7 +6,7 @@ The query up to the operator gives the rows; the comparison that Spark makes (`L
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -123,29 +123,20 @@ class _Given:
         return rows.where(late).select(*data, *own)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LateRowsWriter:
     """Writes the late rows of one batch to `path`, once per `transaction` (app id, version).
 
     `create` makes the table for rows of such columns, unless it is there; it is called before the first row is written,
-    and not for a batch without late rows.
+    and not for a batch without late rows. `written` is how many rows the batch had; `failure` why the batch failed, if
+    a write did: Spark itself only keeps the text.
     """
 
     path: str
     transaction: tuple[str, int]
     create: Callable[[StructType], None]
-    _written: list[int] = field(default_factory=list)
-    _failures: list[Exception] = field(default_factory=list)
-
-    @property
-    def written(self) -> int:
-        """How many rows the batch had."""
-        return sum(self._written)
-
-    @property
-    def failure(self) -> Exception | None:
-        """Why the batch failed, if a write did: Spark itself only keeps the text."""
-        return self._failures[-1] if self._failures else None
+    written: int = 0
+    failure: Exception | None = None
 
     def start(self, writer: DataStreamWriter) -> StreamingQuery:
         """Starts the query."""
@@ -159,9 +150,9 @@ class LateRowsWriter:
                 with commit_lock(self.path):  # another flow of the table may have late rows as well
                     self.create(held.schema)
                     append_to_table(held, self.path, self.transaction)
-            self._written.append(count)
+            self.written += count
         except Exception as error:
-            self._failures.append(error)
+            self.failure = error
             raise
         finally:
             _jvm.release(held)

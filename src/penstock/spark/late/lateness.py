@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -105,7 +105,8 @@ def measure_lateness(
     if not drops_late_rows(first.node):
         raise LateRowsUnknown(f"its {first.name} has no timers of event time, and takes late rows as well")
     rows, *_first_values = _jvm.scala_seq(first.node.children())
-    delays = {_delay(node) for node in _watermarks(first.node)}
+    marks = (node for node in _jvm.nodes(first.node) if node.getClass().getSimpleName() == "EventTimeWatermark")
+    delays = {_delay(node) for node in marks}
     if len(delays) != 1:
         several = "it has watermarks of several delays"
         raise LateRowsUnknown(several if delays else f"no watermark is declared before its {first.name}")
@@ -151,14 +152,14 @@ def _stays_above(filtering: Any, operator: Any) -> bool:
     if operator.getClass().getSimpleName() != "Aggregate":
         return False
     results = {
-        str(each.exprId().id())
+        _jvm.id_of(each)
         for each in _jvm.scala_seq(operator.aggregateExpressions())
         if each.getClass().getSimpleName() == "Alias"
         and each.child().getClass().getSimpleName() == "AggregateExpression"
     }
     used = filtering.references().iterator()
     while used.hasNext():
-        if str(used.next().exprId().id()) not in results:
+        if _jvm.id_of(used.next()) not in results:
             return False
     return True
 
@@ -221,19 +222,10 @@ def _with_child(counted: DataFrame, above: tuple[tuple[Any, int], ...]) -> DataF
     return _jvm.frame_of(spark, plan)
 
 
-def _watermarks(plan: Any) -> Iterator[Any]:
-    if plan.getClass().getSimpleName() == "EventTimeWatermark":
-        yield plan
-    for child in _jvm.scala_seq(plan.children()):
-        yield from _watermarks(child)
-
-
 def _delay(node: Any) -> int:
-    return next(int(each.metadata().getLong(DELAY)) for each in _jvm.scala_seq(node.output()) if _is_of(each))
-
-
-def _is_of(column: Any) -> bool:
-    return bool(column.metadata().contains(DELAY))
+    """The delay that an `EventTimeWatermark` gives its column."""
+    columns = (each.metadata() for each in _jvm.scala_seq(node.output()))
+    return next(int(metadata.getLong(DELAY)) for metadata in columns if metadata.contains(DELAY))
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def _aggregate(frame: DataFrame, among: Iterable[str] | None) -> tuple[Any, list
     plan = _jvm.analyzed_plan(frame)
     wanted = None if among is None else {name.casefold() for name in among}
     columns = [
-        _Column(str(each.name()), _id(each))
+        _Column(str(each.name()), _jvm.id_of(each))
         for each in _jvm.scala_seq(plan.output())
         if wanted is None or str(each.name()).casefold() in wanted
     ]
@@ -90,16 +90,16 @@ def _aggregate(frame: DataFrame, among: Iterable[str] | None) -> tuple[Any, list
 
 
 def _computed(aggregate: Any) -> dict[str, Any]:
-    return {_id(each): _value(each) for each in _jvm.scala_seq(aggregate.aggregateExpressions())}
+    return {_jvm.id_of(each): _value(each) for each in _jvm.scala_seq(aggregate.aggregateExpressions())}
 
 
 def _carried(columns: Iterable[_Column], projected: list[Any]) -> Iterator[_Column]:
     """Follows columns through a projection; those that it computes carry nothing."""
-    values = {_id(each): _value(each) for each in projected}
+    values = {_jvm.id_of(each): _value(each) for each in projected}
     for column in columns:
         attribute, field = _source(values[column.attribute])
         if attribute is not None and not (field and column.field):
-            yield replace(column, attribute=_id(attribute), field=field or column.field)
+            yield replace(column, attribute=_jvm.id_of(attribute), field=field or column.field)
 
 
 def _carrier(group: Any, columns: Iterable[_Column], computed: dict[str, Any]) -> tuple[str, str | None]:
@@ -130,19 +130,13 @@ def _source(value: Any) -> tuple[Any | None, str | None]:
 def _why(plan: Any, kind: str) -> str:
     if kind in {"Distinct", "Deduplicate", "DeduplicateWithinWatermark"}:
         return "it removes repetitions, and hands each row on once: output_mode='append' is for that"
-    if not any(found.getClass().getSimpleName() == "Aggregate" for found in _below(plan)):
+    if not any(found.getClass().getSimpleName() == "Aggregate" for found in _jvm.nodes(plan)):
         return "it does not aggregate, so no column is known to identify its rows"
     return f"what it aggregates goes through {kind} afterwards, which can make several rows of one"
 
 
-def _below(plan: Any) -> Iterator[Any]:
-    yield plan
-    for child in _jvm.scala_seq(plan.children()):
-        yield from _below(child)
-
-
 def _is_window(group: Any) -> bool:
-    return group.getClass().getSimpleName() == "AttributeReference" and bool(group.metadata().contains(_TIME_WINDOW))
+    return _jvm.is_marked(group, _TIME_WINDOW)
 
 
 def _value(named: Any) -> Any:
@@ -151,7 +145,3 @@ def _value(named: Any) -> Any:
 
 def _text(expression: Any) -> str:
     return str(expression.sql()).replace("`", "")
-
-
-def _id(named: Any) -> str:
-    return str(named.exprId().id())

@@ -125,7 +125,7 @@ def stateful_name(node: Any) -> str | None:
 
 def joins_of_streams(plan: Any) -> Iterator[Any]:
     """Yields the joins of two streams in a logical plan, outermost first."""
-    return (node for node in _walk(plan) if stateful_name(node) == STREAM_JOIN)
+    return (node for node in _jvm.nodes(plan) if stateful_name(node) == STREAM_JOIN)
 
 
 def uses_processing_time_timers(frame: DataFrame) -> bool:
@@ -172,13 +172,9 @@ def groups_by_session(frame: DataFrame) -> bool:
     """Whether a query groups by session windows, of which Spark cannot tell those that changed in a batch."""
     return any(
         node.getClass().getSimpleName() == "Aggregate"
-        and any(map(_is_session, _jvm.scala_seq(node.groupingExpressions())))
+        and any(_jvm.is_marked(each, _SESSION_WINDOW) for each in _jvm.scala_seq(node.groupingExpressions()))
         for node in _operators(frame, ("session_window",))
     )
-
-
-def _is_session(group: Any) -> bool:
-    return group.getClass().getSimpleName() == "AttributeReference" and bool(group.metadata().contains(_SESSION_WINDOW))
 
 
 def observe_runs_twice(frame: DataFrame) -> bool:
@@ -210,13 +206,7 @@ def _operators(frame: DataFrame, names: Iterable[str]) -> Iterator[Any]:
 def _operators_of(plan: Any, names: Iterable[str]) -> Iterator[Any]:
     text = str(plan)
     if any(name in text for name in names):
-        yield from _walk(plan)
-
-
-def _walk(plan: Any) -> Iterator[Any]:
-    yield plan
-    for child in _jvm.scala_seq(plan.children()):
-        yield from _walk(child)
+        yield from _jvm.nodes(plan)
 
 
 @dataclass(frozen=True, slots=True)

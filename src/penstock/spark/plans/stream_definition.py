@@ -120,7 +120,7 @@ class _State:
                 self._keep(
                     f"stream-stream {str(plan.joinType().sql()).lower()} join",
                     [] if condition.isEmpty() else [condition.get()],
-                    [column for column in columns if str(column.exprId().id()) in below],
+                    [column for column in columns if _jvm.id_of(column) in below],
                 )
             case name if name in STATEFUL and plan.isStreaming():
                 in_python = name == "TransformWithStateInPySpark"
@@ -154,13 +154,13 @@ class _State:
     def _define(self, expressions: Iterable[Any]) -> None:
         for expression in expressions:
             if expression.getClass().getSimpleName() == "Alias":
-                self._computed[str(expression.exprId().id())] = _short(self._text(expression.child()))
+                self._computed[_jvm.id_of(expression)] = _short(self._text(expression.child()))
 
     def _unite(self, plan: Any, rows: list[list[Any]]) -> None:
         """Several rows, or inputs, become one column: how often and in which order does not matter to its values."""
         for position, column in enumerate(_jvm.scala_seq(plan.output())):
             texts = sorted({self._text(row[position]) for row in rows})
-            self._computed[str(column.exprId().id())] = _short(" or ".join(texts))
+            self._computed[_jvm.id_of(column)] = _short(" or ".join(texts))
 
     def _text(self, expression: Any) -> str:
         """Returns an expression over the columns of the sources, by name."""
@@ -184,19 +184,19 @@ def _needed_below(kind: str, plan: Any, needed: frozenset[str]) -> frozenset[str
 
 def _references(expressions: Any, needed: frozenset[str]) -> frozenset[str]:
     """The columns in those named expressions that are needed."""
-    wanted = (each for each in _jvm.scala_seq(expressions) if str(each.exprId().id()) in needed)
+    wanted = (each for each in _jvm.scala_seq(expressions) if _jvm.id_of(each) in needed)
     return frozenset().union(*(_ids(each.references().toString()) for each in wanted))
 
 
 def _needed_of_union(plan: Any, child: Any, needed: frozenset[str]) -> frozenset[str]:
     columns = zip(_jvm.scala_seq(plan.output()), _jvm.scala_seq(child.output()), strict=True)
-    return frozenset(str(own.exprId().id()) for union, own in columns if str(union.exprId().id()) in needed)
+    return frozenset(_jvm.id_of(own) for union, own in columns if _jvm.id_of(union) in needed)
 
 
 def _aggregation(plan: Any, needed: frozenset[str]) -> tuple[list[Any], list[Any], list[Any]]:
     """What an aggregate groups by, and the functions that it computes for columns that are needed: some, and all."""
     outputs = _jvm.scala_seq(plan.aggregateExpressions())
-    used = [each for each in outputs if str(each.exprId().id()) in needed]
+    used = [each for each in outputs if _jvm.id_of(each) in needed]
     parts = _jvm.physical_aggregation(plan)
     if parts is None:  # one with a Python function
         return _jvm.scala_seq(plan.groupingExpressions()), used, used

@@ -56,8 +56,9 @@ class LateFilter:
         timed = [at for at, each in enumerate(output) if each.metadata().contains(DELAY)]
         deciding = timed[0] if timed else None
         if operator is not None and operator.getClass().getSimpleName() == "Aggregate":
-            groups = {_id(each) for each in _jvm.scala_seq(operator.groupingExpressions()) if _is_timed(each)}
-            deciding = next((at for at in timed if _id(output[at]) in groups), None)
+            keys = _jvm.scala_seq(operator.groupingExpressions())
+            groups = {_jvm.id_of(each) for each in keys if _jvm.is_marked(each, DELAY)}
+            deciding = next((at for at in timed if _jvm.id_of(output[at]) in groups), None)
         event_time = next((at for at in timed if not isinstance(schema[at].dataType, StructType)), None)
         return cls(event_time, deciding)
 
@@ -90,14 +91,6 @@ def _streams(plan: Any) -> int:
     return sum(map(_streams, children)) if children else int(bool(plan.isStreaming()))
 
 
-def _is_timed(expression: Any) -> bool:
-    return expression.getClass().getSimpleName() == "AttributeReference" and bool(expression.metadata().contains(DELAY))
-
-
-def _id(named: Any) -> str:
-    return str(named.exprId().id())
-
-
 def one_sided_joins(frame: DataFrame) -> tuple[OneSidedJoin, ...]:
     """Returns the joins of a streaming query that lose late rows of one side without counting them.
 
@@ -123,7 +116,7 @@ def _one_sided(joins: Sequence[Any], run: Sequence[Any]) -> Iterator[OneSidedJoi
 def _marked_and_other(join: Any) -> tuple[Any, Any, str] | None:
     """Returns the key with a watermark, that without, and the side of the latter; None unless there is one of each."""
     for left, right in _jvm.join_keys(join):
-        match _is_timed(left), _is_timed(right):
+        match _jvm.is_marked(left, DELAY), _jvm.is_marked(right, DELAY):
             case True, False:
                 return left, right, "right"
             case False, True:

@@ -139,15 +139,8 @@ def without_case_twins(schema: T.StructType) -> T.StructType:
 
 
 def merge_types(schemas: list[T.StructType]) -> T.StructType:
-    """Returns the union of schemas that were inferred apart: numbers widen, other conflicts become strings."""
-    merged: dict[str, T.StructField] = {}
-    for schema in schemas:
-        for field in schema.fields:
-            key = field.name.casefold()
-            known = merged.get(key)
-            kind = field.dataType if known is None else _wider(known.dataType, field.dataType)
-            merged[key] = T.StructField(field.name if known is None else known.name, kind)
-    return T.StructType(list(merged.values()))
+    """Returns the union of flat schemas that were inferred apart: numbers widen, other conflicts become strings."""
+    return union_of(schemas, _number_or_text)
 
 
 def _changes(before: T.DataType, after: T.DataType, path: str) -> Iterator[str]:
@@ -231,9 +224,7 @@ def _untwinned(kind: T.DataType) -> T.DataType:
             return kind
 
 
-def _wider(left: T.DataType, right: T.DataType) -> T.DataType:
-    if left == right:
-        return left
+def _number_or_text(left: T.DataType, right: T.DataType) -> T.DataType:
     if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
         return max(left, right, key=lambda kind: _NUMBERS.index(type(kind)))
     return T.StringType()
