@@ -127,7 +127,6 @@ class QueryAnalyser:
                 translated.at(None).location = flow.function.text.location(offset)
             raise translated from error
         schema = plain_schema(frame.schema if read.written is None else read.written)
-        mark = watermark(frame) if frame.isStreaming else None
         retention = operator_retention(frame, mode)
         conf = {**(target.spark_conf if isinstance(target, Table) else {}), **flow.spark_conf}
         resolved = ResolvedFlow(
@@ -137,7 +136,7 @@ class QueryAnalyser:
             streaming=frame.isStreaming,
             inputs=tuple(dict.fromkeys(evaluation.inputs)),
             stateful=tuple(state.name for state in retention),
-            watermark=None if mark is None else (mark.column, mark.delay),
+            watermark=watermark(frame) if frame.isStreaming else None,
             definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
             changes=read.applied,
             stream=stream_definition(

@@ -74,7 +74,7 @@ class Landing:
             try:
                 query.awaitTermination()
             except StreamingQueryException as failure:
-                evolution = source.evolve(self.spark, failure, str(self.root / "checkpoint"), SOURCE)
+                evolution = source.evolve(self.spark, failure, str(self.root / "checkpoint"))
                 if evolution is None:
                     raise
                 self.evolutions.append(evolution)

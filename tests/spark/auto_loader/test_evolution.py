@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from tests.spark.auto_loader.conftest import SOURCE, Landing
+from tests.spark.auto_loader.conftest import Landing
 
 from penstock.errors import DataError, StateError
 from penstock.spark.sources.auto_loader import describe_failure, load
@@ -142,8 +143,8 @@ def test_a_report_of_another_source_is_not_ours(landing: Build, spark: SparkSess
     query = frame.writeStream.format("noop").option("checkpointLocation", str(it.root / "c")).trigger(availableNow=True)
     with pytest.raises(StreamingQueryException) as failure:
         query.start().awaitTermination()
-    assert source.evolve(spark, failure.value, str(it.root / "c"), "another_source") is None
-    assert source.evolve(spark, failure.value, str(it.root / "c"), SOURCE) is not None
+    assert replace(source, source_name="another_source").evolve(spark, failure.value, str(it.root / "c")) is None
+    assert source.evolve(spark, failure.value, str(it.root / "c")) is not None
 
 
 def test_validating_writes_nothing_and_lists_and_infers_once(landing: Build, monkeypatch: pytest.MonkeyPatch) -> None:

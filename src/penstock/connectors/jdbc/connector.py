@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 from penstock.connectors.jdbc import statements
 from penstock.connectors.jdbc.connection import Connection, connected, unknown_options, with_defaults
 from penstock.connectors.jdbc.failures import SinkPlace, database_failure
-from penstock.connectors.jdbc.prepare import LedgerEntry, PreparedTarget, prepare
+from penstock.connectors.jdbc.prepare import PreparedTarget, prepare
 from penstock.errors import DataError, PenstockError, StateError, did_you_mean
 from penstock.graph.elements import FormatSink
 from penstock.graph.sinks.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, JdbcTarget
@@ -59,22 +59,21 @@ class JdbcBatches:
 
     def _write(self, rows: DataFrame, batch: SinkBatch) -> int | None:
         known, to = self._known, self._to
-        if known is not None and known.query_id == batch.query and batch.number <= known.batch_id:
+        if known is not None and known.query == batch.query and batch.number <= known.number:
             batch.skip(rows)
             return None
-        entry = LedgerEntry(batch.query, batch.number)
         with connected(rows.sparkSession, to.options) as database:
             try:
                 # Open while Spark writes: a server that crashes meanwhile, or another that takes its place, has lost
                 # staged rows, and this transaction.
                 with database.transaction(to.target.lock_seconds):
                     stage(rows, to)
-                    written = bring_in(to, database, entry, known)
+                    written = bring_in(to, database, batch, known)
             except Py4JError as error:
                 if (repeated := _repeated_keys(error, to, database, batch.number)) is not None:
                     raise repeated from error
                 raise
-        self._known = entry
+        self._known = batch
         return written
 
 
@@ -85,7 +84,7 @@ def stage(rows: DataFrame, to: PreparedTarget) -> None:
     numbered.write.format("jdbc").mode("append").options(**to.options).option("dbtable", to.staging.sql).save()
 
 
-def bring_in(to: PreparedTarget, database: Connection, batch: LedgerEntry, known: LedgerEntry | None) -> int:
+def bring_in(to: PreparedTarget, database: Connection, batch: SinkBatch, known: SinkBatch | None) -> int:
     """Brings the staged rows into the target and the batch into the ledger, and empties the staging table.
 
     Called in a transaction; `known` is what the ledger said last. Returns how many rows it wrote.
@@ -93,9 +92,9 @@ def bring_in(to: PreparedTarget, database: Connection, batch: LedgerEntry, known
     Raises:
         StateError: JDBC_WRITTEN_BY_ANOTHER.
     """
-    replaced = known.query_id if known is not None and known.query_id != batch.query_id else ""
+    replaced = known.query if known is not None and known.query != batch.query else ""
     written = database.execute(to.merge)
-    entry = (to.flow, str(to.target.table), batch.query_id, batch.batch_id, written, replaced)
+    entry = (to.flow, str(to.target.table), batch.query, batch.number, written, replaced)
     if database.execute(statements.record_batch(to.ledger), *entry) == 0:
         raise StateError("JDBC_WRITTEN_BY_ANOTHER", **to.place.facts, table=to.target.table)
     database.execute(f"TRUNCATE {to.staging.sql}")

@@ -17,6 +17,7 @@ from penstock.errors import StateError
 from penstock.graph.schema.table_schema import Schema
 from penstock.graph.sinks.jdbc_target import JdbcTarget, TableName
 from penstock.graph.sinks.postgres_types import loses_in, staged_type
+from penstock.spark.sinks.sink import SinkBatch
 from penstock.storage.checkpoint.folder import CheckpointFolder
 
 _TABLE = (
@@ -32,19 +33,11 @@ _TABLES = {"r", "p"}  # plain and partitioned ones
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerEntry:
-    """What the ledger says about a flow: the newest batch, of which query."""
-
-    query_id: str
-    batch_id: int
-
-
-@dataclass(frozen=True, slots=True)
 class PreparedTarget:
     """A sink's table that can take the rows of one flow, for one start of its query.
 
     `flow` is how the ledger knows the flow. `merge` brings staged rows into the target, `repeated`
-    finds keys of which there are several; `known` is what the ledger says at the start.
+    finds keys of which there are several; `known` is the flow's newest batch in the ledger at the start.
     """
 
     place: SinkPlace
@@ -56,7 +49,7 @@ class PreparedTarget:
     ledger: TableName
     merge: str
     repeated: str
-    known: LedgerEntry | None
+    known: SinkBatch | None
 
 
 def prepare(
@@ -151,8 +144,8 @@ class _Preparation:
             raise self._unsuitable(reason, f"Select {names} in the flow, or give the column a default")
         return tuple(placed)
 
-    def known_batch(self, ledger: TableName, checkpoint: CheckpointFolder) -> LedgerEntry | None:
-        """Returns what the ledger says of the flow.
+    def known_batch(self, ledger: TableName, checkpoint: CheckpointFolder) -> SinkBatch | None:
+        """Returns the flow's newest batch in the ledger.
 
         Raises:
             StateError: JDBC_ROWS_WRITTEN_BEFORE: the rows of another query would be appended a second time;
@@ -160,15 +153,15 @@ class _Preparation:
         """
         owner, query_id = (self.flow, str(self.target.table)), checkpoint.known_query_id()
         found = self.database.query(statements.find_batch(ledger), *owner)
-        known = LedgerEntry(str(found[0][0]), int(found[0][1] or 0)) if found else None
+        known = SinkBatch(str(found[0][0]), int(found[0][1] or 0)) if found else None
         facts = {**self.place.facts, "table": self.target.table}
-        if known is not None and known.query_id != query_id:
+        if known is not None and known.query != query_id:
             if self.target.mode == "append":
                 statement = statements.truncate_and_restart(self.target.table, ledger, *owner)
-                raise StateError("JDBC_ROWS_WRITTEN_BEFORE", **facts, batches=known.batch_id + 1, statement=statement)
+                raise StateError("JDBC_ROWS_WRITTEN_BEFORE", **facts, batches=known.number + 1, statement=statement)
             return known
         committed = max(checkpoint.numbers("commits"), default=-1)
-        held = -1 if known is None else known.batch_id
+        held = -1 if known is None else known.number
         if held < committed:
             statement = statements.go_on_after(ledger, *owner, query_id or "", committed)
             raise StateError("JDBC_LEDGER_BEHIND", **facts, committed=committed, statement=statement)

@@ -60,8 +60,7 @@ class BatchFlow:
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             started = time.monotonic()
             query = services.query(self._flow)
-            pool = f"{services.pipeline}/{self._stage.dataset}/{self._flow.declaration.name}"
-            services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+            services.use_pool(self._flow)
             conf = services.spark_conf(self._flow)
             transaction: tuple[str, int] | None = None
             note = "" if read is None else refresh_note(read)

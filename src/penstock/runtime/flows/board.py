@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 
 from penstock.errors import PenstockError
 from penstock.events import FlowStatus
@@ -20,33 +19,25 @@ class TableProgress:
         """Set when no flow will write to the table any more."""
         self._lock = threading.Lock()
         self._running = flows
-        self._commits = 0
-        self._failed = False
+        self.commits = 0
+        """How many batches were committed in this update."""
+        self.failed = False
+        """Whether a flow into the table did not complete."""
         if flows == 0:
             self.first_batch.set()
             self.ended.set()
 
-    @property
-    def failed(self) -> bool:
-        """Whether a flow into the table did not complete."""
-        return self._failed
-
-    @property
-    def commits(self) -> int:
-        """How many batches were committed in this update."""
-        return self._commits
-
     def committed(self) -> None:
         """A flow has committed a batch."""
         with self._lock:
-            self._commits += 1
+            self.commits += 1
         self.first_batch.set()
 
     def flow_ended(self, status: FlowStatus) -> None:
         """A flow has ended for good."""
         with self._lock:
             self._running -= 1
-            self._failed = self._failed or status is not FlowStatus.COMPLETED
+            self.failed = self.failed or status is not FlowStatus.COMPLETED
             done = self._running == 0
         if done:
             self.ended.set()
@@ -71,10 +62,6 @@ class UpdateBoard:
     def table(self, identifier: Identifier) -> TableProgress:
         """Returns the progress of a table; one that this update does not run counts as done."""
         return self._tables.setdefault(identifier, TableProgress(0))
-
-    def tables(self, identifiers: Iterable[Identifier]) -> tuple[TableProgress, ...]:
-        """Returns the progress of several tables."""
-        return tuple(self.table(identifier) for identifier in identifiers)
 
     def failed(self, error: PenstockError) -> None:
         """A flow has failed for good."""

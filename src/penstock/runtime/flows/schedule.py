@@ -103,7 +103,7 @@ class FlowThread(InheritableThread):
         self._stage = stage
         self._services = services
         self._slots = slots
-        self._upstream = services.board.tables(stage.after)
+        self._upstream = tuple(map(services.board.table, stage.after))
         self._status = FlowStatus.FAILED
 
     def run(self) -> None:

@@ -205,6 +205,11 @@ class FlowQueries:
         with self.evaluation, query_settings(self.spark, self.spark_conf(flow)):
             yield
 
+    def use_pool(self, flow: ResolvedFlow) -> None:
+        """Has the jobs that this thread starts share the cores fairly with other flows."""
+        name = f"{self.pipeline}/{flow.declaration.target}/{flow.declaration.name}"
+        self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", name)
+
     def spark_conf(self, flow: ResolvedFlow) -> dict[str, str]:
         """Returns the Spark settings of the flow and its table; `pipelines.*` are Penstock's, not Spark's."""
         return {**spark_settings(self.graph.flow_settings(flow)), **settings_without(self.accepted_by(flow))}

@@ -164,8 +164,7 @@ class SnapshotFlow:
             raise Stopped
         started = time.monotonic()
         query = services.query(self._flow, function)
-        pool = f"{services.pipeline}/{self._stage.dataset}/{self._declared.name}"
-        services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+        services.use_pool(self._flow)
         self._versions.write(number, version)
         assert query.checking is not None, "a table of change flows has a quarantine"
         changes = SnapshotWriter(self._declared, version, self._stage.path)

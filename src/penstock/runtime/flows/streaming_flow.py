@@ -190,7 +190,7 @@ class StreamingFlow:
             idle=None if follows or trigger.stops else self._on_idle,
         )
         with services.configured(self._flow):
-            services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._query_name)
+            services.use_pool(self._flow)
             query = start_stream(
                 built.frame if measured is None else measured.frame,
                 writer,
@@ -335,9 +335,7 @@ class StreamingFlow:
             self._say("a table that it reads has new columns")
             return True
         for source in built.auto_loader_sources:
-            evolution = source.evolve(
-                self._services.spark, error, checkpoint_location=self._checkpoint, source_name=source.source_name
-            )
+            evolution = source.evolve(self._services.spark, error, checkpoint_location=self._checkpoint)
             if evolution is not None:
                 self._say(evolution.message)
                 return True

@@ -25,14 +25,6 @@ _COUNTERS: Final = "penstock:"
 _DISTINCT = "Distinct"
 
 
-@dataclass(frozen=True, slots=True)
-class Watermark:
-    """An event-time column and the delay after which its rows count as late."""
-
-    column: str
-    delay: str
-
-
 STATEFUL = {
     "Aggregate": "aggregate",
     "Distinct": "deduplicate",
@@ -160,11 +152,11 @@ def _time_mode(node: Any) -> str | None:
     return str(mode.getClass().getSimpleName())
 
 
-def watermark(frame: DataFrame) -> Watermark | None:
-    """Returns the outermost watermark of a streaming query, or None."""
+def watermark(frame: DataFrame) -> tuple[str, str] | None:
+    """Returns the outermost watermark of a query: its column, and the delay after which rows count as late; or None."""
     for node in _operators(frame, ("EventTimeWatermark",)):
         if node.getClass().getSimpleName() == "EventTimeWatermark":
-            return Watermark(node.eventTime().sql().strip("`"), node.delay().toString())
+            return str(node.eventTime().sql()).strip("`"), str(node.delay().toString())
     return None
 
 

@@ -43,15 +43,13 @@ _FILE_UNREAD, _FILE_GONE = "FAILED_READ_FILE", "FAILED_READ_FILE.FILE_NOT_EXIST"
 
 @dataclass(frozen=True, slots=True)
 class Evolution:
-    """What changed: the source, its new schema version, and the dotted paths of the columns that were added.
+    """What changed, in words, with the new schema version and the dotted paths of the columns that were added.
 
     `new_columns` is empty when only types or the layout of the files changed (CSV columns in another order).
     """
 
-    source_name: str
     version: int
     new_columns: tuple[str, ...]
-    schema: StructType
     message: str
 
 
@@ -69,9 +67,7 @@ class AutoLoaderSource:
     version: SchemaVersion
     given_schema: bool
 
-    def evolve(
-        self, spark: SparkSession, failure: BaseException, checkpoint_location: str, source_name: str | None = None
-    ) -> Evolution | None:
+    def evolve(self, spark: SparkSession, failure: BaseException, checkpoint_location: str) -> Evolution | None:
         """Writes the next schema version when `failure` is due to files that the current one does not fit.
 
         The runtime calls it, from any thread, when the flow's query ended with `failure`. On an Evolution
@@ -82,15 +78,14 @@ class AutoLoaderSource:
         Raises:
             DataError: AUTO_LOADER_FILE_UNREADABLE, AUTO_LOADER_TYPE_MISMATCH.
         """
-        name = source_name or self.source_name
         reported = unknown_fields(failure)
-        if reported is not None and reported.source_name == name:
-            files = failed_batch_files(checkpoint_location, name) or (reported.file,)
+        if reported is not None and reported.source_name == self.source_name:
+            files = failed_batch_files(checkpoint_location, self.source_name) or (reported.file,)
             return self._evolve_fields(spark, reported, files)
         if self.options.format == "csv" and not self.given_schema and _is_other_header(failure):
-            return self._evolve_headers(spark, failed_batch_files(checkpoint_location, name))
+            return self._evolve_headers(spark, failed_batch_files(checkpoint_location, self.source_name))
         if _is_of_a_file(failure):
-            files = failed_batch_files(checkpoint_location, name)
+            files = failed_batch_files(checkpoint_location, self.source_name)
             evolution = self._evolve_types(spark, files) if self.options.format in READERS else None
             if evolution is None and (damaged := damaged_file(failure, self.options, files)) is not None:
                 raise damaged
@@ -101,7 +96,7 @@ class AutoLoaderSource:
         """Whether a file, named as Spark names it, may be one of this source."""
         return local_path(unquote(uri)).startswith(base_folder(self.path))
 
-    def clean(self, checkpoint_location: str, stopped: Callable[[], bool], source_name: str | None = None) -> Cleaned:
+    def clean(self, checkpoint_location: str, stopped: Callable[[], bool]) -> Cleaned:
         """Deletes or moves the files that `cloudFiles.cleanSource` names, as far as they are committed.
 
         The runtime calls it from the flow's thread, between batches and after the last one; `stopped` says when it
@@ -115,16 +110,14 @@ class AutoLoaderSource:
         return clean_source(
             self.options.clean,
             checkpoint=checkpoint_location,
-            source=source_name or self.source_name,
+            source=self.source_name,
             notes_location=self.schema_location,
             stopped=stopped,
         )
 
     def _evolve_fields(self, spark: SparkSession, reported: UnknownFields, files: tuple[str, ...]) -> Evolution | None:
         if reported.fields == ((UNINSPECTED,),):  # loading the source again looks at the new files; nothing to write
-            return Evolution(
-                self.source_name, self.version.number, (), self.version.columns, "new files; their columns are compared"
-            )
+            return Evolution(self.version.number, (), "new files; their columns are compared")
         if self.given_schema or not self.options.mode.adds_columns:
             return None
         before = self._latest()
@@ -162,8 +155,7 @@ class AutoLoaderSource:
         if others == before.others:
             return None
         SchemaLog(self.schema_location).write_others(others)
-        message = "new files have columns of other types; their values are rescued"
-        return Evolution(self.source_name, before.number, (), before.columns, message)
+        return Evolution(before.number, (), "new files have columns of other types; their values are rescued")
 
     def _evolve_headers(self, spark: SparkSession, files: tuple[str, ...]) -> Evolution | None:
         before = self._latest()
@@ -207,14 +199,13 @@ class AutoLoaderSource:
     def _write(self, before: SchemaVersion, changes: dict[str, object]) -> Evolution:
         columns = changes.get("columns", before.columns)
         assert isinstance(columns, StructType)
-        new = new_field_paths(before.columns, columns)
         folders = changes.get("partitions", before.partitions)
         assert isinstance(folders, StructType)
         grown = (describe_growth(before.columns, columns), describe_growth(before.partitions, folders))
         reason = "; ".join(filter(None, grown)) or "files with another header"
         after = before.followed_by(reason, **changes)
         SchemaLog(self.schema_location).write(after)
-        return Evolution(self.source_name, after.number, new, columns, reason)
+        return Evolution(after.number, new_field_paths(before.columns, columns), reason)
 
     def _latest(self) -> SchemaVersion:
         log = SchemaLog(self.schema_location)

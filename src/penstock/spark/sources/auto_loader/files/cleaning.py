@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from penstock.errors import PenstockError
@@ -44,7 +44,7 @@ class _Notes:
 
     query: str
     cleaned: int = -1
-    committed: tuple[tuple[int, float], ...] = field(default=())
+    committed: tuple[tuple[int, float], ...] = ()
 
 
 def clean_source(
@@ -92,7 +92,7 @@ def clean_source(
         failure = str(error)
     notes = replace(notes, cleaned=done, committed=tuple(pair for pair in notes.committed if pair[0] > done))
     if notes != before:
-        storage.write_text_atomic(_NOTES, json.dumps({**_document(notes), **_archive(how)}) + "\n")
+        storage.write_text_atomic(_NOTES, json.dumps({**asdict(notes), **_archive(how)}) + "\n")
     return Cleaned(files, tuple(changed), failure)
 
 
@@ -143,7 +143,3 @@ def _read_notes(storage: Storage, query: str) -> _Notes:
 def _archive(how: CleanSource) -> dict[str, Any]:
     """What `penstock sql` says of the files that are gone."""
     return {"archive_mode": how.mode.value, "base": how.base, "move_location": how.destination}
-
-
-def _document(notes: _Notes) -> dict[str, Any]:
-    return {"query": notes.query, "cleaned": notes.cleaned, "committed": [list(pair) for pair in notes.committed]}
