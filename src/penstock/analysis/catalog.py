@@ -29,16 +29,26 @@ _CHANGE_FEED_COLUMNS = (
 )
 
 
-class NotYetResolved(BaseException):
-    """Leaves a dataset function because a dataset that it reads must be analysed first.
+class ReadNotAnswered(BaseException):
+    """Leaves a dataset function because of a dataset that it reads.
 
-    Not an Exception, so that a user's `except Exception` does not swallow it. The resolver calls the
-    function again; analysis so needs no recursion, however deep the graph is.
+    Not an Exception, so that a user's `except Exception` does not swallow it.
     """
 
     def __init__(self, identifier: Identifier) -> None:
         self.identifier = identifier
         super().__init__(str(identifier))
+
+
+class NotYetResolved(ReadNotAnswered):
+    """The dataset must be analysed first.
+
+    The resolver calls the function again; analysis so needs no recursion, however deep the graph is.
+    """
+
+
+class UpstreamFailed(ReadNotAnswered):
+    """The dataset has failed itself; reported there, not here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +62,6 @@ class Known:
     streaming: bool
     rewritten: str | None
     quarantine: Known | None = None
-
-
-class UpstreamFailed(BaseException):
-    """A dataset that the function reads has failed itself; reported there, not here.
-
-    Not an Exception, for the same reason.
-    """
-
-    def __init__(self, identifier: Identifier) -> None:
-        self.identifier = identifier
-        super().__init__(str(identifier))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.analysis.catalog import AnalysisCatalog, NotYetResolved, UpstreamFailed, plain_schema
+from penstock.analysis.catalog import AnalysisCatalog, ReadNotAnswered, plain_schema
 from penstock.analysis.fallible_casts import cast_notices
 from penstock.analysis.snapshots import first_snapshot
 from penstock.analysis.update_keys import update_keys
@@ -117,7 +117,7 @@ class QueryAnalyser:
             keys = None
             if mode is OutputMode.UPDATE and isinstance(target, Table):
                 keys = update_keys(flow, target, frame)
-        except (NotYetResolved, UpstreamFailed, PipelineInvalid, KeyboardInterrupt):
+        except (ReadNotAnswered, PipelineInvalid, KeyboardInterrupt):
             raise
         except BaseException as error:  # a user's function can raise anything, SystemExit too
             place = failure_location(error.__traceback__, self.settings.directory) or flow.location

@@ -58,6 +58,11 @@ def is_marked(expression: Any, key: str) -> bool:
     return expression.getClass().getSimpleName() == "AttributeReference" and bool(expression.metadata().contains(key))
 
 
+def scala_map(spark: SparkSession, options: Mapping[str, str]) -> Any:
+    """Returns a `scala.collection.immutable.Map` of texts."""
+    return jvm(spark).org.apache.spark.api.python.PythonUtils.toScalaMap(dict(options))
+
+
 def analyzed_plan(frame: DataFrame) -> Any:
     """Returns the analysed `LogicalPlan` of `frame`."""
     return frame._jdf.queryExecution().analyzed()

@@ -87,8 +87,8 @@ def connected(spark: SparkSession, options: Mapping[str, str]) -> Iterator[Conne
     """Opens a connection for the length of the block; `options` are those of Spark's JDBC writer, with `url`."""
     java = _jvm.jvm(spark)
     url = next(value for name, value in options.items() if name.casefold() == "url")
-    scala = java.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(options))
-    parsed = java.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(url, "none", scala)
+    settings = _jvm.scala_map(spark, options)
+    parsed = java.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(url, "none", settings)
     # Spark's own factory: it knows the driver's class, and Kerberos.
     opened = java.org.apache.spark.sql.jdbc.JdbcDialects.get(url).createConnectionFactory(parsed).apply(-1)
     try:

@@ -187,7 +187,7 @@ class StreamingFlow:
         services.listener.handle(
             self._query_name,
             lambda progress: self._on_progress(built, measured, accounts, progress),
-            idle=None if follows or trigger.stops else self._on_idle,
+            idle=None if follows or trigger.stops else lambda: services.reporter.flow(self._flow, FlowStatus.IDLE),
         )
         with services.configured(self._flow):
             services.use_pool(self._flow)
@@ -311,9 +311,6 @@ class StreamingFlow:
         report_accounts(accounts.draw_up(progress, missing.gone), self._flow, self._services)
         for uri in missing.left_out:
             warn_of_skipped(uri, "it was gone and its source has ignoreMissingFiles", self._flow, self._services)
-
-    def _on_idle(self) -> None:
-        self._services.reporter.flow(self._flow, FlowStatus.IDLE)
 
     def _checkpointed(self, query_id: str, batch: int) -> CheckpointedBatch | None:
         """What the checkpoint says about a batch, from which `penstock checkpoint rebuild` makes a lost one again."""

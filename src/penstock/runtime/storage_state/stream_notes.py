@@ -80,8 +80,7 @@ def planned_settings(checkpoint: str) -> Mapping[str, str] | None:
 def noted_owner(checkpoint: str) -> FlowOwner | None:
     """Returns the flow whose checkpoint it is; None when nothing says so."""
     try:
-        owner = _note(checkpoint)[_OWNER]
-        return FlowOwner(str(owner["pipeline"]), str(owner["dataset"]), str(owner["flow"]))
+        return FlowOwner(**_note(checkpoint)[_OWNER])
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 

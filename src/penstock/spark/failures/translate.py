@@ -85,6 +85,7 @@ _FILE_SYSTEMS = (
 )
 """Whoever throws one of those below a call of these has met a disk or an object store that does not work."""
 _DATABASE = ("java.sql.", "org.postgresql.util.PSQL")
+_OF_NO_PLACE = {"JVM_DIED", "DATA_FILES_MISSING"}
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _NO_ANSWER = re.compile(r"java\.net\.(Connect|NoRouteToHost|UnknownHost)Exception")
 
@@ -111,26 +112,20 @@ def translate_analysis(
     `known` are the names of the pipeline's datasets, for "did you mean". An error in a SQL statement keeps
     its place there.
     """
-    translated = _translate_analysis(error, known=known, location=location, dataset=dataset)
+    translated = error if isinstance(error, PenstockError) else _analysis_error(error, known, dataset)
+    if translated.condition not in _OF_NO_PLACE:
+        translated.location = translated.location or location
+    translated.dataset = translated.dataset or dataset
     translated.position = translated.position or statement_position(error)
     return translated
 
 
-def _translate_analysis(
-    error: BaseException, *, known: tuple[str, ...], location: SourceLocation | None, dataset: str | None
-) -> PenstockError:
-    if isinstance(error, PenstockError):
-        error.location = error.location or location
-        error.dataset = error.dataset or dataset
-        return error
+def _analysis_error(error: BaseException, known: tuple[str, ...], dataset: str | None) -> PenstockError:
     causes = tuple(causes_of(error))
     failure = error if isinstance(error, SourceFailure) else parse_failure(cause.message for cause in causes)
     if failure is not None:
-        known_failure = failure.error(dataset=dataset)
-        known_failure.location = location
-        return known_failure
+        return failure.error(dataset=dataset)
     if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
-        store.location, store.dataset = location, dataset
         return store
     if (missing := missing_files(causes, dataset)) is not None:
         return missing
@@ -145,36 +140,24 @@ def _translate_analysis(
                 [each.rpartition(".")[2] for each in known],
                 also="Declare it, or check the name of the existing table.",
             )
-            return DefinitionError(
-                "TABLE_OR_VIEW_NOT_FOUND", location=location, dataset=dataset, name=name, suggestion=suggestion
-            )
+            return DefinitionError("TABLE_OR_VIEW_NOT_FOUND", name=name, suggestion=suggestion)
         if condition == "UNRESOLVABLE_TABLE_VALUED_FUNCTION":
             name = str(parameters.get("name", "")).replace("`", "")
             suggestion = did_you_mean(
                 name, _TABLE_FUNCTIONS, also=f"Those beyond Spark's are {', '.join(_TABLE_FUNCTIONS)}."
             )
-            return DefinitionError(
-                "UNRESOLVABLE_TABLE_VALUED_FUNCTION",
-                location=location,
-                dataset=dataset,
-                name=name,
-                suggestion=suggestion,
-            )
+            return DefinitionError("UNRESOLVABLE_TABLE_VALUED_FUNCTION", name=name, suggestion=suggestion)
         if condition == "PATH_NOT_FOUND":
-            path = str(parameters.get("path", "")).removeprefix("file:")
-            return DefinitionError("PATH_NOT_FOUND", location=location, dataset=dataset, path=path)
-        return DefinitionError("QUERY_ANALYSIS_FAILED", location=location, dataset=dataset, detail=reason_of(error))
+            return DefinitionError("PATH_NOT_FOUND", path=str(parameters.get("path", "")).removeprefix("file:"))
+        return DefinitionError("QUERY_ANALYSIS_FAILED", detail=reason_of(error))
     if isinstance(error, (Py4JNetworkError, ConnectionError)):
-        return ExternalError("JVM_DIED", dataset=dataset)
+        return ExternalError("JVM_DIED")
     if (not_mapped := explain_missing_file(error)) is not None:
-        not_mapped.location, not_mapped.dataset = location, dataset
         return not_mapped
     kind, detail = type(error).__name__, str(error)
     if causes:
         kind, detail = causes[0].class_name.rpartition(".")[2], causes[0].message
-    return DefinitionError(
-        "DATASET_FUNCTION_FAILED", location=location, dataset=dataset, error=kind, detail=_first_line(detail)
-    )
+    return DefinitionError("DATASET_FUNCTION_FAILED", error=kind, detail=_first_line(detail))
 
 
 def missing_files(causes: Iterable[Cause], dataset: str | None) -> StateError | None:

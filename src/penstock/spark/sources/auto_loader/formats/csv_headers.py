@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 
 from penstock.graph.sql.names import literal
-from penstock.spark._jvm import jvm
+from penstock.spark._jvm import jvm, scala_map
 from penstock.spark.sources.auto_loader.formats.encoded_text import decoded, decoded_file, has_utf16_mark, is_wide
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions
 from penstock.spark.sources.spark_sources import literal_path
@@ -168,9 +168,7 @@ WRITTEN: Final = {
 
 
 def _csv_options(spark: SparkSession, settings: Mapping[str, str]) -> Any:
-    java = jvm(spark)
-    given = java.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(settings))
-    return java.org.apache.spark.sql.catalyst.csv.CSVOptions(given, False, "UTC")
+    return jvm(spark).org.apache.spark.sql.catalyst.csv.CSVOptions(scala_map(spark, settings), False, "UTC")
 
 
 def _character(character: str) -> str:

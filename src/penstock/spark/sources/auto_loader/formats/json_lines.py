@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from penstock.graph.sql.names import literal, quoted
-from penstock.spark._jvm import java_session, jvm
+from penstock.spark._jvm import java_session, jvm, scala_map
 from penstock.spark.plans.java_columns import called_for_rows
 from penstock.spark.sources.auto_loader.formats.encoded_text import decoded
 from penstock.spark.sources.auto_loader.formats.text_values import exact_fields, rounded_columns
@@ -173,7 +173,7 @@ def array_elements(lines: DataFrame, line: str, options: Mapping[str, str]) -> C
     """
     java = jvm(lines.sparkSession)
     try:
-        arrays = java.penstock.json.JsonArrays(_scala_map(java, options), _time_zone(lines))
+        arrays = java.penstock.json.JsonArrays(scala_map(lines.sparkSession, options), _time_zone(lines))
     except TypeError:  # a session without Penstock's classes
         elements = f"coalesce(from_json({line}, 'ARRAY<STRING>'), array({line}))"
         return F.expr(f"IF({_begins_as_array(line)}, {elements}, array({line}))")
@@ -212,7 +212,7 @@ def parsed_lines(
     java = jvm(lines.sparkSession)
     try:
         parser = java.penstock.json.JsonRecords(
-            schema.json(), _scala_map(java, settings), _time_zone(lines), CORRUPT, _MORE, _ROUNDED, _FIELDS
+            schema.json(), scala_map(lines.sparkSession, settings), _time_zone(lines), CORRUPT, _MORE, _ROUNDED, _FIELDS
         )
     except TypeError:  # a session without Penstock's classes: py4j took the class for a package
         given = StructType([*exact_fields(schema), StructField(CORRUPT, StringType())])
@@ -234,10 +234,6 @@ def _begins_as_array(line: str) -> str:
     return f"startswith(trim(LEADING ' \\t\\r\\n' FROM {line}), '[')"
 
 
-def _scala_map(java: Any, options: Mapping[str, str]) -> Any:
-    return java.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(options))
-
-
 def inferred(lines: DataFrame, line: str, options: Mapping[str, str]) -> tuple[StructType, bool]:
     """Returns the columns that Spark infers of the lines, and whether one of them begins as an array does.
 
@@ -247,7 +243,7 @@ def inferred(lines: DataFrame, line: str, options: Mapping[str, str]) -> tuple[S
     spark = lines.sparkSession
     java = jvm(spark)
     text = lines.select(line)
-    settings = _scala_map(java, options)
+    settings = scala_map(spark, options)
     arrays: Any = None
     folded = {name.casefold(): value.strip().casefold() for name, value in options.items()}
     if "samplingratio" not in folded:
