@@ -40,14 +40,14 @@ def event_time_behind_watermark(graph: ResolvedGraph) -> Iterator[PenstockError]
         for expectation in table.expectations:
             rule = expectation.constraint
             for flow in graph.flows_to(identifier) if isinstance(rule, EventTime) else ():
-                if flow.watermark is not None and _unqualified(flow.watermark[0]) == rule.column.casefold():
+                if flow.watermark is not None and _unqualified(flow.watermark[0]).casefold() == rule.column.casefold():
                     facts = {"name": identifier, "flow": flow.declaration.name, "column": rule.column}
                     yield expectation.error("EVENT_TIME_BEHIND_WATERMARK", identifier, **facts)
 
 
 def _unqualified(column: str) -> str:
     """Returns the name of a column without what it is qualified by."""
-    return column.replace("`", "").rpartition(".")[2].casefold()
+    return column.replace("`", "").rpartition(".")[2]
 
 
 def join_watermark_on_one_side(graph: ResolvedGraph) -> Iterator[PenstockError]:
@@ -70,7 +70,7 @@ def watermark_without_delay(graph: ResolvedGraph) -> Iterator[PenstockError]:
 def _column_without_delay(flow: ResolvedFlow) -> str | None:
     """The column of such a watermark: of the outermost by its name in the query, of others as their source has it."""
     if flow.watermark is not None and flow.watermark[1] == NO_DELAY:
-        return flow.watermark[0].replace("`", "").rpartition(".")[2]
+        return _unqualified(flow.watermark[0])
     marks = flow.stream.watermarks if flow.stream is not None else {}
     return next((column for column, delay in marks.items() if delay == NO_DELAY), None)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from penstock.errors import ConfigError, did_you_mean
 from penstock.events import Event, EventType, FlowStatus, batch_progress_of, flow_status_of
+from penstock.events.flows.facts import flow_key
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.spark.failures.source_loss import LOSSES
@@ -91,8 +92,8 @@ def _reported(events: Iterable[Event]) -> dict[tuple[str, str], ReportedLoss]:
 
 
 def _key_of(event: Event) -> tuple[str, str]:
-    return str(event.origin.dataset_name).casefold(), str(event.origin.flow_name).casefold()
+    return flow_key(str(event.origin.dataset_name), str(event.origin.flow_name))
 
 
 def _key(target: Identifier, name: str) -> tuple[str, str]:
-    return str(target).casefold(), name.casefold()
+    return flow_key(str(target), name)

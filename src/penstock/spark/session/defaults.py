@@ -268,14 +268,9 @@ def session_conf(machine: Machine, chosen: Mapping[str, str], extra: Iterable[tu
     }
     conf.update(extra)
     for key, value in chosen.items():
-        separator = _JOINED.get(key)
-        ours = conf.get(key, "")
-        if separator is None or not ours or value == ours:
-            conf[key] = value
-        elif ours not in value.split(separator):
-            conf[key] = f"{ours}{separator}{value}"
-        else:
-            conf[key] = value
+        separator, ours = _JOINED.get(key), conf.get(key, "")
+        adds_up = separator is not None and ours and ours not in {value, *value.split(separator)}
+        conf[key] = f"{ours}{separator}{value}" if adds_up else value
     return dict(sorted(conf.items()))
 
 

@@ -40,7 +40,7 @@ from penstock.spark.sources.auto_loader.schema.log import SchemaVersion
 from penstock.spark.sources.auto_loader.schema.merge import (
     Widen,
     fields_with_several_values,
-    merge_types,
+    number_or_text,
     union_of,
     wider_of_avro,
     without_case_twins,
@@ -255,7 +255,7 @@ def _infer_csv(spark: SparkSession, options: AutoLoaderOptions, files: Sequence[
             if len(kinds) == len(names):
                 schema = StructType([StructField(name, kind) for name, kind in zip(names, kinds, strict=True)])
         found.append(schema)
-    return merge_types(found)
+    return union_of(found, number_or_text)
 
 
 def _encoding_settings(options: AutoLoaderOptions, header: FileHeader) -> dict[str, str]:

@@ -138,11 +138,6 @@ def without_case_twins(schema: T.StructType) -> T.StructType:
     return T.StructType(list(chosen.values()))
 
 
-def merge_types(schemas: list[T.StructType]) -> T.StructType:
-    """Returns the union of flat schemas that were inferred apart: numbers widen, other conflicts become strings."""
-    return union_of(schemas, _number_or_text)
-
-
 def _changes(before: T.DataType, after: T.DataType, path: str) -> Iterator[str]:
     match before, after:
         case T.StructType(), T.StructType():
@@ -224,7 +219,8 @@ def _untwinned(kind: T.DataType) -> T.DataType:
             return kind
 
 
-def _number_or_text(left: T.DataType, right: T.DataType) -> T.DataType:
+def number_or_text(left: T.DataType, right: T.DataType) -> T.DataType:
+    """Returns the wider of two numbers, and STRING for any other two types that were inferred apart."""
     if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
         return max(left, right, key=lambda kind: _NUMBERS.index(type(kind)))
     return T.StringType()
