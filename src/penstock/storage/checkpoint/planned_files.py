@@ -73,6 +73,14 @@ def planned_files(checkpoint_uri: str, overwritable: Collection[str] = ()) -> tu
     )
 
 
+def planned_uris(checkpoint_uri: str, source: str) -> tuple[str, ...]:
+    """Returns the URIs of the files of one source among the `planned_files`, not encoded."""
+    checkpoint = Storage(checkpoint_uri)
+    steps = [step for name, step in _planned_steps(checkpoint) if name == source]
+    paths = dict.fromkeys(file.path for step in steps for file in _files_of(checkpoint, source, step))
+    return tuple(path if "://" in path else f"file://{path}" for path in paths)
+
+
 def list_planned_files_again(checkpoint_uri: str, sources: Collection[str]) -> None:
     """Gives the planned files of some sources the time at which they were modified now, so that it counts as read.
 

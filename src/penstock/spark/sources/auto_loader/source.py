@@ -11,7 +11,6 @@ from pyspark.sql.types import StructType, _parse_datatype_string
 
 from penstock.spark.failures.translate import causes_of, failure_messages
 from penstock.spark.sources.auto_loader.files.cleaning import Cleaned, clean_source
-from penstock.spark.sources.auto_loader.files.failed_batch import failed_batch_files
 from penstock.spark.sources.auto_loader.formats.csv_headers import distinct_headers, is_mixed, read_headers
 from penstock.spark.sources.auto_loader.formats.json_lines import json_lines
 from penstock.spark.sources.auto_loader.formats.json_records import wider_types
@@ -34,6 +33,7 @@ from penstock.spark.sources.auto_loader.schema.other_types import READERS
 from penstock.spark.sources.auto_loader.schema.reports import UnknownFields, unknown_fields
 from penstock.spark.sources.auto_loader.schema.widening import widened_at
 from penstock.storage import local_path
+from penstock.storage.checkpoint.planned_files import planned_uris
 
 # Spark gives both failures the same numbered legacy condition prefix, so only the text distinguishes them.
 _OTHER_HEADER = ("CSV header does not conform to the schema", "Number of column in CSV header is not equal")
@@ -80,12 +80,12 @@ class AutoLoaderSource:
         """
         reported = unknown_fields(failure)
         if reported is not None and reported.source_name == self.source_name:
-            files = failed_batch_files(checkpoint_location, self.source_name) or (reported.file,)
+            files = planned_uris(checkpoint_location, self.source_name) or (reported.file,)
             return self._evolve_fields(spark, reported, files)
         if self.options.format == "csv" and not self.given_schema and _is_other_header(failure):
-            return self._evolve_headers(spark, failed_batch_files(checkpoint_location, self.source_name))
+            return self._evolve_headers(spark, planned_uris(checkpoint_location, self.source_name))
         if _is_of_a_file(failure):
-            files = failed_batch_files(checkpoint_location, self.source_name)
+            files = planned_uris(checkpoint_location, self.source_name)
             evolution = self._evolve_types(spark, files) if self.options.format in READERS else None
             if evolution is None and (damaged := damaged_file(failure, self.options, files)) is not None:
                 raise damaged
