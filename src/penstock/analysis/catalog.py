@@ -153,11 +153,6 @@ def check_view_read(identifier: Identifier, *, view_streaming: bool, read_stream
         )
 
 
-def spark_schema(schema: Schema) -> StructType:
-    """Returns the StructType of a schema."""
-    return StructType.fromJson(json.loads(schema.json))
-
-
 def readable_schema(schema: Schema) -> StructType:
     """Returns the columns as a reader of the table gets them: how Delta generates one is the table's affair."""
     document = json.loads(schema.json)

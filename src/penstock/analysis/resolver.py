@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema, spark_schema
+from penstock.analysis.catalog import AnalysisCatalog, Known, NotYetResolved, UpstreamFailed, plain_schema
 from penstock.analysis.query import QueryAnalyser
 from penstock.analysis.rules import check
 from penstock.analysis.table_layout import (
@@ -44,6 +44,7 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.reading_order import reading_order
 from penstock.graph.resolved import FailedFlow, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema.table_schema import Schema
+from penstock.spark.delta.conform import spark_schema
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.spark.failures.translate import reason_of, translate_analysis
 from penstock.spark.session.query_settings import query_settings, spark_settings

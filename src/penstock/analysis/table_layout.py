@@ -10,13 +10,13 @@ from typing import Any
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
-from penstock.analysis.catalog import readable_schema, spark_schema
+from penstock.analysis.catalog import readable_schema
 from penstock.graph.elements import COLUMN_MAPPING, MaterializedView, StreamingTable, Table
 from penstock.graph.protection import protection_properties, stored_protection
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedFlow
 from penstock.graph.schema.table_schema import GENERATION_EXPRESSION, Schema
 from penstock.graph.sql.names import name_parts, names_to_map, quoted
-from penstock.spark.delta.conform import check_conforms
+from penstock.spark.delta.conform import check_conforms, spark_schema
 from penstock.spark.delta.protection import protect
 from penstock.spark.failures.translate import reason_of
 from penstock.spark.plans.inspection import empty_relation

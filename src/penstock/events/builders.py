@@ -23,10 +23,10 @@ from penstock.events.redaction import shown_option
 from penstock.events.text import clean, plural
 from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, MaintenanceProgress, UpdateState
 from penstock.graph.companions.late_rows import SUFFIX
+from penstock.graph.elements import DatasetType
 from penstock.graph.schema.column_lineage import ColumnLineage
 
 Built = tuple[str, dict[str, Any]]
-DatasetType = Literal["STREAMING_TABLE", "MATERIALIZED_VIEW", "VIEW"]
 
 _NAME_LIMIT = 120
 _REASON_LIMIT = 500

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from penstock.errors import DefinitionError, SourceLocation, StateError
 from penstock.graph.identifier import Identifier
@@ -21,6 +21,8 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 
 FlowFunction = Callable[[], Any]
 """A dataset function: called without arguments, returns a Spark DataFrame; called more than once."""
+
+DatasetType = Literal["STREAMING_TABLE", "MATERIALIZED_VIEW", "VIEW"]
 
 BatchFunction = Callable[[Any, int], Any]
 """A sink's function: called with the rows of a batch (a DataFrame) and the batch's number; returns nothing."""
@@ -121,8 +123,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset(Named):
-    """Something that the pipeline's other datasets can read by name."""
+    """Something that the pipeline's other datasets can read by name.
 
+    `dataset_type` is what tables and events call its kind, once that is known.
+    """
+
+    dataset_type: ClassVar[DatasetType]
     comment: str | None = None
     spark_conf: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     expectations: tuple[Expectation, ...] = ()
@@ -137,6 +143,7 @@ def has_uniqueness(dataset: Dataset) -> bool:
 class TemporaryView(Dataset):
     """A named query, never stored: inlined into each flow that reads it."""
 
+    dataset_type: ClassVar[DatasetType] = "VIEW"
     function: FlowFunction
 
 
@@ -180,10 +187,14 @@ class LikelyStreamingTable(UndecidedTable):
 class StreamingTable(Table):
     """A table that its flows only ever add to (or, for complete output, replace) incrementally."""
 
+    dataset_type: ClassVar[DatasetType] = "STREAMING_TABLE"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaterializedView(Table):
     """A table that holds its batch query's result, replaced atomically at each refresh."""
+
+    dataset_type: ClassVar[DatasetType] = "MATERIALIZED_VIEW"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

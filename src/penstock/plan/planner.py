@@ -39,8 +39,6 @@ from penstock.plan.stages import (
 from penstock.plan.state import CLUSTER_BY, DATASET_TYPE, GENERATION, PIPELINE, StateSnapshot, TableState
 from penstock.plan.unbounded_state import with_state_sizes
 
-_TYPES = {StreamingTable: "STREAMING_TABLE", MaterializedView: "MATERIALIZED_VIEW"}
-
 
 def plan_update(
     graph: ResolvedGraph, state: StateSnapshot, selection: ResolvedSelection, *, overlap: bool
@@ -157,13 +155,10 @@ class _Planner:
         return lambda: self._full_refresh.safe_command([identifier])
 
     def _check_type(self, table: StreamingTable | MaterializedView, existing: TableState) -> None:
-        wanted = _TYPES[type(table)]
-        if existing.dataset_type not in {None, wanted}:
+        was, wanted = existing.dataset_type, table.dataset_type
+        if was not in {None, wanted}:
             raise table.refusal(
-                "DATASET_TYPE_CHANGED",
-                was=_words(existing.dataset_type or ""),
-                wanted=_words(wanted),
-                path=existing.path,
+                "DATASET_TYPE_CHANGED", was=_words(was or ""), wanted=_words(wanted), path=existing.path
             )
 
     def _recreated(self) -> frozenset[Identifier]:
@@ -200,7 +195,7 @@ class _Planner:
         properties = {
             **change_properties(self.graph, table.identifier),
             **table.table_properties,
-            DATASET_TYPE: _TYPES[type(table)],
+            DATASET_TYPE: table.dataset_type,
             GENERATION: str(generation),
             **privacy_changes(table, existing),
             **({PIPELINE: self.state.pipeline} if self.state.pipeline else {}),

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
 from penstock.errors import PenstockError, PipelineInvalid
-from penstock.graph.elements import MaterializedView
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.selection import RefreshSelection
@@ -79,17 +78,12 @@ def plan_update(
 
 
 def _dataset(graph: ResolvedGraph, identifier: Identifier) -> dict[str, Any]:
+    inputs = [read for flow in graph.flows_to(identifier) for read in flow.inputs]
     if identifier in graph.views:
-        kind, inputs = "VIEW", graph.views[identifier].inputs
-    elif identifier in graph.sinks:
-        kind, inputs = "SINK", tuple(read for flow in graph.flows_to(identifier) for read in flow.inputs)
-    else:
-        table = graph.tables[identifier]
-        kind = "MATERIALIZED_VIEW" if isinstance(table, MaterializedView) else "STREAMING_TABLE"
-        inputs = tuple(read for flow in graph.flows_to(identifier) for read in flow.inputs)
+        inputs.extend(graph.views[identifier].inputs)
     return {
         "name": str(identifier),
-        "type": kind,
+        "type": "SINK" if identifier in graph.sinks else graph.dataset(identifier).dataset_type,
         "schema": [
             {"name": column.name, "type": column.type, "comment": column.comment}
             for column in (graph.stored_schemas[identifier].columns if identifier in graph.stored_schemas else ())

@@ -25,7 +25,7 @@ from penstock.events import (
 )
 from penstock.events.background import BackgroundThread
 from penstock.events.cluster import cluster_resources
-from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink, MaterializedView
+from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema.column_lineage import ColumnLineage
@@ -62,17 +62,11 @@ class Reporter:
         """What the pipeline's datasets, sinks and flows are, in this update."""
         for identifier in graph.order:
             dataset = graph.dataset(identifier)
-            if identifier in graph.views:
-                dataset_type: builders.DatasetType = "VIEW"
-            elif isinstance(dataset, MaterializedView):
-                dataset_type = "MATERIALIZED_VIEW"
-            else:
-                dataset_type = "STREAMING_TABLE"
             self._log.append(
                 EventType.DATASET_DEFINITION,
                 *builders.dataset_definition(
                     str(identifier),
-                    dataset_type=dataset_type,
+                    dataset_type=dataset.dataset_type,
                     schema=_columns(graph.stored_schemas[identifier]),
                     comment=dataset.comment,
                     path=paths.get(identifier),

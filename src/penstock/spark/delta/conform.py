@@ -31,7 +31,7 @@ def conform(frame: DataFrame, schema: Schema, *also: str) -> DataFrame:
     """
     own = {field.name.casefold(): field for field in frame.schema}
     columns = []
-    for field, column in zip(_struct(schema), schema.columns, strict=True):
+    for field, column in zip(spark_schema(schema), schema.columns, strict=True):
         found = own.get(field.name.casefold())
         if found is None and column.generated is not None:
             continue
@@ -185,5 +185,6 @@ def _merged(stored: DataType, incoming: DataType, *, widening: bool) -> DataType
     return stored if fits(after, before) else incoming
 
 
-def _struct(schema: Schema) -> StructType:
+def spark_schema(schema: Schema) -> StructType:
+    """Returns the StructType of a schema."""
     return StructType.fromJson(json.loads(schema.json))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from penstock.graph.schema.table_schema import Schema
 from penstock.graph.sql.names import literal, name_parts, quoted
 from penstock.spark import _jvm
 from penstock.spark._jvm import jvm
-from penstock.spark.delta.conform import TableColumns
+from penstock.spark.delta.conform import TableColumns, spark_schema
 from penstock.storage.delta.log import remove_unfinished_log
 
 
@@ -108,7 +107,7 @@ def _widens(table: DeltaTable) -> bool:
 
 
 def _define(builder: DeltaTableBuilder, table: Table, path: str, schema: Schema, properties: Mapping[str, str]) -> None:
-    builder = builder.location(path).addColumns(StructType.fromJson(json.loads(schema.json)))
+    builder = builder.location(path).addColumns(spark_schema(schema))
     if table.partition_columns:
         builder = builder.partitionedBy(*table.partition_columns)
     if table.cluster_by:

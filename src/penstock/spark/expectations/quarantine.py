@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -17,6 +16,7 @@ from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema.table_schema import Schema
 from penstock.graph.sql.names import quoted
+from penstock.spark.delta.conform import spark_schema
 from penstock.spark.delta.quick_append import append, can_append, few_rows
 from penstock.spark.expectations.observed import broken_rules, is_judgement, with_judgements
 from penstock.spark.plans.row_origin import ORIGIN_TYPE, row_origin
@@ -62,7 +62,7 @@ def append_few(rows: DataFrame, path: str, transaction: tuple[str, int], *, flow
     """
     table = open_delta_table(path)
     schema = quarantine.quarantine_schema([Schema(StructType(_data_fields(rows)).json())])
-    if not can_append(table, StructType.fromJson(json.loads(schema.json))):
+    if not can_append(table, spark_schema(schema)):
         return False
     # What is the same for all rows is added here: as a part of the query, Spark would compile it again for each batch.
     known = [quarantine.SOURCE] if quarantine.SOURCE in rows.columns else []
