@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 
 from penstock.connectors.jdbc import statements
 from penstock.connectors.jdbc.connection import Connection, connected, unknown_options, with_defaults
-from penstock.connectors.jdbc.failures import SinkPlace, database_failure
+from penstock.connectors.jdbc.failures import database_errors
 from penstock.connectors.jdbc.prepare import PreparedTarget, prepare
 from penstock.errors import DataError, PenstockError, StateError, did_you_mean
 from penstock.graph.elements import FormatSink
@@ -48,12 +48,8 @@ class JdbcBatches:
             PenstockError: what the database refuses, JDBC_KEY_REPEATED and JDBC_WRITTEN_BY_ANOTHER among it.
             Exception: what the query of the rows raises.
         """
-        try:
+        with database_errors(self._to.place, self._to.target):
             written = self._write(rows, batch)
-        except Exception as error:
-            if (known := database_failure(error, self._to.place, self._to.target)) is not None:
-                raise known from error
-            raise
         one_of_a_key = self._to.target.sequence_by is not None or len(self._to.target.keys) == len(self._to.columns)
         return None if one_of_a_key else written
 
@@ -96,7 +92,7 @@ def bring_in(to: PreparedTarget, database: Connection, batch: SinkBatch, known: 
     written = database.execute(to.merge)
     entry = (to.flow, str(to.target.table), batch.query, batch.number, written, replaced)
     if database.execute(statements.record_batch(to.ledger), *entry) == 0:
-        raise StateError("JDBC_WRITTEN_BY_ANOTHER", **to.place.facts, table=to.target.table)
+        raise StateError("JDBC_WRITTEN_BY_ANOTHER", **to.place, table=to.target.table)
     database.execute(f"TRUNCATE {to.staging.sql}")
     return written
 
@@ -106,7 +102,7 @@ def _repeated_keys(error: Py4JError, to: PreparedTarget, database: Connection, b
     if not any(cause.sql_state == _KEY_REPEATED for cause in causes_of(error)):
         return None
     shown = "; ".join(f"({', '.join(map(str, row[:-1]))}) {row[-1]} times" for row in database.query(to.repeated))
-    facts = {**to.place.facts, "table": to.target.table, "batch": batch_id}
+    facts = {**to.place, "table": to.target.table, "batch": batch_id}
     return DataError("JDBC_KEY_REPEATED", **facts, columns=", ".join(to.target.keys), keys=shown)
 
 
@@ -119,14 +115,14 @@ class JdbcSink:
 
     def open(self, target: SinkTarget) -> BatchSink:
         """Makes what is missing in the database; see `prepare`."""
-        declared = target.declared
+        declared, name = target.declared, str(target.declared.identifier)
         prepared = prepare(
             target.rows,
             JdbcTarget.of(declared),
             with_defaults(target.options),
             flow=target.flow,
             checkpoint=CheckpointFolder.open_without_state(target.checkpoint),
-            place=SinkPlace(str(declared.identifier), target.flow_name, declared.location),
+            place={"location": declared.location, "dataset": name, "name": name, "flow": target.flow_name},
         )
         return JdbcBatches(prepared)
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from penstock.connectors.jdbc import statements
 from penstock.connectors.jdbc.connection import Connection, connected
-from penstock.connectors.jdbc.failures import SinkPlace, database_errors
+from penstock.connectors.jdbc.failures import Facts, database_errors
 from penstock.connectors.jdbc.statements import StagedColumn
 from penstock.errors import StateError
 from penstock.graph.schema.table_schema import Schema
@@ -40,7 +40,7 @@ class PreparedTarget:
     finds keys of which there are several; `known` is the flow's newest batch in the ledger at the start.
     """
 
-    place: SinkPlace
+    place: Facts
     target: JdbcTarget
     options: Mapping[str, str]
     flow: str
@@ -59,7 +59,7 @@ def prepare(
     *,
     flow: str,
     checkpoint: CheckpointFolder,
-    place: SinkPlace,
+    place: Facts,
 ) -> PreparedTarget:
     """Makes the ledger, the sink's table if it is missing, and a staging table; called before each start of a query.
 
@@ -100,7 +100,7 @@ class _Preparation:
     database: Connection
     target: JdbcTarget
     flow: str
-    place: SinkPlace
+    place: Facts
 
     def schema_of_table(self, wanted: list[tuple[str, str]]) -> str:
         """Returns the schema of the sink's table, which is made if it is missing."""
@@ -128,7 +128,7 @@ class _Preparation:
         if missing := [(name, staged) for name, staged in wanted if name not in {each.name for each in placed}]:
             raise StateError(
                 "JDBC_COLUMNS_MISSING",
-                **self.place.facts,
+                **self.place,
                 table=table,
                 columns=", ".join(f"'{name}'" for name, _ in missing),
                 statement=statements.add_columns(table, missing),
@@ -136,7 +136,7 @@ class _Preparation:
         if cut := [each for each in placed if loses_in(each.staged, each.type)]:
             words = [f"{each.name} is {each.staged}, and in the table {each.type}" for each in cut]
             reason = f"{'; '.join(words)}, which would cut its values"
-            raise StateError("JDBC_TYPE_MISMATCH", **self.place.facts, table=table, reason=reason)
+            raise StateError("JDBC_TYPE_MISMATCH", **self.place, table=table, reason=reason)
         taken = {each.column for each in placed}
         if empty := [str(name) for name, _, needed in rows if needed == "t" and name not in taken]:
             names = ", ".join(empty)
@@ -154,7 +154,7 @@ class _Preparation:
         owner, query_id = (self.flow, str(self.target.table)), checkpoint.known_query_id()
         found = self.database.query(statements.find_batch(ledger), *owner)
         known = SinkBatch(str(found[0][0]), int(found[0][1] or 0)) if found else None
-        facts = {**self.place.facts, "table": self.target.table}
+        facts = {**self.place, "table": self.target.table}
         if known is not None and known.query != query_id:
             if self.target.mode == "append":
                 statement = statements.truncate_and_restart(self.target.table, ledger, *owner)
@@ -181,5 +181,5 @@ class _Preparation:
         return staging
 
     def _unsuitable(self, reason: str, way_out: str) -> StateError:
-        facts = {**self.place.facts, "table": self.target.table}
+        facts = {**self.place, "table": self.target.table}
         return StateError("JDBC_TABLE_UNSUITABLE", **facts, reason=reason, way_out=way_out)
