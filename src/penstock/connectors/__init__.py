@@ -42,22 +42,20 @@ __all__ = [
     "SourceRead",
 ]
 
-_HOMES: Final = {
-    "penstock.spark.failures.python_sources": ("ConnectorError",),
-    "penstock.spark.sinks.sink": (
-        *("BatchSink", "JudgesOptions", "Promise", "PromisesByOptions"),
-        *("Sink", "SinkBatch", "SinkTarget"),
-    ),
-    "penstock.spark.sources.installed": ("Connector",),
-    "penstock.spark.sources.option": ("Option",),
-    "penstock.spark.sources.source": ("ChecksAccess", "ReadsBatch", "Source", "SourceRead"),
-}
+# Each imports those before it at most: who only reads does not load the sinks.
+_HOMES: Final = (
+    "penstock.spark.failures.python_sources",
+    "penstock.spark.sources.option",
+    "penstock.spark.sources.source",
+    "penstock.spark.sources.installed",
+    "penstock.spark.sinks.sink",
+)
 
 
 def __getattr__(name: str) -> Any:
     # At its first use: a process of Spark's that reads Kinesis imports this package, and nothing of the driver's.
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(module), name)
+    for home in map(importlib.import_module, _HOMES if name in __all__ else ()):
+        if hasattr(home, name):
+            return getattr(home, name)
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message, name=name, obj=sys.modules[__name__])

@@ -101,26 +101,23 @@ def replay_quarantine(
 
 
 def _replayable(graph: ResolvedGraph, identifier: Identifier) -> StreamingTable:
-    dataset = graph.tables.get(identifier)
-    view = graph.views.get(identifier)
+    dataset, view, flows = graph.tables.get(identifier), graph.views.get(identifier), graph.flows_to(identifier)
+    types = {flow.type for flow in flows}
     if view is not None and has_quarantine(view.view):
-        raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason="a view stores no rows")
-    if dataset is None or not has_quarantine(dataset):
+        reason = "a view stores no rows"
+    elif dataset is None or not has_quarantine(dataset):
         known = ", ".join(str(each) for each, table in graph.tables.items() if has_quarantine(table))
         hint = f"These have one: {known}." if known else "No table of the pipeline has one."
         raise ConfigError("QUARANTINE_NOT_FOUND", name=identifier, hint=hint)
-    rewritten = any(flow.type is FlowType.COMPLETE for flow in graph.flows_to(identifier))
-    if isinstance(dataset, MaterializedView) or rewritten:
+    elif isinstance(dataset, MaterializedView) or FlowType.COMPLETE in types:
         reason = "its rows are recomputed, with the quarantine"
-        raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
-    if any(flow.keys is not None for flow in graph.flows_to(identifier)):
+    elif any(flow.keys is not None for flow in flows):
         reason = "its rows are updated, and a quarantined row may have got a newer value since"
-        raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
-    if any(flow.type is FlowType.SNAPSHOT_CHANGE for flow in graph.flows_to(identifier)):
+    elif FlowType.SNAPSHOT_CHANGE in types:
         reason = "its rows are of whole snapshots, and the next snapshot states again which rows exist"
-        raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
-    assert isinstance(dataset, StreamingTable)
-    return dataset
+    else:
+        return dataset
+    raise ConfigError("QUARANTINE_NOT_REPLAYABLE", name=identifier, reason=reason)
 
 
 def _destinations(
