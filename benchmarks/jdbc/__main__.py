@@ -23,7 +23,6 @@ from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
 from penstock.connectors.jdbc.connection import with_defaults
 from penstock.connectors.jdbc.connector import JdbcBatches
-from penstock.connectors.jdbc.failures import SinkPlace
 from penstock.connectors.jdbc.prepare import prepare
 from penstock.errors import SourceLocation
 from penstock.graph.sinks.jdbc_target import JdbcTarget, TableName
@@ -63,7 +62,8 @@ def main() -> int:
 def _sink(server: PostgresServer, empty: DataFrame, mode: str) -> Way:
     keys = ("id",) if mode == "upsert" else ()
     target = JdbcTarget(TableName(None, mode), "upsert" if keys else "append", keys, None, None, 30)
-    place = SinkPlace(f"bench.{mode}", mode, SourceLocation(__file__, 1))
+    name = f"bench.{mode}"
+    place = {"location": SourceLocation(__file__, 1), "dataset": name, "name": name, "flow": mode}
     options = with_defaults(server.options)
     new = CheckpointFolder.open("no checkpoint")
     sink = JdbcBatches(prepare(empty, target, options, flow=mode, checkpoint=new, place=place))

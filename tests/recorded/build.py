@@ -35,6 +35,7 @@ from penstock.events import (
 )
 from penstock.events import builders as say
 from penstock.events.log.audit import Actor
+from penstock.graph.elements import DatasetType
 from penstock.graph.schema.column_lineage import ColumnLineage
 
 RECORDED = Path(__file__).parent / "orders"
@@ -236,7 +237,7 @@ class _Update:
     def _dataset(
         self,
         name: str,
-        kind: say.DatasetType,
+        kind: DatasetType,
         line: int,
         comment: str | None,
         inputs: tuple[str, ...],

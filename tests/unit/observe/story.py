@@ -21,6 +21,7 @@ from penstock.events import (
     UpdateState,
     builders,
 )
+from penstock.graph.elements import DatasetType
 from penstock.storage import Storage
 
 
@@ -45,7 +46,7 @@ class Story:
     def dataset(
         self,
         name: str,
-        kind: builders.DatasetType = "STREAMING_TABLE",
+        kind: DatasetType = "STREAMING_TABLE",
         *,
         expectations: Sequence[tuple[str, str, str]] = (),
     ) -> None:

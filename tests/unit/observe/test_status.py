@@ -20,6 +20,7 @@ from penstock.events import (
     builders,
     read_events,
 )
+from penstock.graph.elements import DatasetType
 from penstock.observe.current import read_status
 from penstock.observe.status.lag import Lag
 from penstock.observe.status.pipeline_status import DatasetStatus, StatusProjection, project_status
@@ -164,7 +165,7 @@ def test_a_full_refresh_of_another_table_changes_nothing(story: Story) -> None:
 @pytest.mark.parametrize(
     ("kind", "flow_type"), [("MATERIALIZED_VIEW", "materialized_view"), ("STREAMING_TABLE", "complete")]
 )
-def test_a_replaced_table_has_the_rows_of_its_last_batch(kind: builders.DatasetType, flow_type: str) -> None:
+def test_a_replaced_table_has_the_rows_of_its_last_batch(kind: DatasetType, flow_type: str) -> None:
     story = Story()
     for update_id, rows in (("u1", 10), ("u2", 8)):
         story.update(update_id)

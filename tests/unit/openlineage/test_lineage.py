@@ -23,6 +23,7 @@ from tests.unit.openlineage.specification import SPEC, violations
 from penstock.config import PipelineConfig, load_project
 from penstock.errors import ConfigError
 from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, UpdateState, builders, read_events
+from penstock.graph.elements import DatasetType
 from penstock.graph.schema.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 from penstock.openlineage.follower import Lineage
 from penstock.openlineage.names import of_location, of_sink, of_source
@@ -114,7 +115,7 @@ class Run:
             EventType.CREATE_UPDATE, *builders.create_update(pipeline="orders", cause="USER_ACTION", version="1")
         )
         columns = [("id", "bigint", None), ("amount", "double", "in euros")]
-        tables: list[tuple[str, builders.DatasetType, str | None, list[str]]] = [
+        tables: list[tuple[str, DatasetType, str | None, list[str]]] = [
             ("shop.bronze", "STREAMING_TABLE", "/data/bronze", []),
             ("shop.clean", "VIEW", None, ["shop.bronze"]),
             ("shop.gold", "MATERIALIZED_VIEW", "s3a://lake/gold", ["shop.clean"]),

@@ -187,7 +187,9 @@ class _Replay:
     def _queries(self) -> FlowQueries:
         workspace, names = self.workspace, DefaultSchema(self.workspace.config.schema, self.graph.catalog)
         catalog = StoredCatalog(self.graph, workspace.paths(self.graph), workspace.layout, names)
-        return replace(FlowQueries.of(workspace, self.graph, catalog, self._paths), source_options=only_reading)
+        return replace(
+            FlowQueries.for_command(workspace, self.graph, catalog, self._paths), source_options=only_reading
+        )
 
     def _beside(self, built: FlowQuery) -> FlowQuery:
         """What a writer notes beside the flow's checkpoints belongs into the scratch folder too."""

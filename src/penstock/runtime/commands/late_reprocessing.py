@@ -153,7 +153,7 @@ class _Reprocessing:
         names = DefaultSchema(workspace.config.schema, self.graph.catalog)
         catalog = _ReadSoFar(self.graph, paths, workspace.layout, names, name, self._offsets())
         try:
-            built = FlowQueries.of(workspace, self.graph, catalog, paths).query(self.flow)
+            built = FlowQueries.for_command(workspace, self.graph, catalog, paths).query(self.flow)
         except PySparkException as error:
             raise _refusal(name, f"its query does not run as a batch: {reason_of(error)}") from error
         definition = query_definition(built.frame, around=None)

@@ -93,7 +93,7 @@ class FlowQueries:
     evaluation: threading.RLock = field(default_factory=threading.RLock)
 
     @classmethod
-    def of(
+    def for_command(
         cls, workspace: Workspace, graph: ResolvedGraph, catalog: DatasetCatalog, paths: Mapping[Identifier, str]
     ) -> FlowQueries:
         """Returns the queries of `graph` for a command, which writes nothing but their results."""

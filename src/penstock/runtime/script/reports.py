@@ -84,7 +84,7 @@ class ScriptReports:
                 flow_type=_FLOW_TYPES.get(write.mode, FlowType.APPEND).value,
                 schema=columns,
                 stateful=stateful_operators(write.frame),
-                watermark=None if mark is None else (mark.column, mark.delay),
+                watermark=mark,
                 location=place,
             ),
             dataset=dataset,

@@ -67,6 +67,6 @@ def join_watermark_on_one_side(write: StreamWrite, starting: Starting) -> Stream
 def watermark_without_delay(write: StreamWrite, starting: Starting) -> StreamWrite:
     """Warns of it where an operator drops late rows."""
     mark = watermark(write.frame)
-    if mark is not None and mark.delay == NO_DELAY and stateful_operators(write.frame):
-        starting.notice(write.error("WATERMARK_WITHOUT_DELAY", flow=write.name, column=mark.column))
+    if mark is not None and mark[1] == NO_DELAY and stateful_operators(write.frame):
+        starting.notice(write.error("WATERMARK_WITHOUT_DELAY", flow=write.name, column=mark[0]))
     return write
