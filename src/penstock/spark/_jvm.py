@@ -79,11 +79,10 @@ def local_relation(spark: SparkSession, schema: StructType, *, streaming: bool) 
     java = jvm(spark)
     struct = java_session(spark).parseDataType(schema.json())
     attributes = java.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(struct)
-    nothing = getattr(java.scala.collection.immutable, "Nil$")
     relation = java.org.apache.spark.sql.catalyst.plans.logical.LocalRelation(
-        attributes, getattr(nothing, "MODULE$"), streaming, java.scala.Option.empty()
+        attributes, to_seq(spark, ()), streaming, java.scala.Option.empty()
     )
-    return DataFrame(java.org.apache.spark.sql.classic.Dataset.ofRows(java_session(spark), relation), spark)
+    return frame_of(spark, relation)
 
 
 def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
@@ -107,8 +106,7 @@ def check_streaming(frame: DataFrame, mode: str) -> None:
 
 def physical_aggregation(plan: Any) -> tuple[list[Any], list[Any]] | None:
     """Returns what an `Aggregate` groups by and the aggregate functions that its state holds, each once."""
-    spark = SparkSession.active()
-    found = jvm(spark).org.apache.spark.sql.catalyst.planning.PhysicalAggregation.unapply(plan)
+    found = jvm(SparkSession.active()).org.apache.spark.sql.catalyst.planning.PhysicalAggregation.unapply(plan)
     return None if found.isEmpty() else (scala_seq(found.get()._1()), scala_seq(found.get()._2()))
 
 
@@ -211,14 +209,12 @@ _OPTION_OBJECTS = {
 }
 
 
-def on_cloned_session(frame: DataFrame, conf: Mapping[str, str]) -> DataFrame:
-    """Returns `frame` bound to a clone of its session, so that `conf` touches no other query."""
-    spark = frame.sparkSession
+def cloned_session(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
+    """Returns a clone of the session, so that `conf` touches no other query."""
     clone = java_session(spark).cloneSession()
     for key, value in conf.items():
         clone.conf().set(key, value)
-    dataset = jvm(spark).org.apache.spark.sql.classic.Dataset.ofRows(clone, analyzed_plan(frame))
-    return DataFrame(dataset, SparkSession(spark.sparkContext, clone))
+    return SparkSession(spark.sparkContext, clone)
 
 
 def release(checkpointed: DataFrame) -> None:
@@ -299,13 +295,6 @@ def is_spark_error(throwable: Any) -> bool:
 
 def _is_instance(node: Any, class_name: str) -> bool:
     return bool(is_instance_of(SparkContext._gateway, node, class_name))
-
-
-def case_sensitive_clone(spark: SparkSession) -> SparkSession:
-    """Returns a clone of the session in which names that differ only in case are different names."""
-    clone = java_session(spark).cloneSession()
-    clone.conf().set("spark.sql.caseSensitive", "true")
-    return SparkSession(spark.sparkContext, clone)
 
 
 def avro_schema_reader(spark: SparkSession) -> Callable[[str], str]:
@@ -404,8 +393,7 @@ def array_of(spark: SparkSession, class_name: str, *elements: Any) -> Any:
     kind: Any = jvm(spark)
     for part in class_name.split("."):
         kind = getattr(kind, part)
-    gateway = spark.sparkContext._gateway
-    assert gateway is not None
+    gateway: Any = spark.sparkContext._gateway
     array = gateway.new_array(kind, len(elements))
     for position, element in enumerate(elements):
         array[position] = element

@@ -231,7 +231,7 @@ def on_own_session(
 
     Returns the query and what `await_counters` needs when it was written.
     """
-    own = _jvm.on_cloned_session(frame, conf)
+    own = _jvm.frame_of(_jvm.cloned_session(frame.sparkSession, conf), _jvm.analyzed_plan(frame))
     return own, {each.metric: _jvm.observation(own, each.metric, each.dataset_id) for each in observed}
 
 

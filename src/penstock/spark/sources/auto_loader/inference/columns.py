@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own spelling
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from penstock.errors import DefinitionError
-from penstock.spark._jvm import case_sensitive_clone
+from penstock.spark._jvm import cloned_session
 from penstock.spark.failures.translate import failure_messages
 from penstock.spark.sources.auto_loader.files.discovery import Listing, sample
 from penstock.spark.sources.auto_loader.formats.csv_headers import (
@@ -232,7 +232,8 @@ def _infer_records(
         if error.getCondition() != "COLUMN_ALREADY_EXISTS":
             raise
         # Names that differ only in case; the second spelling is rescued, as no table could hold both.
-        reader = case_sensitive_clone(spark).read.format(options.reader_format)
+        spark = cloned_session(spark, {"spark.sql.caseSensitive": "true"})
+        reader = spark.read.format(options.reader_format)
         inferred = reader.options(**settings).load(paths).schema
     return without_names(without_case_twins(inferred), [CORRUPT])
 
