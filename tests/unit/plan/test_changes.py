@@ -199,6 +199,7 @@ def test_datasets_that_are_no_longer_declared_are_reported(pipeline: Pipeline) -
         ("date", "timestamp_ntz"),
         ("decimal(10,2)", "decimal(12,3)"),
         ("integer", "decimal(12,2)"),
+        ("integer", "decimal(10,0)"),
     ],
 )
 def test_widening(stored: str, wanted: str) -> None:
@@ -215,6 +216,13 @@ def test_widening(stored: str, wanted: str) -> None:
 def test_what_is_no_widening(stored: str, wanted: str) -> None:
     assert not widens(stored, wanted)
     assert not fits(stored, wanted)
+
+
+def test_what_fits_and_is_no_widening_of_delta() -> None:
+    for small in ("byte", "short"):
+        assert fits(small, "decimal(6,0)")
+        assert not widens(small, "decimal(6,0)")
+        assert widens(small, "decimal(10,0)")
 
 
 def test_nested_types() -> None:

@@ -28,12 +28,21 @@ def fits(incoming: Any, stored: Any) -> bool:
             case "map":
                 return fits(incoming["keyType"], stored["keyType"]) and fits(incoming["valueType"], stored["valueType"])
     incoming, stored = _plain(incoming), _plain(stored)
-    return incoming in (stored, "void") or widens(incoming, stored)
+    return incoming in (stored, "void") or _holds(stored, incoming)
 
 
 def widens(stored: Any, wanted: Any) -> bool:
-    """Whether Delta can change a column from `stored` to `wanted` without rewriting a file."""
+    """Whether Delta can change a column from `stored` to `wanted` without rewriting a file.
+
+    A byte and a short become a decimal only where an integer would: `isTypeChangeSupported` of Delta's `TypeWidening`.
+    """
     stored, wanted = _plain(stored), _plain(wanted)
+    whole = isinstance(stored, str) and stored in {"byte", "short"}
+    return _holds(wanted, "integer" if whole and str(wanted).startswith("decimal") else stored)
+
+
+def _holds(wanted: Any, stored: Any) -> bool:
+    """Whether a type has every value of another one."""
     if not isinstance(stored, str) or not isinstance(wanted, str):
         return False
     before, after = _digits(stored), _digits(wanted)
@@ -45,7 +54,7 @@ def widens(stored: Any, wanted: Any) -> bool:
         return True
     if after is None or wanted in _WHOLE or before is None:
         return False
-    return before != after and after[1] >= before[1] and after[0] - after[1] >= before[0] - before[1]
+    return stored != wanted and after[1] >= before[1] and after[0] - after[1] >= before[0] - before[1]
 
 
 def _digits(kind: str) -> tuple[int, int] | None:
