@@ -75,11 +75,11 @@ class Constants:
         return None
 
 
-def constants_of(tree: ast.Module) -> Constants:
+def constants_of(nodes: Iterable[ast.AST]) -> Constants:
     """Returns the names that are assigned once in all of a script, at any depth, by a plain `name = value`."""
     values: dict[str, ast.expr] = {}
     changed: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name not in values:
                 values[name] = value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 _MODULES: Final = {"dlt", "penstock", "pyspark.pipelines"}
@@ -18,18 +18,18 @@ _DATASETS: Final = {
 }
 
 
-def dataset_functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+def dataset_functions(nodes: Sequence[ast.AST]) -> Iterator[ast.FunctionDef]:
     """Yields the functions that are a dataset's or a flow's query."""
-    modules, names = imported(tree)
-    for node in ast.walk(tree):
+    modules, names = _imported(nodes)
+    for node in nodes:
         if isinstance(node, ast.FunctionDef) and any(_declares(each, modules, names) for each in node.decorator_list):
             yield node
 
 
-def imported(tree: ast.Module) -> tuple[set[str], set[str]]:
+def _imported(nodes: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
     """Returns the names under which the declaring modules are imported, and those imported from them."""
     modules, names = set[str](), set[str]()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names=aliases):
                 modules |= {alias.asname or alias.name for alias in aliases if alias.name in _MODULES}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,16 +21,11 @@ def apply_fixes(findings: Iterable[Finding]) -> int:
         if finding.edit is not None and Path(finding.place.path).suffix == ".py":
             edits[finding.place.path].append(finding.edit)
     for path, of_file in edits.items():
-        lines = Path(path).read_bytes().decode("utf-8").split("\n")
+        text = Path(path).read_bytes()
+        mark = BOM_UTF8 if text.startswith(BOM_UTF8) else b""
+        lines = text.removeprefix(mark).splitlines(keepends=True)  # of bytes, which is what columns count
         for edit in sorted(of_file, key=lambda each: each.start, reverse=True):
-            _apply(lines, edit)
-        Path(path).write_bytes("\n".join(lines).encode("utf-8"))
+            (first, start), (last, end) = edit.start, edit.end
+            lines[first - 1 : last] = [lines[first - 1][:start] + edit.text.encode() + lines[last - 1][end:]]
+        Path(path).write_bytes(mark + b"".join(lines))
     return sum(map(len, edits.values()))
-
-
-def _apply(lines: list[str], edit: Edit) -> None:
-    (first, start), (last, end) = edit.start, edit.end
-    # Columns of Python's syntax trees count bytes of UTF-8.
-    before = lines[first - 1].encode()[:start].decode()
-    after = lines[last - 1].encode()[end:].decode()
-    lines[first - 1 : last] = [before + edit.text + after]

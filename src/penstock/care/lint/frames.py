@@ -8,9 +8,10 @@ frame ask only whole ones, so that they are silent rather than wrong.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Final
 
 STARTS: Final = {"start", "toTable", "table"}
@@ -31,7 +32,7 @@ class Origin(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """One attribute of a chain, with its call, if it is called; `others` are the frames among the arguments."""
 
@@ -61,20 +62,20 @@ class Step:
         return next((each.value for each in keywords if each.arg == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Frame:
     """A DataFrame, or a reader or writer of one: a chain of steps from its origin."""
 
     origin: Origin
     steps: tuple[Step, ...] = ()
 
-    @property
+    @cached_property
     def streaming(self) -> bool:
         """Whether it certainly is a stream: it is read as one, or written as one."""
         joined = any(other.streaming for step in self.steps for other in step.others)
         return self.origin is Origin.STREAM or joined or self.step("writeStream") is not None
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether all that was done to it, and to the frames it was joined with, is known."""
         return self.origin is not Origin.UNKNOWN and all(
@@ -98,12 +99,15 @@ class Frame:
         """Returns it after something that cannot be followed."""
         return replace(self, steps=(*self.steps, Step(_HIDDEN, node)))
 
-    def all_steps(self) -> Iterator[Step]:
-        """Yields its steps and those of the frames that it was joined with, theirs before the join."""
+    @cached_property
+    def all_steps(self) -> tuple[Step, ...]:
+        """Its steps and those of the frames that it was joined with, theirs before the join, each once."""
+        found: dict[Step, None] = {}
         for step in self.steps:
             for other in step.others:
-                yield from other.all_steps()
-            yield step
+                found |= dict.fromkeys(other.all_steps)
+            found[step] = None
+        return tuple(found)
 
 
 @dataclass(slots=True)
@@ -120,10 +124,10 @@ class Frames:
     _batch_functions: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, tree: ast.Module) -> Frames:
-        """Reads a script."""
+    def of(cls, tree: ast.Module, nodes: Iterable[ast.AST]) -> Frames:
+        """Reads a script, whose `nodes` are those of its tree."""
         found = cls()
-        for node in ast.walk(tree):
+        for node in nodes:
             match node:
                 case ast.FunctionDef(name=name):
                     found._functions.setdefault(name, node)

@@ -55,10 +55,14 @@ def lint(paths: Sequence[Path]) -> LintReport:
     for file in files:
         try:
             script = read_script(file)
+            of_script = findings_in(script)
         except PenstockError as error:
             errors.append(error)
             continue
-        for finding, line in findings_in(script):
+        except RecursionError:
+            errors.append(ConfigError("LINT_FILE_UNREADABLE", path=str(file), reason="its code is nested too deeply"))
+            continue
+        for finding, line in of_script:
             if _is_ignored(script, line, finding.rule.name):
                 ignored += 1
             else:

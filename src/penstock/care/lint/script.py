@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +14,12 @@ from typing import Final
 from penstock.care.lint.constants import Constants, constants_of
 from penstock.care.lint.datasets import dataset_functions
 from penstock.care.lint.finding import Edit, Found
-from penstock.care.lint.frames import Frames, Origin
+from penstock.care.lint.frames import Frames
 from penstock.care.lint.queries import Query, queries_of
 from penstock.errors import ConfigError, DefinitionError, SourceLocation
 
 _NOTEBOOK: Final = "# Databricks notebook source"
 _MAGIC: Final = ("%", "!")
-_PYTHON_2: Final = ("print ", "exec ", "except ")
 
 
 @dataclass
@@ -43,12 +43,12 @@ class Script:
     @cached_property
     def constants(self) -> Constants:
         """Its names with one value."""
-        return constants_of(self.tree)
+        return constants_of(self.nodes)
 
     @cached_property
     def frames(self) -> Frames:
         """Its DataFrames."""
-        return Frames.of(self.tree)
+        return Frames.of(self.tree, self.nodes)
 
     @cached_property
     def queries(self) -> list[Query]:
@@ -56,16 +56,22 @@ class Script:
         return queries_of(self.frames.writes, self.constants)
 
     @cached_property
-    def streams(self) -> bool:
-        """Whether it has to do with streams at all; what is no stream is not judged."""
-        return any(frame.origin is Origin.STREAM or frame.streaming for frame, _ in self.frames.used)
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of its syntax, walked once."""
+        return list(ast.walk(self.tree))
 
-    def calls(self, *names: str) -> Iterator[ast.Call]:
-        """Yields the calls of methods or functions of these names, wherever they are."""
-        for node in ast.walk(self.tree):
+    @cached_property
+    def _called(self) -> dict[str, list[ast.Call]]:
+        found: dict[str, list[ast.Call]] = defaultdict(list)
+        for node in self.nodes:
             match node:
-                case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)) if name in names:
-                    yield node
+                case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
+                    found[name].append(node)
+        return found
+
+    def calls(self, *names: str) -> list[ast.Call]:
+        """Returns the calls of methods or functions of these names, wherever they are."""
+        return [call for name in names for call in self._called.get(name, ())]
 
     def found(self, node: ast.expr | ast.keyword | ast.stmt, evidence: str, edit: Edit | None = None) -> Found:
         """Makes what a rule yields, at a node; of a call in a chain, at the name of its method."""
@@ -84,7 +90,7 @@ class Script:
     @cached_property
     def datasets(self) -> list[ast.FunctionDef]:
         """The functions that declare a table, a view or a flow of a pipeline."""
-        return list(dataset_functions(self.tree))
+        return list(dataset_functions(self.nodes))
 
     def in_dataset(self, node: ast.AST) -> bool:
         """Whether a node stands in a dataset function, whose query Penstock or DLT starts and gives a checkpoint."""
@@ -101,7 +107,7 @@ class Script:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """What each node stands in."""
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
     def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """Yields what a node stands in, from the inside out, each with the part of it in which it stands."""
@@ -170,7 +176,7 @@ def read_script(path: Path) -> Script:
     try:
         tree = ast.parse("\n".join(lines) + "\n")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise _syntax_error(path, error, lines, places) from None
+        raise _syntax_error(path, error, places) from None
     return Script(str(path), lines, tree, notebook, places)
 
 
@@ -195,14 +201,11 @@ def _without_magic(line: str) -> str:
     return line[: len(line) - len(stripped)] + "pass" if stripped.startswith(_MAGIC) else line
 
 
-def _syntax_error(
-    path: Path, error: Exception, lines: list[str], places: list[tuple[int, int]] | None
-) -> DefinitionError:
+def _syntax_error(path: Path, error: Exception, places: list[tuple[int, int]] | None) -> DefinitionError:
     line = getattr(error, "lineno", None) or 1
     column = getattr(error, "offset", None)
-    text = lines[line - 1].strip() if line <= len(lines) else ""
     reason = str(getattr(error, "msg", None) or error)
-    if "print" in reason or (text.startswith(_PYTHON_2) and "Missing parentheses" in reason):
+    if "Missing parentheses in call to 'print'" in reason:
         reason += "; it is Python 2, which Spark 4 does not run"
     place = SourceLocation(str(path), line, column)
     if places is not None and line <= len(places):

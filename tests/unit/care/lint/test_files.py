@@ -103,6 +103,22 @@ def test_what_is_safe_is_mended_and_nothing_else_changes(tmp_path: Path) -> None
     assert apply_fixes(lint([script]).findings) == 0
 
 
+def test_a_mark_at_the_beginning_stays(tmp_path: Path) -> None:
+    script = tmp_path / "a.py"
+    script.write_bytes(b"\xef\xbb\xbf" + f"ü = lambda: {ONCE}".encode())
+    assert apply_fixes(lint([script]).findings) == 1
+    assert script.read_bytes() == b"\xef\xbb\xbf" + f"ü = lambda: {ONCE}".replace("once", "availableNow").encode()
+
+
+def test_hostile_code_takes_no_time_and_no_stack(tmp_path: Path) -> None:
+    joined = "a = spark.readStream.table('a')\n" + "a = a.join(a, 'id')\n" * 60
+    (tmp_path / "a.py").write_text(joined)
+    (tmp_path / "b.py").write_text("a = spark.readStream" + ".option('a', 'b')" * 1500 + ".load()\n")
+    report = lint([tmp_path])
+    assert {each.rule.name for each in report.findings} == {"join-without-watermark"}
+    assert [each.condition for each in report.errors] in ([], ["LINT_FILE_UNREADABLE"], ["LINT_SYNTAX_ERROR"])
+
+
 def test_any_code_is_looked_at_without_a_stack_trace() -> None:
     report = lint([Path(lint.__code__.co_filename).parents[2]])
     assert report.files > 500

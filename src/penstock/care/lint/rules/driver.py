@@ -51,7 +51,7 @@ def _to_driver(script: Script) -> Iterator[Found]:
 
 
 def _builtins(script: Script) -> Iterator[Found]:
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         match node:
             case ast.Call(args=[ast.Lambda(body=body), *_]) if called(node) == "udf":
                 found = _builtin(body)

@@ -52,7 +52,7 @@ def groupings(script: Script) -> Iterator[Grouping]:
 
 def watermarks(frame: Frame) -> list[Step]:
     """Returns the watermarks of a frame and of what it was joined with."""
-    return [step for step in frame.all_steps() if step.name == "withWatermark"]
+    return [step for step in frame.all_steps if step.name == "withWatermark"]
 
 
 def windows(step: Step) -> list[ast.Call]:

@@ -86,7 +86,7 @@ def _partitions(script: Script) -> Iterator[Found]:
 def _reads_its_own(script: Script) -> Iterator[Found]:
     for query in script.queries:
         written = script.constants.of(query.start.argument(0, "path" if query.start.name == "start" else "tableName"))
-        for step in query.frame.all_steps():
+        for step in query.frame.all_steps:
             if step.name in {"load", "table", *_FILES} and step.call is not None and isinstance(written, str):
                 read = script.constants.of(step.argument(0, "path"))
                 if isinstance(read, str) and read.rstrip("/") == written.rstrip("/"):
@@ -99,7 +99,7 @@ def _batch_functions(script: Script) -> Iterator[ast.FunctionDef]:
         match call.args:
             case [ast.Name(id=name)] | [ast.Attribute(attr=name)]:
                 names.add(name)
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, ast.FunctionDef) and node.name in names:
             yield node
 

@@ -116,11 +116,11 @@ def _impossible(script: Script) -> Iterator[Found]:
     for query in script.queries:
         if query.mode is None or not query.frame.whole:
             continue
-        group = next((step for step in query.frame.all_steps() if id(step.node) in grouped), None)
+        group = next((step for step in query.frame.all_steps if id(step.node) in grouped), None)
         mode = query.step("outputMode") or query.start
         if query.mode == "append" and group is not None and not watermarks(query.frame):
             yield script.found(mode.node, "append mode, and the query aggregates without a watermark")
-        elif query.mode == "complete" and group is None and not any(map(_may_aggregate, query.frame.all_steps())):
+        elif query.mode == "complete" and group is None and not any(map(_may_aggregate, query.frame.all_steps)):
             yield script.found(mode.node, "complete mode, and the query does not aggregate")
         elif query.mode in {"update", "complete"} and query.sink in {"parquet", "json", "csv", "orc", "text", "xml"}:
             yield script.found(mode.node, f"{query.mode} mode, and the sink writes files of {query.sink}")
