@@ -1,4 +1,4 @@
-"""Looks at files and folders with every rule: what was found, what is ignored, and what was found before."""
+"""Looks at files and folders with every rule: what was found, and what a comment takes away."""
 
 from __future__ import annotations
 
