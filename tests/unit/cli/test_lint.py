@@ -58,3 +58,24 @@ def test_a_file_that_cannot_be_read_is_2(tmp_path: Path) -> None:
     assert "LINT_SYNTAX_ERROR" in refused.stderr
     assert f"{tmp_path}/job.py:1" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_what_was_there_before_is_known_and_what_is_new_is_told(script: Path, tmp_path: Path) -> None:
+    known = tmp_path / "known.json"
+    penstock("lint", script, "--write-baseline", known).expect(0)
+    assert penstock("lint", script, "--baseline", known).expect(0).stdout == ""
+    moved = f"# a comment\n{CODE}"
+    script.write_text(moved)
+    assert "1 ignored" in penstock("lint", tmp_path, "--baseline", known).expect(0).stderr
+    script.write_text(moved + CODE)
+    [new] = penstock("lint", script, "--baseline", known, "--json").expect(1).document["findings"]
+    assert new["line"] == 5
+
+
+def test_a_baseline_that_cannot_be_read_is_named(script: Path, tmp_path: Path) -> None:
+    assert "LINT_BASELINE_UNREADABLE" in penstock("lint", script, "--baseline", tmp_path / "no.json").expect(2).stderr
+    for text in ("", "[]", '{"format": 2, "findings": []}', '{"format": 1, "findings": [1]}'):
+        (tmp_path / "known.json").write_text(text)
+        refused = penstock("lint", script, "--baseline", tmp_path / "known.json").expect(2)
+        assert "LINT_BASELINE_UNREADABLE" in refused.stderr
+        assert "Traceback" not in refused.stderr

@@ -58,11 +58,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule has found at one place."""
+    """What a rule has found at one place; `text` is the line there, without the space around it."""
 
     rule: Rule
     place: SourceLocation
     evidence: str
+    text: str
     edit: Edit | None = None
 
     def to_json(self) -> dict[str, Any]:

@@ -88,7 +88,12 @@ def findings_in(script: Script) -> list[tuple[Finding, int]]:
     """Returns what the rules find in a script, in the order of its lines, each with its line in `script.lines`."""
     found: list[tuple[Found, str]] = [(each, name) for name, check in CHECKS.items() for each in check(script)]
     found.sort(key=lambda each: (each[0].line, each[0].column))
-    return [(Finding(rules()[name], _place(script, each), each.evidence, each.edit), each.line) for each, name in found]
+    return [(_finding(script, each, name), each.line) for each, name in found]
+
+
+def _finding(script: Script, found: Found, rule: str) -> Finding:
+    text = script.lines[found.line - 1].strip()
+    return Finding(rules()[rule], _place(script, found), found.evidence, text, found.edit)
 
 
 def _place(script: Script, found: Found) -> SourceLocation:

@@ -38,6 +38,13 @@ def lint(
     github: Annotated[
         bool, typer.Option("--github", help="Print the annotations of a workflow on GitHub instead.")
     ] = False,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", metavar="FILE", help="Leave out what this file has as known.")
+    ] = None,
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option("--write-baseline", metavar="FILE", help="Write what is found there as known."),
+    ] = None,
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="RULE", help="Say what a rule is about, with examples.")
     ] = None,
@@ -48,6 +55,7 @@ def lint(
     A comment `# penstock: ignore[RULE] reason` in the line, or in the one above, takes a finding away. Exits with 1
     when something is found, and with 2 when a file cannot be read.
     """
+    from penstock.care.lint import baseline as baselines
     from penstock.care.lint.fixing import apply_fixes
     from penstock.care.lint.linting import lint as look
 
@@ -58,6 +66,13 @@ def lint(
     if fix and (changed := apply_fixes(report.findings)):
         note(f"Changed {plural(changed, 'place')}.")
         report = look(paths or [Path()])
+    if write_baseline is not None:
+        baselines.write_baseline(report, write_baseline)
+        found = plural(len(report.findings), "finding")
+        note(f"{found} written: 'penstock lint --baseline {write_baseline}' leaves them out.")
+        return
+    if baseline is not None:
+        report = baselines.without_baseline(report, baseline)
     if as_json:
         print_json(report.to_json())
     elif github:
