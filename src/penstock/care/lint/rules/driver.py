@@ -8,11 +8,23 @@ from typing import Final
 
 from penstock.care.lint.finding import Check, Found
 from penstock.care.lint.frames import Origin
-from penstock.care.lint.rules.grouping import GROUPS, called
+from penstock.care.lint.rules.grouping import GROUPS, called, may_aggregate
 from penstock.care.lint.script import Script
 
-_TO_DRIVER: Final = {"collect", "toPandas", "toLocalIterator", "show"}
-_ON_STREAM: Final = {*_TO_DRIVER, "count", "first", "head", "take", "tail", "foreachPartition", "write", "rdd", "cache"}
+_TO_DRIVER: Final = {"collect", "toPandas", "toLocalIterator"}
+_ON_STREAM: Final = {
+    *_TO_DRIVER,
+    "show",
+    "count",
+    "first",
+    "head",
+    "take",
+    "tail",
+    "foreachPartition",
+    "write",
+    "rdd",
+    "cache",
+}
 _BUILTINS: Final = {
     "upper": "upper",
     "lower": "lower",
@@ -45,9 +57,15 @@ def _on_stream(script: Script) -> Iterator[Found]:
 
 def _to_driver(script: Script) -> Iterator[Found]:
     for frame, step in script.frames.used:
-        few = any(each.name in {"limit", "agg", "count", "distinct"} for each in frame.steps)
+        few = any(each.name in {"limit", "count", "distinct"} or may_aggregate(each) for each in frame.steps)
         if frame.origin is Origin.MICRO_BATCH and step.name in _TO_DRIVER and step.call is not None and not few:
             yield script.found(step.node, f"`{step.name}` of a batch")
+
+
+def _printed(script: Script) -> Iterator[Found]:
+    for frame, step in script.frames.used:
+        if frame.origin is Origin.MICRO_BATCH and step.name == "show" and step.call is not None:
+            yield script.found(step.node, "`show` of a batch")
 
 
 def _builtins(script: Script) -> Iterator[Found]:
@@ -86,5 +104,6 @@ def _builtin(body: ast.expr) -> str | None:
 CHECKS: Final[dict[str, Check]] = {
     "action-on-stream": _on_stream,
     "rows-to-the-driver": _to_driver,
+    "batch-printed": _printed,
     "python-udf-for-builtin": _builtins,
 }

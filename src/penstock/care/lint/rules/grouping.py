@@ -20,6 +20,7 @@ OWN_STATE: Final = {
     "mapGroupsWithState",
 }
 _WINDOWS: Final = {"window", "session_window"}
+_OF_A_ROW: Final = {"col", "column", "lit", "alias", "cast", "from_json", "to_json", "to_timestamp", "window"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +95,11 @@ def columns(step: Step, script: Script) -> list[str] | None:
         nodes += named.elts if isinstance(named, ast.List | ast.Tuple) else [argument]
     found = [column(node, script) for node in nodes]
     return None if None in found else [str(each) for each in found]
+
+
+def may_aggregate(step: Step) -> bool:
+    """Whether it makes one row of many, or may: `select(count("*"))` does."""
+    if step.name in {"agg", *OWN_STATE}:
+        return True
+    calls = [node for argument in step.arguments for node in ast.walk(argument) if isinstance(node, ast.Call)]
+    return step.name == "selectExpr" or (step.name == "select" and any(called(each) not in _OF_A_ROW for each in calls))

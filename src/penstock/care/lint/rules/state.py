@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.care.lint.finding import Check, Found
-from penstock.care.lint.frames import Step
 from penstock.care.lint.rules.grouping import (
     OWN_STATE,
     called,
     column,
     columns,
     groupings,
+    may_aggregate,
     watermarks,
     windows,
 )
@@ -23,7 +23,6 @@ from penstock.care.lint.script import Script
 _DEDUPLICATES: Final = {"dropDuplicates", "drop_duplicates", "distinct"}
 _NOW: Final = {"current_timestamp", "now"}
 _MANY: Final = re.compile(r"(?:^|_)(?:id|uuid|guid|key|email|session)$|_?ids?$", re.IGNORECASE)
-_OF_A_ROW: Final = {"col", "column", "lit", "alias", "cast", "from_json", "to_json", "to_timestamp", "window"}
 _STATEFUL: Final = {*_DEDUPLICATES, "dropDuplicatesWithinWatermark", *OWN_STATE}
 
 
@@ -120,20 +119,12 @@ def _impossible(script: Script) -> Iterator[Found]:
         mode = query.step("outputMode") or query.start
         if query.mode == "append" and group is not None and not watermarks(query.frame):
             yield script.found(mode.node, "append mode, and the query aggregates without a watermark")
-        elif query.mode == "complete" and group is None and not any(map(_may_aggregate, query.frame.all_steps)):
+        elif query.mode == "complete" and group is None and not any(map(may_aggregate, query.frame.all_steps)):
             yield script.found(mode.node, "complete mode, and the query does not aggregate")
         elif query.mode in {"update", "complete"} and query.sink in {"parquet", "json", "csv", "orc", "text", "xml"}:
             yield script.found(mode.node, f"{query.mode} mode, and the sink writes files of {query.sink}")
         elif query.mode == "update" and query.sink == "delta":
             yield script.found(mode.node, "update mode, and the sink is a Delta table")
-
-
-def _may_aggregate(step: Step) -> bool:
-    """Whether it aggregates, or may: `select(count("*"))` does."""
-    if step.name in {"agg", *OWN_STATE}:
-        return True
-    calls = [node for argument in step.arguments for node in ast.walk(argument) if isinstance(node, ast.Call)]
-    return step.name == "selectExpr" or (step.name == "select" and any(called(each) not in _OF_A_ROW for each in calls))
 
 
 def _no_timeout(script: Script) -> Iterator[Found]:
