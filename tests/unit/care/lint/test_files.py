@@ -120,6 +120,6 @@ def test_hostile_code_takes_no_time_and_no_stack(tmp_path: Path) -> None:
 
 
 def test_any_code_is_looked_at_without_a_stack_trace() -> None:
-    report = lint([Path(lint.__code__.co_filename).parents[2]])
-    assert report.files > 500
+    report = lint([Path(lint.__code__.co_filename).parents[2] / "runtime"])
+    assert report.files > 50
     assert report.errors == ()
