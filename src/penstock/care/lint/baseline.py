@@ -1,4 +1,4 @@
-"""The findings that were there when a project began to use `penstock lint`: known, and not told again.
+"""The findings that were there when a project began to use `penstock lint`: known, and not reported.
 
 A finding is known by its rule, its file and the text of its line, and not by the line's number: code above it may
 come and go. Where the same line is found more often than before, the last ones are new.

@@ -114,27 +114,32 @@ class Frame:
 class Frames:
     """Everything that was found: each step with the frame on which it is called, and what functions are given.
 
-    `used` has a frame before each of its steps, in the order of the text.
+    `used` has a frame before each of its steps, in the order of the text; `batch_functions` are those that
+    `foreachBatch` is given.
     """
 
     used: list[tuple[Frame, Step]] = field(default_factory=list)
     names: dict[str, Frame] = field(default_factory=dict)
+    batch_functions: list[ast.FunctionDef] = field(default_factory=list)
     _seen: dict[int, Frame | None] = field(default_factory=dict)
     _functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
-    _batch_functions: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, tree: ast.Module, nodes: Iterable[ast.AST]) -> Frames:
         """Reads a script, whose `nodes` are those of its tree."""
         found = cls()
+        named: set[str] = set()
+        functions = []
         for node in nodes:
             match node:
                 case ast.FunctionDef(name=name):
+                    functions.append(node)
                     found._functions.setdefault(name, node)
                 case ast.Call(func=ast.Attribute(attr="foreachBatch"), args=[ast.Name(id=name), *_]):
-                    found._batch_functions.add(name)
+                    named.add(name)
                 case ast.Call(func=ast.Attribute(attr="foreachBatch"), args=[ast.Attribute(attr=name), *_]):
-                    found._batch_functions.add(name)
+                    named.add(name)
+        found.batch_functions = [each for each in functions if each.name in named]
         found._block(tree.body, found.names)
         return found
 
@@ -182,7 +187,7 @@ class Frames:
         inner = dict(names)
         given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
         for position, argument in enumerate(each for each in given if each.arg != "self"):
-            batch = position == 0 and function.name in self._batch_functions
+            batch = position == 0 and function in self.batch_functions
             inner[argument.arg] = Frame(Origin.MICRO_BATCH if batch else Origin.UNKNOWN)
         self._block(function.body, inner)
         return inner
@@ -269,11 +274,13 @@ class Frames:
 
     def _returned(self, function: ast.FunctionDef, names: dict[str, Frame]) -> Frame | None:
         """What a function of the script returns when it builds a frame by itself, from no parameter."""
-        returns = [each for each in ast.walk(function) if isinstance(each, ast.Return) and each.value is not None]
-        if len(returns) != 1 or function.name in self._batch_functions:
+        returned = [
+            each.value for each in ast.walk(function) if isinstance(each, ast.Return) and each.value is not None
+        ]
+        if len(returned) != 1 or function in self.batch_functions:
             return None
-        inner = Frames(_batch_functions=self._batch_functions)
-        found = inner._frame(returns[0].value, inner._function(function, dict(names)))  # type: ignore[arg-type]
+        inner = Frames(batch_functions=self.batch_functions)
+        found = inner._frame(returned[0], inner._function(function, dict(names)))
         return found if found is not None and found.origin in {Origin.STREAM, Origin.BATCH} else None
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import Final
 
 from penstock.care.lint.constants import Constants
 from penstock.care.lint.frames import STARTS, Frame, Step
 
-NOT_STORED = {"console", "memory", "noop", "rate"}
+FILE_FORMATS: Final = {"parquet", "json", "csv", "orc", "text", "avro", "xml"}
+"""Of sources and sinks that are plain files."""
+
+NOT_STORED: Final = {"console", "memory", "noop", "rate"}
 """Sinks that keep nothing, so that nothing is lost with their checkpoint."""
 
 

@@ -172,7 +172,7 @@ def _write_options(original: Original, self: Any, /, **values: Any) -> Any:
     return original(self, **{key: _mapped(key, value, batch=False) for key, value in values.items()})
 
 
-def _delta_path(original: Original, sparkSession: SparkSession, *arguments: Any, **named: Any) -> Any:  # noqa: N803
+def _delta_path(original: Original, sparkSession: SparkSession, *arguments: Any, **named: Any) -> Any:  # noqa: N803 - Delta's
     """What the function of a sink usually merges into, it finds by path."""
     first, *others = arguments or (named.pop("path" if "path" in named else "identifier"),)
     return original(sparkSession, _mapped("path", first, batch=False), *others, **named)

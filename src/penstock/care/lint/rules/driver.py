@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
+from penstock.care.lint.datasets import decorator_name
 from penstock.care.lint.finding import Check, Found
 from penstock.care.lint.frames import Origin
 from penstock.care.lint.rules.grouping import GROUPS, called, may_aggregate
@@ -74,18 +75,13 @@ def _builtins(script: Script) -> Iterator[Found]:
             case ast.Call(args=[ast.Lambda(body=body), *_]) if called(node) == "udf":
                 found = _builtin(body)
             case ast.FunctionDef(decorator_list=decorators, body=[ast.Return(value=ast.expr() as body)]) if any(
-                _is_udf(each) for each in decorators
+                decorator_name(each) == "udf" for each in decorators
             ):
                 found = _builtin(body)
             case _:
                 continue
         if found is not None:
             yield script.found(node, f"a Python function that does what `F.{found}` does")
-
-
-def _is_udf(decorator: ast.expr) -> bool:
-    name = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return (isinstance(name, ast.Name) and name.id == "udf") or (isinstance(name, ast.Attribute) and name.attr == "udf")
 
 
 def _builtin(body: ast.expr) -> str | None:

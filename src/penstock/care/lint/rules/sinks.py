@@ -9,11 +9,11 @@ from typing import Final
 
 from penstock.care.lint.finding import Check, Found
 from penstock.care.lint.frames import Frame, Origin, Step
+from penstock.care.lint.queries import FILE_FORMATS
 from penstock.care.lint.rules.grouping import columns
 from penstock.care.lint.script import Script
 
-_FILES: Final = {"parquet", "json", "csv", "orc", "text", "avro", "xml"}
-_SAVES: Final = {"save", "saveAsTable", "insertInto", "jdbc", *_FILES}
+_SAVES: Final = {"save", "saveAsTable", "insertInto", "jdbc", *FILE_FORMATS}
 _ACTIONS: Final = {
     *_SAVES,
     "count",
@@ -38,12 +38,12 @@ def _debugging(script: Script) -> Iterator[Found]:
 
 def _files(script: Script) -> Iterator[Found]:
     for query in script.queries:
-        if query.sink in _FILES:
+        if query.sink in FILE_FORMATS:
             yield script.found(query.start.node, f"a query writes files of {query.sink}")
 
 
 def _appends_again(script: Script) -> Iterator[Found]:
-    for function in _batch_functions(script):
+    for function in script.frames.batch_functions:
         parameters = [each.arg for each in function.args.args if each.arg != "self"]
         used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
         if len(parameters) != 2 or parameters[1] in used:
@@ -58,7 +58,7 @@ def _appends_again(script: Script) -> Iterator[Found]:
 
 
 def _reads_twice(script: Script) -> Iterator[Found]:
-    for function in _batch_functions(script):
+    for function in script.frames.batch_functions:
         uses = _of_batch(script, function)
         if any(step.name in _KEEPS for _, step in uses):
             continue
@@ -87,21 +87,10 @@ def _reads_its_own(script: Script) -> Iterator[Found]:
     for query in script.queries:
         written = script.constants.of(query.start.argument(0, "path" if query.start.name == "start" else "tableName"))
         for step in query.frame.all_steps:
-            if step.name in {"load", "table", *_FILES} and step.call is not None and isinstance(written, str):
+            if step.name in {"load", "table", *FILE_FORMATS} and step.call is not None and isinstance(written, str):
                 read = script.constants.of(step.argument(0, "path"))
                 if isinstance(read, str) and read.rstrip("/") == written.rstrip("/"):
                     yield script.found(query.start.node, f"the query reads and writes `{written}`")
-
-
-def _batch_functions(script: Script) -> Iterator[ast.FunctionDef]:
-    names = set()
-    for call in script.calls("foreachBatch"):
-        match call.args:
-            case [ast.Name(id=name)] | [ast.Attribute(attr=name)]:
-                names.add(name)
-    for node in script.nodes:
-        if isinstance(node, ast.FunctionDef) and node.name in names:
-            yield node
 
 
 def _of_batch(script: Script, function: ast.FunctionDef) -> list[tuple[Frame, Step]]:

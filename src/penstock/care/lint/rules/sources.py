@@ -11,11 +11,10 @@ from typing import Final
 from penstock.care.lint.constants import GAP
 from penstock.care.lint.finding import Check, Found
 from penstock.care.lint.frames import Frame, Origin, Step
-from penstock.care.lint.queries import known_options, option_of
+from penstock.care.lint.queries import FILE_FORMATS, known_options, option_of
 from penstock.care.lint.script import Script
 
-_FILES: Final = {"json", "csv", "parquet", "text", "orc", "avro", "xml"}
-_LOADS: Final = {"load", "table", *_FILES}
+_LOADS: Final = {"load", "table", *FILE_FORMATS}
 _TRUE: Final = {"true", True}
 _FALSE: Final = {"false", False}
 _SECRET: Final = re.compile(
@@ -116,7 +115,7 @@ def _unbounded(script: Script) -> Iterator[Found]:
             begins = script.constants.of(option_of(read.steps, "startingOffsets", script.constants)) == "earliest"
             limit = "maxOffsetsPerTrigger"
         else:
-            begins, limit = read.format in _FILES, "maxFilesPerTrigger"
+            begins, limit = read.format in FILE_FORMATS, "maxFilesPerTrigger"
         limits = [limit, "maxBytesPerTrigger"]
         if begins and all(option_of(read.steps, name, script.constants) is None for name in limits):
             yield script.found(read.load.node, f"a {read.format} stream from its beginning without `{limit}`")

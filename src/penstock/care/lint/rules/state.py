@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.care.lint.finding import Check, Found
+from penstock.care.lint.queries import FILE_FORMATS
 from penstock.care.lint.rules.grouping import (
     OWN_STATE,
     called,
@@ -121,7 +122,7 @@ def _impossible(script: Script) -> Iterator[Found]:
             yield script.found(mode.node, "append mode, and the query aggregates without a watermark")
         elif query.mode == "complete" and group is None and not any(map(may_aggregate, query.frame.all_steps)):
             yield script.found(mode.node, "complete mode, and the query does not aggregate")
-        elif query.mode in {"update", "complete"} and query.sink in {"parquet", "json", "csv", "orc", "text", "xml"}:
+        elif query.mode in {"update", "complete"} and query.sink in FILE_FORMATS:
             yield script.found(mode.node, f"{query.mode} mode, and the sink writes files of {query.sink}")
         elif query.mode == "update" and query.sink == "delta":
             yield script.found(mode.node, "update mode, and the sink is a Delta table")
