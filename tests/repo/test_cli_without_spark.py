@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 SPARK = {"pyspark", "delta", "py4j"}
-HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "deltalake", "uvicorn", "starlette", "fsspec", "asyncio", "structlog"}
+HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "deltalake", "uvicorn", "starlette", "fsspec", "asyncio"}
 OF_A_PIPELINE = {"penstock.events", "penstock.storage", "penstock.config", "ruamel.yaml"}
 PROGRAM = """
 import json, sys
