@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from penstock.care.finding import Rule
 from penstock.care.lint.catalogue import rules
-from penstock.care.lint.finding import Rule
 
 TARGET = Path(__file__).parent.parent / "docs/reference/lint-rules.md"
 

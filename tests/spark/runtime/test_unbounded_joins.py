@@ -88,7 +88,8 @@ def _is_told_everywhere(project: PipelineProject) -> None:
     [lines] = problems(status)
     assert lines[0].endswith(size)
     [finding] = examine(project.config.storage).findings
-    assert (finding.error.condition, finding.error.message) == (CONDITION, told.state_warning["message"])
+    assert finding.error is not None
+    assert (finding.condition, finding.error.message) == (CONDITION, told.state_warning["message"])
     assert finding.error.location is not None
 
 

@@ -21,10 +21,10 @@ from typer.testing import CliRunner
 
 from penstock.care.doctor.examination import examine, findings_of
 from penstock.care.doctor.facts import StorageFacts, Writer, read_facts
-from penstock.care.doctor.rules import Finding
+from penstock.care.finding import Finding
 from penstock.cli.main import app
 from penstock.dashboard.log.live_log import LiveLog
-from penstock.errors import DefinitionError
+from penstock.errors import DefinitionError, PenstockError
 from penstock.events import EventLog, EventType, builders
 from penstock.graph.identifier import Identifier
 from penstock.observe.problems import Severity
@@ -46,6 +46,11 @@ def layout(recorded: Path, tmp_path: Path) -> StorageLayout:
 def facts(layout: StorageLayout) -> StorageFacts:
     """A sound storage on a disk with room."""
     return replace(read_facts(layout.uri), disk=DiskSpace(500 * GB, 1000 * GB), own_version="1.2.0")
+
+
+def error_of(finding: Finding) -> PenstockError:
+    assert finding.error is not None
+    return finding.error
 
 
 def only(facts: StorageFacts) -> Finding:
@@ -72,7 +77,7 @@ def test_before_the_first_run_there_is_nothing_to_find(tmp_path: Path) -> None:
 def test_what_verify_finds_is_found(layout: StorageLayout) -> None:
     shutil.rmtree(place(layout, HOURLY))
     finding = examine(layout.uri).findings[0]
-    assert (finding.severity, finding.error.condition) == (Severity.ERROR, "CHECKPOINT_LOST")
+    assert (finding.severity, finding.condition) == (Severity.ERROR, "CHECKPOINT_LOST")
     assert finding.where == str(place(layout, HOURLY))
     assert finding.commands == ("penstock checkpoint show shop.hourly",)
 
@@ -83,8 +88,8 @@ def test_a_table_that_cannot_be_opened_is_found_once(layout: StorageLayout, with
     write_deltalake(layout.table(table), pa.table({"id": [1]}), mode="append")
     for commit in (Path(layout.table(table)) / "_delta_log").glob("*.json"):
         commit.write_text("{")
-    found = [each for each in examine(layout.uri).findings if each.error.condition == "TABLE_NOT_READABLE"]
-    assert [(each.severity, each.error.dataset) for each in found] == [(Severity.ERROR, str(table))]
+    found = [each for each in examine(layout.uri).findings if each.condition == "TABLE_NOT_READABLE"]
+    assert [(each.severity, error_of(each).dataset) for each in found] == [(Severity.ERROR, str(table))]
 
 
 def test_a_table_without_its_data_files_is_found(layout: StorageLayout) -> None:
@@ -92,9 +97,9 @@ def test_a_table_without_its_data_files_is_found(layout: StorageLayout) -> None:
         write_deltalake(layout.table(OLD), pa.table({"id": [number], "p": ["a b"]}), mode="append", partition_by=["p"])
     gone, *_ = sorted(Path(layout.table(OLD)).rglob("*.parquet"))
     gone.unlink()
-    [finding] = [each for each in examine(layout.uri).findings if each.error.dataset == str(OLD)]
-    assert (finding.severity, finding.error.condition) == (Severity.ERROR, "DATA_FILES_MISSING")
-    assert finding.error.facts == {
+    [finding] = [each for each in examine(layout.uri).findings if error_of(each).dataset == str(OLD)]
+    assert (finding.severity, finding.condition) == (Severity.ERROR, "DATA_FILES_MISSING")
+    assert error_of(finding).facts == {
         "name": str(OLD), "version": "2", "missing": "1", "total": "3", "file": str(gone)
     }  # fmt: skip
 
@@ -105,10 +110,10 @@ def test_a_table_that_is_no_longer_declared_is_found_while_it_is_stored(layout: 
         log.append(
             EventType.PLANNING_INFORMATION, *builders.planning_warning(error.message), dataset=str(OLD), error=error
         )
-    assert not [each for each in examine(layout.uri).findings if each.error.dataset == str(OLD)], "it is gone"
+    assert not [each for each in examine(layout.uri).findings if error_of(each).dataset == str(OLD)], "it is gone"
     write_deltalake(layout.table(OLD), pa.table({"id": [1]}))
-    [finding] = [each for each in examine(layout.uri).findings if each.error.dataset == str(OLD)]
-    assert (finding.severity, finding.error.condition) == (Severity.WARNING, "DATASET_NOT_DECLARED")
+    [finding] = [each for each in examine(layout.uri).findings if error_of(each).dataset == str(OLD)]
+    assert (finding.severity, finding.condition) == (Severity.WARNING, "DATASET_NOT_DECLARED")
     assert (finding.where, finding.commands) == (layout.table(OLD), ("penstock drop shop.old_orders",))
 
 
@@ -117,8 +122,8 @@ def test_lines_of_the_log_that_were_skipped_are_counted_and_the_first_is_named(l
     lines = segment.read_text().splitlines(keepends=True)
     later = lines[4].replace('"event_type":"', '"event_type":"of_a_later_version_')
     segment.write_text("".join([*lines[:4], "not an event\n", later, *lines[4:]]))
-    [finding] = [each for each in examine(layout.uri).findings if each.error.condition == "EVENT_LOG_LINES_SKIPPED"]
-    assert finding.error.facts["lines"] == "2 lines"
+    [finding] = [each for each in examine(layout.uri).findings if each.condition == "EVENT_LOG_LINES_SKIPPED"]
+    assert error_of(finding).facts["lines"] == "2 lines"
     assert (finding.severity, finding.where) == (Severity.WARNING, f"{segment}:5")
 
 
@@ -126,8 +131,8 @@ def test_a_full_disk_is_found_before_it_is_full(facts: StorageFacts, tmp_path: P
     for free, total, low in ((900_000_000, 2 * GB, True), (4 * GB, 100 * GB, True), (4 * GB, 20 * GB, False)):
         assert bool(findings_of(replace(facts, disk=DiskSpace(free, total)))) is low, (free, total)
     finding = only(replace(facts, disk=DiskSpace(4 * GB, 100 * GB)))
-    assert finding.error.condition == "DISK_SPACE_LOW"
-    assert (finding.error.facts["free"], finding.error.facts["share"]) == ("4.0 GB", "4.0 %")
+    assert finding.condition == "DISK_SPACE_LOW"
+    assert (error_of(finding).facts["free"], error_of(finding).facts["share"]) == ("4.0 GB", "4.0 %")
     assert finding.commands[0] == "penstock vacuum"
     known = disk_space(Storage(str(tmp_path / "not" / "yet")))
     assert known is not None
@@ -143,7 +148,7 @@ def test_the_lock_of_a_process_that_is_gone_is_found(layout: StorageLayout, fact
     assert findings_of(replace(facts, holder=held)) == (), "this process lives"
     gone = LockHolder(LockOwner(2**22 + 1, socket.gethostname(), LONG_AGO), LONG_AGO, "t", held.machine, "born")
     finding = only(replace(facts, holder=gone))
-    assert (finding.severity, finding.error.condition) == (Severity.WARNING, "STORAGE_LOCK_LEFT")
+    assert (finding.severity, finding.condition) == (Severity.WARNING, "STORAGE_LOCK_LEFT")
     assert (finding.where, finding.since) == (layout.lock, LONG_AGO)
     assert finding.commands == ("penstock run",)
 
@@ -155,8 +160,8 @@ def test_a_storage_that_a_later_version_has_written_is_found(facts: StorageFacts
     for earlier in ("1.2", "1.2.0", "1.2.0.dev3", "0.9", "1.1.99", "None", ""):
         assert findings_of(written(earlier)) == (), earlier
     finding = only(written("1.10", "1.9", "1.1"))
-    assert finding.error.condition == "STORAGE_WRITTEN_BY_LATER_VERSION"
-    assert (finding.error.facts["version"], finding.since) == ("1.10", LONG_AGO)
+    assert finding.condition == "STORAGE_WRITTEN_BY_LATER_VERSION"
+    assert (error_of(finding).facts["version"], finding.since) == ("1.10", LONG_AGO)
 
 
 def test_errors_come_before_warnings(facts: StorageFacts, layout: StorageLayout) -> None:
@@ -213,12 +218,12 @@ def exhausted(layout: StorageLayout, tmp_path: Path) -> Iterator[int]:
 def test_a_run_that_is_about_to_fail_is_found_by_doctor_and_shown_by_status(
     layout: StorageLayout, exhausted: int, tmp_path: Path
 ) -> None:
-    findings = [each for each in examine(layout.uri).findings if each.error.condition.startswith("RUN_")]
-    assert [(each.severity, each.error.condition) for each in findings] == [
+    findings = [each for each in examine(layout.uri).findings if (each.condition or "").startswith("RUN_")]
+    assert [(each.severity, each.condition) for each in findings] == [
         (Severity.WARNING, "RUN_DESCRIPTORS_LOW"),
         (Severity.WARNING, "RUN_LOG_LARGE"),
     ]
-    descriptors, log = (each.error.facts for each in findings)
+    descriptors, log = (error_of(each).facts for each in findings)
     assert (descriptors["pid"], descriptors["limit"]) == (str(exhausted), "200")
     assert 190 <= int(descriptors["open"]) <= 200
     assert (log["log"], log["size"]) == (str(tmp_path / "run.log"), "200 MB")
@@ -254,7 +259,7 @@ def test_each_bound_of_a_run_is_judged_by_itself(facts: StorageFacts) -> None:
         (replace(sound, threads=2001), "RUN_THREADS_MANY"),
         (replace(sound, logs=(LogFile("out", 100_000_001),)), "RUN_LOG_LARGE"),
     ):
-        assert only(replace(facts, processes=(wrong,))).error.condition == condition
+        assert only(replace(facts, processes=(wrong,))).condition == condition
 
 
 def test_the_command_finds_a_jar_of_the_cache_that_has_changed(layout: StorageLayout, tmp_path: Path) -> None:

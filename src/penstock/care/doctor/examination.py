@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from penstock.care.doctor import rules
 from penstock.care.doctor.facts import StorageFacts, read_facts
-from penstock.care.doctor.rules import Finding
+from penstock.care.finding import Finding
 from penstock.events.codec import fields_to_json
 from penstock.observe.problems import Severity
 

@@ -5,48 +5,22 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
+from penstock.care.doctor.catalogue import rules
 from penstock.care.doctor.facts import StorageFacts
+from penstock.care.finding import Finding
 from penstock.errors import DefinitionError, ExternalError, PenstockError, SourceLocation, StateError, first_line
-from penstock.events.codec import format_timestamp
 from penstock.observe.numbers import byte_size, percent
-from penstock.observe.problems import Severity
 from penstock.observe.run_resources import resource_warnings
 from penstock.storage import StorageLayout
 from penstock.storage.delta.data_files import missing_data_files
 from penstock.storage.delta.table import open_delta_table
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong.
-
-    Attributes:
-        severity: ERROR when the next run would be refused or lose rows, else WARNING.
-        error: what is wrong and what to do, as a condition of the catalogue.
-        where: the file or folder; None where the message names it.
-        since: when it began; None when it is not known.
-        commands: what to type next.
-    """
-
-    severity: Severity
-    error: PenstockError
-    where: str | None = None
-    since: datetime | None = None
-    commands: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns one element of `doctor --json`: that of the error, with severity, where, since and commands."""
-        return {
-            **self.error.to_json(),
-            "severity": self.severity.value,
-            "where": self.where,
-            "since": None if self.since is None else format_timestamp(self.since),
-            "commands": list(self.commands),
-        }
+def found(rule: str, error: PenstockError, **about: Any) -> Finding:
+    """Returns the finding of a rule of the catalogue that a condition is; `about` as for `Finding.of_error`."""
+    return Finding.of_error(rules()[rule], error, **about)
 
 
 # Checkpoints are whole and fit their tables, as `penstock checkpoint verify` says.
@@ -56,8 +30,8 @@ def sound_checkpoints(facts: StorageFacts) -> Iterator[Finding]:
     for error in facts.verification.findings:
         flow = error.facts.get("flow")
         look = ["penstock checkpoint verify"] if flow is None else [f"penstock checkpoint show {shlex.quote(flow)}"]
-        yield Finding(
-            Severity.ERROR, error, where=error.facts.get("path") or folders.get(flow or ""), commands=tuple(look)
+        yield found(
+            "checkpoints-sound", error, where=error.facts.get("path") or folders.get(flow or ""), commands=tuple(look)
         )
 
 
@@ -83,7 +57,7 @@ def readable_tables(facts: StorageFacts) -> Iterator[Finding]:
             error = refused
         except (DeltaError, OSError, ValueError) as damage:
             error = StateError(_NOT_READABLE, dataset=name, name=name, reason=first_line(damage))
-        yield Finding(Severity.ERROR, error, where=table.uri, commands=(f"penstock show {shlex.quote(name)}",))
+        yield found("tables-readable", error, where=table.uri, commands=(f"penstock show {shlex.quote(name)}",))
 
 
 # No later version of Penstock has written the storage.
@@ -93,7 +67,7 @@ def earlier_version(facts: StorageFacts) -> Iterator[Finding]:
     if writer is not None and _release(writer.version) > _release(facts.own_version):
         error = StateError("STORAGE_WRITTEN_BY_LATER_VERSION", version=writer.version, own=facts.own_version)
         upgrade = ("pip install --upgrade penstock",)
-        yield Finding(Severity.WARNING, error, where=facts.storage, since=writer.since, commands=upgrade)
+        yield found("version-not-later", error, where=facts.storage, since=writer.since, commands=upgrade)
 
 
 def _release(version: str) -> tuple[int, ...]:
@@ -119,7 +93,7 @@ def disk_space(facts: StorageFacts) -> Iterator[Finding]:
     if disk.free < _LITTLE or disk.free < _SHARE * disk.total:
         free, share = byte_size(disk.free), percent(disk.free, disk.total)
         error = ExternalError("DISK_SPACE_LOW", free=free, share=share)
-        yield Finding(Severity.WARNING, error, where=facts.storage, commands=("penstock vacuum", "penstock compact"))
+        yield found("disk-space", error, where=facts.storage, commands=("penstock vacuum", "penstock compact"))
 
 
 # The lock of the storage is held by a process that lives, or by none.
@@ -129,14 +103,14 @@ def lock_holder(facts: StorageFacts) -> Iterator[Finding]:
     if holder is not None and not holder.alive():
         error = StateError("STORAGE_LOCK_LEFT", pid=holder.owner.pid, host=holder.owner.host)
         place = StorageLayout(facts.storage).lock
-        yield Finding(Severity.WARNING, error, where=place, since=holder.heartbeat, commands=("penstock run",))
+        yield found("lock-held", error, where=place, since=holder.heartbeat, commands=("penstock run",))
 
 
 # A run that goes on has file descriptors left, and its output stays small.
 def run_resources(facts: StorageFacts) -> Iterator[Finding]:
     """Yields RUN_DESCRIPTORS_LOW, RUN_THREADS_MANY and RUN_LOG_LARGE."""
     for error in resource_warnings(facts.processes):
-        yield Finding(Severity.WARNING, error)
+        yield found("run-resources", error)
 
 
 # Each line of the event log can be read.
@@ -146,7 +120,7 @@ def readable_events(facts: StorageFacts) -> Iterator[Finding]:
         file, line = facts.unreadable[0]
         count = len(facts.unreadable)
         error = StateError("EVENT_LOG_LINES_SKIPPED", lines=f"{count:,} {'line' if count == 1 else 'lines'}")
-        yield Finding(Severity.WARNING, error, where=f"{file}:{line}", commands=("penstock audit",))
+        yield found("event-log-readable", error, where=f"{file}:{line}", commands=("penstock audit",))
 
 
 # Each stored table is still declared by the pipeline.
@@ -158,7 +132,7 @@ def declared_tables(facts: StorageFacts) -> Iterator[Finding]:
         if where is not None:
             word = shlex.quote(name)
             error = DefinitionError("DATASET_NOT_DECLARED", dataset=name, name=name, word=word)
-            yield Finding(Severity.WARNING, error, where=where, commands=(f"penstock drop {word}",))
+            yield found("tables-declared", error, where=where, commands=(f"penstock drop {word}",))
 
 
 # The state of each join of two streams is freed some time.
@@ -171,4 +145,4 @@ def bounded_state(facts: StorageFacts) -> Iterator[Finding]:
             error = DefinitionError(
                 str(warning["condition"]), location=place, dataset=dataset.name, **warning.get("facts", {})
             )
-            yield Finding(Severity.WARNING, error, commands=(f"penstock state {dataset.name}",))
+            yield found("state-bounded", error, commands=(f"penstock state {dataset.name}",))

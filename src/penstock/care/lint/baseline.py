@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from penstock.care.lint.finding import Finding
+from penstock.care.finding import Finding
 from penstock.care.lint.linting import LintReport
 from penstock.errors import ConfigError
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
 from typing import Final
 
-from penstock.care.lint.finding import Check, Rule
+from penstock.care.finding import Rule, read_rules
+from penstock.care.lint.finding import Check
 from penstock.care.lint.rules import checkpoints, declarations, driver, sinks, sources, state, triggers
-from penstock.observe.problems import Severity
 
 CHECKS: Final[Mapping[str, Check]] = {
     name: check
@@ -23,8 +21,4 @@ CHECKS: Final[Mapping[str, Check]] = {
 @functools.cache
 def rules() -> Mapping[str, Rule]:
     """Returns every rule by its name, in the order of the catalogue."""
-    text = (resources.files("penstock.care.lint") / "catalogue.toml").read_text(encoding="utf-8")
-    return {
-        name: Rule(name, Severity(entry["severity"]), entry["why"], entry["fix"], entry["bad"], entry["good"])
-        for name, entry in tomllib.loads(text).items()
-    }
+    return read_rules("penstock.care.lint")

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from penstock.care.lint.finding import Edit, Finding
+from penstock.care.finding import Edit, Finding
 
 
 def apply_fixes(findings: Iterable[Finding]) -> int:
@@ -18,7 +18,7 @@ def apply_fixes(findings: Iterable[Finding]) -> int:
     """
     edits: dict[str, list[Edit]] = defaultdict(list)
     for finding in findings:
-        if finding.edit is not None and Path(finding.place.path).suffix == ".py":
+        if isinstance(finding.edit, Edit) and Path(finding.place.path).suffix == ".py":
             edits[finding.place.path].append(finding.edit)
     for path, of_file in edits.items():
         text = Path(path).read_bytes()

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from penstock.care.finding import Finding
 from penstock.care.lint.catalogue import CHECKS, rules
-from penstock.care.lint.finding import Finding, Found
+from penstock.care.lint.finding import Found
 from penstock.care.lint.script import Script, read_script
 from penstock.errors import ConfigError, PenstockError, SourceLocation
 
@@ -93,7 +94,7 @@ def findings_in(script: Script) -> list[tuple[Finding, int]]:
 
 def _finding(script: Script, found: Found, rule: str) -> Finding:
     text = script.lines[found.line - 1].strip()
-    return Finding(rules()[rule], _place(script, found), found.evidence, text, found.edit)
+    return Finding(rules()[rule], _place(script, found), found.evidence, text=text, edit=found.edit)
 
 
 def _place(script: Script, found: Found) -> SourceLocation:

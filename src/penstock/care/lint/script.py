@@ -11,9 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from penstock.care.finding import Edit
 from penstock.care.lint.constants import Constants, constants_of
 from penstock.care.lint.datasets import dataset_functions
-from penstock.care.lint.finding import Edit, Found
+from penstock.care.lint.finding import Found
 from penstock.care.lint.frames import Frames
 from penstock.care.lint.queries import Query, queries_of
 from penstock.errors import ConfigError, DefinitionError, SourceLocation

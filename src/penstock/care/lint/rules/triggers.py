@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from penstock.care.lint.finding import Check, Edit, Found
+from penstock.care.finding import Edit
+from penstock.care.lint.finding import Check, Found
 from penstock.care.lint.queries import NOT_STORED
 from penstock.care.lint.script import Script
 from penstock.config.values.interval import parse_interval

@@ -13,7 +13,7 @@ from penstock.cli.screen.console import note, plural, print_json, say
 from penstock.errors import ConfigError, did_you_mean, render
 
 if TYPE_CHECKING:
-    from penstock.care.lint.finding import Finding, Rule
+    from penstock.care.finding import Finding, Rule
     from penstock.care.lint.linting import LintReport
 
 
@@ -103,16 +103,7 @@ def _rule(name: str) -> Rule:
 
 def _explain(rule: Rule, *, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "rule": rule.name,
-                "severity": rule.severity.value,
-                "why": rule.why,
-                "fix": rule.fix,
-                "bad": rule.bad,
-                "good": rule.good,
-            }
-        )
+        print_json(rule.to_json())
         return
     say(f"{rule.name} ({rule.severity.value})\n  {rule.why}\n  Fix: {rule.fix}")
     for title, example in (("Found in", rule.bad), ("Not in", rule.good)):

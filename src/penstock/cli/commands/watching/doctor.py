@@ -13,7 +13,7 @@ from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import note, plural, print_json, say
 
 if TYPE_CHECKING:
-    from penstock.care.doctor.rules import Finding
+    from penstock.care.finding import Finding
     from penstock.config import PipelineConfig
 
 
@@ -50,27 +50,26 @@ def doctor(
 
 
 def _altered_jars() -> Iterator[Finding]:
-    from penstock.care.doctor.rules import Finding
-    from penstock.observe.problems import Severity
+    from penstock.care.doctor.rules import found
     from penstock.spark.session.setup.jars import altered_jars
 
     for error in altered_jars():
-        yield Finding(Severity.ERROR, error, where=error.facts["path"], commands=(error.facts["command"],))
+        yield found("jars-unchanged", error, where=error.facts["path"], commands=(error.facts["command"],))
 
 
 def _open_driver(config: PipelineConfig) -> Iterator[Finding]:
-    from penstock.care.doctor.rules import Finding
-    from penstock.observe.problems import Severity
+    from penstock.care.doctor.rules import found
     from penstock.spark.session.cluster_settings import unauthenticated
 
     error = unauthenticated(config)
     if error is not None:
-        yield Finding(Severity.WARNING, error)
+        yield found("cluster-authentication", error)
 
 
 def _lines(finding: Finding) -> list[str]:
     from penstock.errors import render
 
+    assert finding.error is not None
     first, *rest = render(finding.error).splitlines()
     lines = [f"{finding.severity.value.capitalize()} {first}", *rest]
     if finding.where is not None:
