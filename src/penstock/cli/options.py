@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -59,6 +60,25 @@ FullRefresh = Annotated[
     ),
 ]
 FullRefreshAll = Annotated[bool, typer.Option("--full-refresh-all", help="The same for every table.")]
+
+
+class FailOn(Enum):
+    """From which severity on a command fails."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NEVER = "never"
+
+    @property
+    def severities(self) -> frozenset[str]:
+        """The severities of findings that make it fail."""
+        return {
+            FailOn.NEVER: frozenset[str](),
+            FailOn.ERROR: frozenset({"error"}),
+            FailOn.WARNING: frozenset({"error", "warning"}),
+        }[self]
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.storage.filesystem import Storage
+from penstock.storage.jvm_counters import JvmMemory, jvm_memory
 from penstock.storage.local_disk import local_path
 from penstock.storage.lock import LockHolder
 from penstock.storage.process import machine
@@ -37,6 +38,7 @@ class ProcessResources:
         descriptor_limit: how many it may have; None without a limit, or where the system does not report it.
         threads: how many it has.
         logs: what its output goes to, where that is a file.
+        memory: of a JVM, its heap and garbage collection.
     """
 
     pid: int
@@ -45,6 +47,7 @@ class ProcessResources:
     descriptor_limit: int | None
     threads: int
     logs: tuple[LogFile, ...] = ()
+    memory: JvmMemory | None = None
 
 
 def resources_of_run(holder: LockHolder | None) -> tuple[ProcessResources, ...]:
@@ -69,6 +72,7 @@ def resources_of_run(holder: LockHolder | None) -> tuple[ProcessResources, ...]:
                         _descriptor_limit(process.pid),
                         process.num_threads(),
                         _logs(process.pid),
+                        jvm_memory(process.pid),
                     )
                 )
     return tuple(found)

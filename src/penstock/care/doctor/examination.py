@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from penstock.care.doctor import rules
+from penstock.care.doctor.checklist import CheckResult, checklist
 from penstock.care.doctor.facts import StorageFacts, read_facts
+from penstock.care.doctor.settings import SettingsFacts
 from penstock.care.finding import Finding
 from penstock.events.codec import fields_to_json
 from penstock.observe.problems import Severity
@@ -36,6 +38,7 @@ class Examination:
         tables: full names of the tables that were.
         findings: what is wrong.
         running: whether a run works on the storage, whose files can look damaged meanwhile.
+        checks: the production checklist, with these findings and all others.
     """
 
     at: datetime
@@ -43,29 +46,40 @@ class Examination:
     tables: tuple[str, ...]
     findings: tuple[Finding, ...]
     running: bool
+    checks: tuple[CheckResult, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `penstock doctor --json` prints."""
         return fields_to_json(self)
 
 
-def examine(storage_uri: str) -> Examination:
+def examine(storage_uri: str, settings: SettingsFacts | None = None, *, also: Iterable[Finding] = ()) -> Examination:
     """Returns what is wrong with a storage; nothing when there is none yet.
+
+    Args:
+        storage_uri: The storage.
+        settings: Those of its pipeline; without them the checks of settings do not apply.
+        also: What was found besides, by who may look where this may not.
 
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
     """
-    facts = read_facts(storage_uri)
+    facts = read_facts(storage_uri, settings)
+    findings = _errors_first([*also, *findings_of(facts)])
     return Examination(
         at=datetime.now(UTC),
         checkpoints=tuple(each.name for each in facts.verification.checked),
         tables=tuple(str(each.identifier) for each in facts.tables),
-        findings=findings_of(facts),
+        findings=findings,
         running=facts.holder is not None and facts.holder.alive(),
+        checks=checklist(facts, findings),
     )
 
 
 def findings_of(facts: StorageFacts) -> tuple[Finding, ...]:
     """Returns what the rules find, errors first, else in the order of the rules."""
-    found = [finding for rule in _RULES for finding in rule(facts)]
-    return tuple(sorted(found, key=lambda each: each.severity is not Severity.ERROR))
+    return _errors_first(finding for rule in _RULES for finding in rule(facts))
+
+
+def _errors_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda each: each.severity is not Severity.ERROR))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib import metadata
 
 from penstock.care.checkpoints.inventory import Inventory
 from penstock.care.checkpoints.verify import Verification, verify
+from penstock.care.doctor.settings import SettingsFacts
+from penstock.care.doctor.tables import TableFacts, read_table_facts
 from penstock.events.flows.facts import details_of
 from penstock.events.log.reader import read_events
 from penstock.events.types import EventType
-from penstock.observe.status.pipeline_status import DatasetStatus, project_status
+from penstock.observe.flows.history import PipelineHistory, project_history
+from penstock.observe.status.pipeline_status import DatasetStatus
 from penstock.observe.status.undeclared import UndeclaredDatasets
 from penstock.observe.stored.tables import StoredTable
-from penstock.storage import Storage
+from penstock.storage import Storage, StorageLayout
+from penstock.storage.local_disk import local_path
 from penstock.storage.lock import LockHolder, read_holder
+from penstock.storage.maintenance_records import MaintenanceRecord, read_maintenance
 from penstock.storage.process_resources import DiskSpace, ProcessResources, disk_space, resources_of_run
-
-_RELEVANT = tuple(each for each in EventType if each is not EventType.ACCOUNTING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,12 @@ class StorageFacts:
         datasets: the status of each dataset of the newest update.
         writers: the versions that have written it, in the order of their first run.
         own_version: the one that looks.
+        table_facts: what the logs of the tables say.
+        history: how the pipeline is declared and has run.
+        maintenance: when runs maintained tables, by full name in lower case.
+        mode: the permissions of a local storage's folder; None of another, and before it is there.
+        settings: the pipeline's settings; None where only the storage is known.
+        now: when it was looked at.
     """
 
     storage: str
@@ -58,18 +69,27 @@ class StorageFacts:
     datasets: tuple[DatasetStatus, ...]
     writers: tuple[Writer, ...]
     own_version: str
+    table_facts: tuple[TableFacts, ...] = ()
+    history: PipelineHistory = field(default_factory=lambda: project_history(()))
+    maintenance: Mapping[str, MaintenanceRecord] = field(default_factory=dict)
+    mode: int | None = None
+    settings: SettingsFacts | None = None
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the storage is on a disk of this machine."""
+        return Storage(self.storage).is_local
 
 
-def read_facts(storage_uri: str) -> StorageFacts:
-    """Reads everything that the rules need; the event log once.
+def read_facts(storage_uri: str, settings: SettingsFacts | None = None) -> StorageFacts:
+    """Reads everything that the rules and checks need; the event log once.
 
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
     """
     storage, unreadable = Storage(storage_uri), dict[tuple[str, int], None]()
-    events = list(
-        read_events(storage_uri, types=_RELEVANT, unreadable=lambda file, line: unreadable.setdefault((file, line)))
-    )
+    events = list(read_events(storage_uri, unreadable=lambda file, line: unreadable.setdefault((file, line))))
     undeclared, writers = UndeclaredDatasets(), dict[str, Writer]()
     for event in events:
         undeclared.apply(event)
@@ -77,6 +97,7 @@ def read_facts(storage_uri: str) -> StorageFacts:
             version = str(details_of(event).get("version"))
             writers.setdefault(version, Writer(version, event.timestamp))
     inventory, holder = Inventory(storage_uri, events), read_holder(storage)
+    history = project_history(events)
     return StorageFacts(
         storage=storage.uri,
         verification=verify(inventory, inventory.checkpoints, list(inventory.records)),
@@ -86,7 +107,19 @@ def read_facts(storage_uri: str) -> StorageFacts:
         holder=holder,
         processes=resources_of_run(holder),
         disk=disk_space(storage),
-        datasets=project_status(events).datasets,
+        datasets=history.status.datasets,
         writers=tuple(writers.values()),
         own_version=metadata.version("penstock"),
+        table_facts=tuple(map(read_table_facts, inventory.tables)),
+        history=history,
+        maintenance=read_maintenance(StorageLayout(storage.uri)),
+        mode=_mode(storage),
+        settings=settings,
     )
+
+
+def _mode(storage: Storage) -> int | None:
+    try:
+        return os.stat(local_path(storage.uri)).st_mode if storage.is_local else None
+    except OSError:
+        return None

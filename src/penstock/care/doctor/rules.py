@@ -10,12 +10,10 @@ from typing import Any, Final
 from penstock.care.doctor.catalogue import rules
 from penstock.care.doctor.facts import StorageFacts
 from penstock.care.finding import Finding
-from penstock.errors import DefinitionError, ExternalError, PenstockError, SourceLocation, StateError, first_line
+from penstock.errors import DefinitionError, ExternalError, PenstockError, SourceLocation, StateError
 from penstock.observe.numbers import byte_size, percent
 from penstock.observe.run_resources import resource_warnings
 from penstock.storage import StorageLayout
-from penstock.storage.delta.data_files import missing_data_files
-from penstock.storage.delta.table import open_delta_table
 
 
 def found(rule: str, error: PenstockError, **about: Any) -> Finding:
@@ -41,23 +39,11 @@ _NOT_READABLE = "TABLE_NOT_READABLE"
 
 def readable_tables(facts: StorageFacts) -> Iterator[Finding]:
     """Yields TABLE_NOT_READABLE, DATA_FILES_MISSING, or what a store refuses; not what a checkpoint's finding says."""
-    from deltalake.exceptions import DeltaError
-
     reported = {error.dataset for error in facts.verification.findings if error.condition == _NOT_READABLE}
-    for table in facts.tables:
-        name = str(table.identifier)
-        if name in reported:
-            continue
-        try:
-            missing = missing_data_files(open_delta_table(table.uri), table.uri, name)
-            if missing is None:
-                continue
-            error: PenstockError = missing
-        except PenstockError as refused:
-            error = refused
-        except (DeltaError, OSError, ValueError) as damage:
-            error = StateError(_NOT_READABLE, dataset=name, name=name, reason=first_line(damage))
-        yield found("tables-readable", error, where=table.uri, commands=(f"penstock show {shlex.quote(name)}",))
+    for table in facts.table_facts:
+        if table.error is not None and table.name not in reported:
+            command = f"penstock show {shlex.quote(table.name)}"
+            yield found("tables-readable", table.error, where=table.table.uri, commands=(command,))
 
 
 # No later version of Penstock has written the storage.

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import AsJson
+from penstock.cli.options import AsJson, FailOn
 from penstock.cli.screen.console import note, plural, print_json, say
+from penstock.cli.screen.rules import explain_rule
 from penstock.errors import ConfigError, did_you_mean, render
 
 if TYPE_CHECKING:
     from penstock.care.finding import Finding, Rule
     from penstock.care.lint.linting import LintReport
-
-
-class FailOn(Enum):
-    """From which severity on the command fails."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NEVER = "never"
 
 
 def lint(
@@ -86,8 +78,7 @@ def lint(
     note(_summary(report))
     if report.errors:
         raise typer.Exit(2)
-    counted = {FailOn.NEVER: set(), FailOn.ERROR: {"error"}, FailOn.WARNING: {"error", "warning"}}[fail_on]
-    if any(each.rule.severity.value in counted for each in report.findings):
+    if any(each.rule.severity.value in fail_on.severities for each in report.findings):
         raise typer.Exit(1)
 
 
@@ -104,10 +95,8 @@ def _rule(name: str) -> Rule:
 def _explain(rule: Rule, *, as_json: bool) -> None:
     if as_json:
         print_json(rule.to_json())
-        return
-    say(f"{rule.name} ({rule.severity.value})\n  {rule.why}\n  Fix: {rule.fix}")
-    for title, example in (("Found in", rule.bad), ("Not in", rule.good)):
-        say(f"\n  {title}:\n" + "".join(f"    {line}\n" for line in example.splitlines()))
+    else:
+        say(explain_rule(rule))
 
 
 def _text(finding: Finding) -> str:
