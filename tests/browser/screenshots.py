@@ -59,7 +59,7 @@ _WHOLE = {
 }
 _FAILED = {"dashboard-problem": Picture("/", height=560), "dashboard-problems": Picture("/problems")}
 _ALERTED = {"dashboard-alert": Picture("/", height=440)}
-_CHECKED = {"dashboard-checks": Picture("/checks")}
+_CHECKED = {"dashboard-checks": Picture("/checks", height=1300)}
 _LOCKED = {"dashboard-login": Picture("/", height=220)}
 
 
@@ -94,7 +94,7 @@ def _take(browser: Browser, storage: str, pictures: dict[str, Picture], access: 
 
 def _shoot(page: Page, picture: Picture, storage: str, file: Path) -> None:
     page.wait_for_timeout(_SETTLES_MS)
-    if picture.height is None:
+    if picture.height is None or picture.path == "/checks":
         read_stored_rows(page)
         page.evaluate("window.scrollTo(0, 0)")
         page.wait_for_timeout(_SETTLES_MS)

@@ -157,6 +157,19 @@ def test_checks_come_by_themselves(page: Page, storage: str, dashboard: Dashboar
     expect(page.get_by_role("heading", name="Nothing wrong")).to_be_visible()
 
 
+def test_checks_show_the_production_checklist_by_group(page: Page, storage: str) -> None:
+    recorded_orders(storage)
+    page.goto("/checks")
+    group = page.get_by_role("region", name="Performance")
+    row = group.get_by_role("row", name="keeps-up")
+    expect(row).to_contain_text("Fail")
+    expect(row).to_contain_text("rows arrive at 1,586/s and are processed at 1,208/s")
+    expect(row.get_by_role("button", name="Copy penstock doctor --explain keeps-up")).to_be_visible()
+    expect(page.get_by_role("region", name="Security").get_by_role("row", name="ports-closed")).to_contain_text(
+        "Not applicable"
+    )
+
+
 def test_a_thousand_datasets(page: Page, storage: str) -> None:
     writer = LogWriter(Path(storage), 1000)
     writer.define()

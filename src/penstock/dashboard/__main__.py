@@ -28,7 +28,8 @@ def main() -> None:
 
     def work() -> None:
         try:
-            DashboardServer(LiveLog(settings["storage"]), access).run(sockets=[listener])
+            server = DashboardServer(LiveLog(settings["storage"]), access, settings=settings.get("pipeline"))
+            server.run(sockets=[listener])
         finally:
             os._exit(1)
 

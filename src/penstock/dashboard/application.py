@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from importlib import resources
 from typing import Any
@@ -43,12 +43,13 @@ def create_application(
     access: Access = Access(),  # noqa: B008 - frozen
     *,
     streams: int = Limits().streams,
+    settings: Mapping[str, Any] | None = None,
 ) -> ASGIApp:
     """Returns the guarded ASGI application over one event log; what may read the log runs in worker threads.
 
-    At most `streams` pages follow the log at a time.
+    At most `streams` pages follow the log at a time. `settings` are those of the pipeline, for the page Checks.
     """
-    site = Site(log, actions=access.actions)
+    site = Site(log, actions=access.actions, settings=settings)
     live = _Live(log, streams)
     acting: list[BaseRoute] = []
     if access.run_command is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import uvicorn
 
@@ -24,6 +25,7 @@ def serve(
     port: int | None = None,
     access: Access | None = None,
     on_ready: Callable[[str], None] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> None:
     """Serves the dashboard of one storage until Ctrl-C or SIGTERM; starts no JVM.
 
@@ -33,6 +35,7 @@ def serve(
         access: Who may reach it, from `access_for`; by default this machine.
         port: As for `listen`.
         on_ready: Called once with the address, e.g. `http://127.0.0.1:8420/`, when it accepts requests.
+        settings: The pipeline's, as `SettingsFacts.to_json` gives them, for the page Checks.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_PORT_TAKEN.
@@ -40,7 +43,8 @@ def serve(
     access = access or access_for(host)
     with listen(host, port) as listener:
         url = url_of(host, listener, access.scheme)
-        server = DashboardServer(LiveLog(storage_uri), access, on_ready=lambda: on_ready(url) if on_ready else None)
+        ready = partial(on_ready, url) if on_ready else None
+        server = DashboardServer(LiveLog(storage_uri), access, on_ready=ready, settings=settings)
         server.run(sockets=[listener])
 
 
@@ -56,12 +60,13 @@ class DashboardServer(uvicorn.Server):
         access: Access,
         limits: Limits | None = None,
         *,
-        on_ready: Callable[[], None] = lambda: None,
+        on_ready: Callable[[], None] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         limits = limits or Limits.of_this_process()
         super().__init__(
             uvicorn.Config(
-                create_application(log, access, streams=limits.streams),
+                create_application(log, access, streams=limits.streams, settings=settings),
                 http=BoundedProtocol,
                 ssl_certfile=access.certificate,
                 ssl_keyfile=access.key,
@@ -94,7 +99,8 @@ class DashboardServer(uvicorn.Server):
             asyncio.create_task(self._connections.accept(each, protocol, self.config.ssl)) for each in sockets or []
         ]
         threading.Thread(target=self._log.read_ahead, name="penstock-dashboard-log", daemon=True).start()
-        self._on_ready()
+        if self._on_ready is not None:
+            self._on_ready()
 
     async def on_tick(self, counter: int) -> bool:
         """Called by uvicorn every tenth of a second."""

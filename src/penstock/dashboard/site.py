@@ -46,12 +46,14 @@ class Site:
         log: the event log.
         stored: the rows of its tables, read beside this process.
         actions: whether the pages offer what changes something.
+        settings: those of the pipeline, as `SettingsFacts.to_json` gives them; None where only the storage is known.
     """
 
-    def __init__(self, log: LiveLog, *, actions: bool = False) -> None:
+    def __init__(self, log: LiveLog, *, actions: bool = False, settings: Mapping[str, Any] | None = None) -> None:
         self.log = log
         self.stored = StoredTables(log.storage)
         self.actions = actions
+        self.settings = settings
         self._rendering = threading.Lock()
         self._version = ""
         self._pages: dict[tuple[str, str], tuple[bytes, int]] = {}

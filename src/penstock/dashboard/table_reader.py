@@ -1,8 +1,9 @@
 """`python -m penstock.dashboard.table_reader`: one question as JSON on stdin, one answer as JSON on stdout.
 
-Questions are `{"kind": "table" | "quarantine" | "late" | "checks", "storage", "name", "path", "version", "s3"}`; `s3`
-are the settings of S3A, keys and all, which must not show in a list of processes. An error of the catalogue is an
-answer: `{"error": {condition, message, fix, …}}`. Only reads.
+Questions are `{"kind": "table" | "quarantine" | "late" | "checks", "storage", "name", "path", "version", "s3",
+"settings"}`; `s3` are the settings of S3A, keys and all, which must not show in a list of processes, `settings` those
+of the pipeline (`SettingsFacts`). An error of the catalogue is an answer: `{"error": {condition, message, fix, …}}`.
+Only reads.
 """
 
 from __future__ import annotations
@@ -78,8 +79,10 @@ def _companion(table: StoredTable, time: str, summarize: Callable[[StoredTable],
 
 def _checks(question: Mapping[str, Any]) -> dict[str, Any]:
     from penstock.care.doctor.examination import examine
+    from penstock.care.doctor.settings import SettingsFacts
 
-    return examine(str(question["storage"])).to_json()
+    settings = question.get("settings")
+    return examine(str(question["storage"]), None if settings is None else SettingsFacts.from_json(settings)).to_json()
 
 
 def _place(question: Mapping[str, Any]) -> StoredTable:

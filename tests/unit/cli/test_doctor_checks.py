@@ -60,6 +60,7 @@ def test_json_has_each_check(project: Path) -> None:
         "measured": {},
         "why": "",
         "fix": "",
+        "commands": [],
         "findings": [],
     }
 

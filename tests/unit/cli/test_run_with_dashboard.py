@@ -28,8 +28,8 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Dashboard]]:
     found: list[Dashboard] = []
     start = background.start_in_background
 
-    def started(storage: str) -> Dashboard:
-        found.append(start(storage))
+    def started(storage: str, **settings: Any) -> Dashboard:
+        found.append(start(storage, **settings))
         return found[-1]
 
     monkeypatch.setattr(background, "start_in_background", started)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.recorded.build import RECORDED
@@ -15,8 +17,14 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 
-def client_of(storage: str, access: Access | None = None, base_url: str = "http://127.0.0.1:8420") -> TestClient:
-    return TestClient(create_application(LiveLog(storage), access or Access()), base_url=base_url)
+def client_of(
+    storage: str,
+    access: Access | None = None,
+    base_url: str = "http://127.0.0.1:8420",
+    settings: Mapping[str, Any] | None = None,
+) -> TestClient:
+    application = create_application(LiveLog(storage), access or Access(), settings=settings)
+    return TestClient(application, base_url=base_url)
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from tests.recorded.build import FIRST_UPDATE, SECOND_UPDATE, first_update, reco
 from tests.recorded.checkpoints import recorded_checkpoints
 from tests.unit.dashboard.conftest import client_of
 
+from penstock.cli.doctor_settings import settings_of
+from penstock.config import load_project
 from penstock.dashboard import stored_tables
 from penstock.dashboard.pages.figures import to_csv
 from penstock.dashboard.table_reader import answer
@@ -195,3 +197,19 @@ def test_checks_tell_what_doctor_tells(tmp_path: Path) -> None:
         "<dt>Where</dt>",
     ):
         assert shown in page
+
+
+def test_checks_show_the_production_checklist_with_the_settings_of_the_pipeline(tmp_path: Path) -> None:
+    layout = recorded_checkpoints(tmp_path / "storage")
+    page = client_of(layout.uri).get("/checks/findings").text
+    assert "Only the storage is known here, not the pipeline file." in page
+    (tmp_path / "penstock.yml").write_text(
+        "name: shop\ntrigger: once\nalerts: {tables: {'<b>x': {freshness: 1 hour}}}\n"
+    )
+    settings = settings_of(load_project(tmp_path)).to_json()
+    page = client_of(layout.uri, settings=settings).get("/checks/findings").text
+    assert "alerts for &lt;b&gt;x" in page
+    assert page.index(">Reliability</h2>") < page.index(">Data quality</h2>") < page.index(">Monitoring</h2>")
+    assert '<span class="badge warn">Fail</span>' in page
+    assert "<code>penstock doctor --explain trigger-set</code>" in page
+    assert "The jars of the user who runs the pipeline were not looked at." in page

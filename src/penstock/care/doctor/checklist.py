@@ -10,7 +10,6 @@ from typing import Any, Final
 from penstock.care.doctor.catalogue import rules
 from penstock.care.doctor.checks import cost, monitoring, performance, quality, reliability, security, state
 from penstock.care.doctor.checks.outcome import (
-    NO_SETTINGS,
     NO_TABLE,
     NO_UPDATE,
     Check,
@@ -69,6 +68,7 @@ class CheckResult:
             "measured": dict(self.measured),
             "why": self.rule.why,
             "fix": self.rule.fix,
+            "commands": list(dict.fromkeys(command for each in self.findings for command in each.commands)),
             "findings": [each.to_json() for each in self.findings],
         }
 
@@ -138,7 +138,9 @@ def _state(facts: StorageFacts) -> Outcome:
 
 
 def _jars(facts: StorageFacts) -> Outcome:
-    return NO_SETTINGS if facts.settings is None else Passed("the jars of this user's cache are as they were locked")
+    if not facts.jars_checked:
+        return NotApplicable("The jars of the user who runs the pipeline were not looked at.")
+    return Passed("the jars of this user's cache are as they were locked")
 
 
 _PASSED: Final[Mapping[str, Callable[[StorageFacts], Outcome]]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -53,19 +53,22 @@ class Examination:
         return fields_to_json(self)
 
 
-def examine(storage_uri: str, settings: SettingsFacts | None = None, *, also: Iterable[Finding] = ()) -> Examination:
+def examine(
+    storage_uri: str, settings: SettingsFacts | None = None, *, also: Iterable[Finding] | None = None
+) -> Examination:
     """Returns what is wrong with a storage; nothing when there is none yet.
 
     Args:
         storage_uri: The storage.
         settings: Those of its pipeline; without them the checks of settings do not apply.
-        also: What was found besides, by who may look where this may not.
+        also: What is wrong with jars and the session's settings; None where that was not looked at.
 
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
     """
     facts = read_facts(storage_uri, settings)
-    findings = _errors_first([*also, *findings_of(facts)])
+    facts = replace(facts, jars_checked=also is not None)
+    findings = _errors_first([*(also or ()), *findings_of(facts)])
     return Examination(
         at=datetime.now(UTC),
         checkpoints=tuple(each.name for each in facts.verification.checked),

@@ -56,6 +56,7 @@ class StorageFacts:
         mode: the permissions of a local storage's folder; None of another, and before it is there.
         settings: the pipeline's settings; None where only the storage is known.
         now: when it was looked at.
+        jars_checked: whether the jars of the cache were looked at as well.
     """
 
     storage: str
@@ -75,6 +76,7 @@ class StorageFacts:
     mode: int | None = None
     settings: SettingsFacts | None = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    jars_checked: bool = False
 
     @property
     def is_local(self) -> bool:

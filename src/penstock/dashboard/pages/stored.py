@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -37,6 +38,9 @@ def checks(site: Site, snapshot: Snapshot, request: Request) -> Page:
 
 def findings(site: Site, request: Request) -> Response:
     """Answers `/checks/findings`: what `penstock doctor` would say now."""
-    snapshot = site.log.snapshot()
-    page = Page("findings.html", context={"answer": site.stored.read("checks")})
+    snapshot, groups = site.log.snapshot(), dict[str, list[Mapping[str, Any]]]()
+    answer = site.stored.read("checks", settings=site.settings)
+    for check in answer.get("checks", ()):
+        groups.setdefault(check["group"], []).append(check)
+    page = Page("findings.html", context={"answer": answer, "groups": groups})
     return site.answer(page, snapshot)

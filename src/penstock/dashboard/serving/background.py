@@ -10,8 +10,10 @@ import atexit
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from penstock.dashboard.serving.access import Access, access_for
 from penstock.dashboard.serving.listener import listen, url_of
@@ -41,7 +43,12 @@ class Dashboard:
 
 
 def start_in_background(
-    storage_uri: str, *, host: str = "127.0.0.1", port: int | None = None, access: Access | None = None
+    storage_uri: str,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    access: Access | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Dashboard:
     """Starts the dashboard in a process of its own, which ends with this one.
 
@@ -52,6 +59,7 @@ def start_in_background(
         host: as for `serve`.
         port: as for `listen`.
         access: as for `serve`.
+        settings: as for `serve`.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_PORT_TAKEN, SECRET_NOT_FOUND.
@@ -69,9 +77,9 @@ def start_in_background(
         )
         dashboard = Dashboard(url_of(host, listener, access.scheme), process)
     atexit.register(dashboard.stop)
-    settings = json.dumps({"storage": storage_uri, "access": access.to_json(), "s3": s3})
+    document = {"storage": storage_uri, "access": access.to_json(), "s3": s3, "pipeline": settings}
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # it has ended already; the run goes on
-        process.stdin.write(f"{settings}\n".encode())
+        process.stdin.write(f"{json.dumps(document)}\n".encode())
         process.stdin.flush()
     return dashboard

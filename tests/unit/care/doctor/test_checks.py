@@ -291,3 +291,10 @@ def test_encryption_at_rest_is_seen_only_where_it_is_set() -> None:
     assert status(facts(settings=replace(SETTINGS, conf=algorithm)), "storage-encrypted") is Status.PASS
     assert status(facts(), "storage-encrypted") is Status.NOT_APPLICABLE
     assert status(facts(storage="/srv/orders"), "storage-encrypted") is Status.NOT_APPLICABLE
+
+
+def test_batches_without_a_duration_are_not_judged_by_it() -> None:
+    unknown = tuple(replace(each, progress=replace(each.progress, batch_duration_ms=None)) for each in ten())
+    for rule in ("interval-short-enough", "interval-long-enough", "files-per-trigger"):
+        given = facts(flow(unknown, sources=(("cloudFiles", "./data"),)), settings=CONTINUOUS)
+        assert status(given, rule) is Status.NOT_APPLICABLE

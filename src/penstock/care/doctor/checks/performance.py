@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final
 
@@ -21,7 +21,7 @@ from penstock.care.doctor.checks.outcome import (
 from penstock.care.doctor.facts import StorageFacts
 from penstock.care.doctor.settings import SettingsFacts
 from penstock.care.finding import Subject
-from penstock.observe.flows.history import FlowHistory
+from penstock.observe.flows.history import Batch, FlowHistory
 from penstock.observe.numbers import byte_size, duration_ms, rate
 
 _SMALL_FILES: Final = 50
@@ -62,15 +62,16 @@ def _files_per_trigger(facts: StorageFacts) -> Outcome:
     flows = [
         each
         for each in facts.history.flows
-        if {kind.casefold() for kind, _ in each.definition.sources} & _FILES and len(each.with_rows) >= _ENOUGH
+        if {kind.casefold() for kind, _ in each.definition.sources} & _FILES
+        and len(_durations(each.with_rows)) >= _ENOUGH
     ]
     if not flows:
         return NotApplicable(f"No flow that reads files has had {_ENOUGH} batches with rows.")
     faults = []
     for flow in flows:
-        newest = flow.with_rows[-_ENOUGH:]
+        newest = [each for each in flow.with_rows if each.progress.batch_duration_ms is not None][-_ENOUGH:]
         waiting = [each.progress.backlog_files for each in newest]
-        took = median(each.progress.batch_duration_ms or 0 for each in newest)
+        took = _took(newest)
         if took < _SHORT_MS and all(waiting):
             least = min(files for files in waiting if files is not None)
             faults.append(
@@ -88,7 +89,17 @@ def _files_per_trigger(facts: StorageFacts) -> Outcome:
 
 
 def _judged_flows(facts: StorageFacts) -> list[FlowHistory]:
-    return [each for each in facts.history.flows if len(each.with_rows) >= _ENOUGH]
+    return [each for each in facts.history.flows if len(_durations(each.with_rows)) >= _ENOUGH]
+
+
+def _durations(batches: Sequence[Batch]) -> list[int]:
+    known = (each.progress.batch_duration_ms for each in batches)
+    return [each for each in known if each is not None]
+
+
+def _took(batches: Sequence[Batch]) -> float:
+    """The milliseconds in which half of the batches were done."""
+    return median(_durations(batches))
 
 
 def _interval_long_enough(facts: StorageFacts, settings: SettingsFacts) -> Outcome:
@@ -104,7 +115,7 @@ def _interval_long_enough(facts: StorageFacts, settings: SettingsFacts) -> Outco
     faults = []
     for flow, share in shares.values():
         if share > _OVERHEAD:
-            took = median(each.progress.batch_duration_ms or 0 for each in flow.with_rows)
+            took = _took(flow.with_rows)
             better = next((each for each in _INTERVALS if 1000 * each >= 10 * share * took), _INTERVALS[-1])
             faults.append(
                 Fault(
@@ -125,7 +136,7 @@ def _interval_short_enough(facts: StorageFacts) -> Outcome:
     interval = None if facts.settings is None else facts.settings.interval
     faults, longest = list[Fault](), 0.0
     for flow in flows:
-        took = median(each.progress.batch_duration_ms or 0 for each in flow.with_rows)
+        took = _took(flow.with_rows)
         longest = max(longest, took)
         numbers = {"batch_ms": round(took)}
         if interval and took > 1000 * interval:

@@ -78,7 +78,7 @@ def _rows_add_up(facts: StorageFacts) -> Outcome:
         if accounts.broken
     ]
     balanced = sum(accounts.balanced for _, accounts in known)
-    return judged(faults, f"{balanced:,} batches: rows read = written + dropped + quarantined + late")
+    return judged(faults, f"{counted(balanced, 'batch')} balanced: rows read = written + dropped + quarantined + late")
 
 
 def _late_rows(facts: StorageFacts) -> Outcome:

@@ -119,7 +119,7 @@ def _watermark_advances(facts: StorageFacts) -> Outcome:
         for each in watched
         if each.watermark_warning is not None
     ]
-    return judged(faults, f"{counted(len(watched), 'watermark')} that advance with the event times")
+    return judged(faults, f"{counted(len(watched), 'watermark')}, none of them stalled")
 
 
 def _sinks_exactly_once(facts: StorageFacts) -> Outcome:

@@ -95,9 +95,11 @@ def run(
         ]
     )
     if ui:
+        from penstock.cli.doctor_settings import settings_of
         from penstock.dashboard.serving.background import start_in_background
 
-        note(f"Dashboard: {start_in_background(config.storage).url}")
+        dashboard = start_in_background(config.storage, settings=settings_of(config).to_json())
+        note(f"Dashboard: {dashboard.url}")
     enter(config, short_lived=False, writes=True)
     compact_when_due(config)  # while the JVM starts
 

@@ -48,9 +48,11 @@ def script(
     refuse_if_locked(config.storage)
     compact_when_due(config)
     if ui:
+        from penstock.cli.doctor_settings import settings_of
         from penstock.dashboard.serving.background import start_in_background
 
-        note(f"Dashboard: {start_in_background(config.storage).url}")
+        dashboard = start_in_background(config.storage, settings=settings_of(config).to_json())
+        note(f"Dashboard: {dashboard.url}")
     outcome, this_run = _run(config, file, arguments or [])
 
     from penstock.cli.screen.summary import exit_code, print_summary

@@ -54,6 +54,7 @@ def ui(
     It reads the event log and the tables only, so it cannot disturb a run, and it starts no JVM; what --allow-actions
     lets its pages do is noted in the event log.
     """
+    from penstock.cli.doctor_settings import settings_of
     from penstock.dashboard.server import serve
     from penstock.dashboard.serving.access import access_for
 
@@ -74,6 +75,7 @@ def ui(
             host=host,
             port=port,
             access=access,
+            settings=settings_of(config).to_json(),
             on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"),
         )
     except KeyboardInterrupt:
