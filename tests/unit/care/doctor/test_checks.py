@@ -298,3 +298,12 @@ def test_batches_without_a_duration_are_not_judged_by_it() -> None:
     for rule in ("interval-short-enough", "interval-long-enough", "files-per-trigger"):
         given = facts(flow(unknown, sources=(("cloudFiles", "./data"),)), settings=CONTINUOUS)
         assert status(given, rule) is Status.NOT_APPLICABLE
+
+
+def test_a_run_with_continuous_as_an_option_is_judged_as_one_that_goes_on() -> None:
+    given = facts(history=history(flow(ten(adding=300)), updates=(update(continuous=True),)))
+    [finding] = result(given, "interval-long-enough").findings
+    assert "with trigger --continuous" in finding.evidence
+    assert status(given, "metrics-published") is Status.FAIL
+    earlier = replace(given, history=history(flow(ten(adding=300)), updates=(update(), update(continuous=True))))
+    assert status(earlier, "metrics-published") is Status.NOT_APPLICABLE

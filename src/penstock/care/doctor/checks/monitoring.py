@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from penstock.care.doctor.checks.outcome import (
+    NO_ROW,
     NO_UPDATE,
     Check,
     Fault,
@@ -14,6 +15,7 @@ from penstock.care.doctor.checks.outcome import (
     Passed,
     counted,
     judged,
+    keeps_going,
     of_settings,
 )
 from penstock.care.doctor.facts import StorageFacts
@@ -51,10 +53,10 @@ def _alerts_delivered(facts: StorageFacts) -> Outcome:
     return judged(faults, "each alert that was sent was taken")
 
 
-def _metrics_published(_facts: StorageFacts, settings: SettingsFacts) -> Outcome:
+def _metrics_published(facts: StorageFacts, settings: SettingsFacts) -> Outcome:
     if settings.metrics:
         return Passed(f"metrics go to {', '.join(settings.metrics)}")
-    if not settings.continuous:
+    if not keeps_going(facts, settings):
         return NotApplicable("A run stops when it is done: its numbers are in the event log.")
     return [Fault(Subject("setting", "metrics"), "a continuous run publishes no metrics")]
 
@@ -62,7 +64,7 @@ def _metrics_published(_facts: StorageFacts, settings: SettingsFacts) -> Outcome
 def _numbers_recorded(facts: StorageFacts) -> Outcome:
     flows = [each for each in facts.history.flows if each.with_rows]
     if not flows:
-        return NO_UPDATE
+        return NO_ROW
     faults = [
         Fault(Subject("flow", each.name), "its batches have no processing rate in the event log")
         for each in flows

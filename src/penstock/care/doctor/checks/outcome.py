@@ -44,12 +44,18 @@ Check = Callable[[StorageFacts], Outcome]
 
 NO_SETTINGS = NotApplicable("Only the storage is known here, not the pipeline file.")
 NO_UPDATE = NotApplicable("No update has run yet.")
+NO_ROW = NotApplicable("No flow has read a row yet.")
 NO_TABLE = NotApplicable("There is no table yet.")
 
 
 def judged(faults: Sequence[Fault], passed: str, **measured: float | int | str) -> Outcome:
     """Returns what is wrong, or that it passed."""
     return faults or Passed(passed, measured)
+
+
+def keeps_going(facts: StorageFacts, settings: SettingsFacts) -> bool:
+    """Whether a run continues until it is stopped, by the pipeline file or by the options of the newest run."""
+    return settings.continuous or any(each.continuous for each in facts.history.updates[:1])
 
 
 def of_settings(check: Callable[[StorageFacts, SettingsFacts], Outcome]) -> Check:

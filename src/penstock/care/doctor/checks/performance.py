@@ -7,8 +7,8 @@ from statistics import median
 from typing import Final
 
 from penstock.care.doctor.checks.outcome import (
+    NO_ROW,
     NO_TABLE,
-    NO_UPDATE,
     Check,
     Fault,
     NotApplicable,
@@ -16,6 +16,7 @@ from penstock.care.doctor.checks.outcome import (
     Passed,
     counted,
     judged,
+    keeps_going,
     of_settings,
 )
 from penstock.care.doctor.facts import StorageFacts
@@ -103,7 +104,7 @@ def _took(batches: Sequence[Batch]) -> float:
 
 
 def _interval_long_enough(facts: StorageFacts, settings: SettingsFacts) -> Outcome:
-    if not settings.continuous:
+    if not keeps_going(facts, settings):
         return NotApplicable(f"The trigger is {settings.trigger}: a run takes what is there and stops.")
     shares = {}
     for flow in _judged_flows(facts):
@@ -121,12 +122,17 @@ def _interval_long_enough(facts: StorageFacts, settings: SettingsFacts) -> Outco
                 Fault(
                     _place(flow),
                     f"{share:.0%} of a batch ({duration_ms(share * took)} of {duration_ms(took)}) is overhead with "
-                    f"trigger {settings.trigger}; with {better} seconds it is a tenth of the time at most",
+                    f"trigger {_trigger(settings)}; with {better} seconds it is a tenth of the time at most",
                     {"overhead_percent": round(100 * share), "batch_ms": round(took), "interval_seconds": better},
                 )
             )
     worst = max(share for _, share in shares.values())
     return judged(faults, f"at most {worst:.0%} of a batch is overhead", overhead_percent=round(100 * worst))
+
+
+def _trigger(settings: SettingsFacts) -> str:
+    """The trigger of a run that continues: that of the file, unless an option of the run has replaced it."""
+    return settings.trigger if settings.continuous else "--continuous"
 
 
 def _interval_short_enough(facts: StorageFacts) -> Outcome:
@@ -152,14 +158,14 @@ def _interval_short_enough(facts: StorageFacts) -> Outcome:
 def _keeps_up(facts: StorageFacts) -> Outcome:
     flows = [each for each in facts.history.flows if each.with_rows]
     if not flows:
-        return NO_UPDATE
+        return NO_ROW
     faults = []
     for flow in flows:
         behind = flow.falling_behind
         if behind is not None:
             more, numbers = _needed(flow, facts.settings)
             faults.append(Fault(_place(flow), f"{behind}; {more}", numbers, since=flow.batches[0].at))
-    return judged(faults, f"{counted(len(flows), 'flow')} process rows as fast as they arrive")
+    return judged(faults, f"rows of {counted(len(flows), 'flow')} are processed as fast as they arrive")
 
 
 def _needed(flow: FlowHistory, settings: SettingsFacts | None) -> tuple[str, dict[str, float]]:

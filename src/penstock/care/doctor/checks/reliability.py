@@ -170,7 +170,7 @@ def _retention_covers_outage(facts: StorageFacts) -> Outcome:
 def _updates_succeed(facts: StorageFacts) -> Outcome:
     ended = [each for each in facts.history.updates if each.state.terminal][:_RECENT]
     if not ended:
-        return NO_UPDATE
+        return NotApplicable("No update has ended yet.")
     failed = [each for each in ended if each.state.value == "FAILED"]
     share = f"{len(failed)} of the newest {counted(len(ended), 'update')} failed"
     if ended[0] in failed:
