@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,22 @@ def test_json_and_annotations(script: Path) -> None:
     assert (finding["rule"], finding["line"], finding["fixable"]) == ("trigger-once", 2, True)
     annotation = penstock("lint", script, "--github").expect(1).stdout
     assert annotation.startswith(f"::warning file={script},line=2,col=69,title=trigger-once::`trigger(once=True)`.")
+
+
+def test_sarif(script: Path) -> None:
+    log = penstock("lint", script, "--sarif").expect(1).document
+    [result] = log["runs"][0]["results"]
+    assert (log["version"], result["ruleId"]) == ("2.1.0", "trigger-once")
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 2, "startColumn": 69}
+
+
+def test_an_annotation_of_a_notebook_is_on_its_file_and_names_the_cell(tmp_path: Path) -> None:
+    notebook = tmp_path / "my, job.ipynb"
+    notebook.write_text(json.dumps({"cells": [{"cell_type": "code", "source": CODE}]}))
+    annotation = penstock("lint", notebook, "--github").expect(1).stdout
+    path = str(notebook).replace(",", "%2C")
+    assert annotation.startswith(f"::warning file={path},title=trigger-once in cell 1%2C line 2::")
+    assert annotation.count("\n") == 1
 
 
 def test_it_mends_what_is_safe(script: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.care.finding import Finding
-from penstock.care.lint.linting import LintReport
+from penstock.care.lint.linting import LintReport, Suppressed
 from penstock.errors import ConfigError
 
 _FORMAT: Final = 1
@@ -39,13 +39,15 @@ def without_baseline(report: LintReport, file: Path) -> LintReport:
         ConfigError: LINT_BASELINE_UNREADABLE.
     """
     known = _read(file)
-    new = []
+    new, suppressed = [], list(report.suppressed)
     for finding in report.findings:
         key = _key(finding, file)
         known[key] -= 1
         if known[key] < 0:
             new.append(finding)
-    return replace(report, findings=tuple(new), ignored=report.ignored + len(report.findings) - len(new))
+        else:
+            suppressed.append(Suppressed(finding, by_comment=False))
+    return replace(report, findings=tuple(new), suppressed=tuple(suppressed))
 
 
 def _read(file: Path) -> Counter[Key]:

@@ -11,12 +11,21 @@ from typing import Any, Final
 from penstock.care.finding import Finding
 from penstock.care.lint.catalogue import CHECKS, rules
 from penstock.care.lint.finding import Found
+from penstock.care.lint.places import in_cell
 from penstock.care.lint.script import Script, read_script
 from penstock.errors import ConfigError, PenstockError, SourceLocation
 
 _IGNORE: Final = re.compile(r"#\s*penstock:\s*ignore\[(?P<rules>[\w\s,-]+)\]")
 _SUFFIXES: Final = {".py", ".ipynb"}
 _FOREIGN: Final = {".venv", "venv", "node_modules", "__pycache__", "site-packages", ".git", ".penstock"}
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """A finding that is not reported: a comment in the code names its rule, or else a baseline has it."""
+
+    finding: Finding
+    by_comment: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +36,18 @@ class LintReport:
         files: how many were looked at.
         findings: in the order of files and lines.
         errors: files that could not be read, LINT_FILE_UNREADABLE, LINT_SYNTAX_ERROR.
-        ignored: how many findings a comment has taken away.
+        suppressed: findings that a comment or a baseline has taken away.
     """
 
     files: int
     findings: tuple[Finding, ...]
     errors: tuple[PenstockError, ...]
-    ignored: int
+    suppressed: tuple[Suppressed, ...] = ()
+
+    @property
+    def ignored(self) -> int:
+        """How many findings are not reported."""
+        return len(self.suppressed)
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `penstock lint --json` prints."""
@@ -52,7 +66,7 @@ def lint(paths: Sequence[Path]) -> LintReport:
         ConfigError: LINT_PATH_NOT_FOUND.
     """
     files = list(_files(paths))
-    findings, errors, ignored = list[Finding](), list[PenstockError](), 0
+    findings, errors, suppressed = list[Finding](), list[PenstockError](), list[Suppressed]()
     for file in files:
         try:
             script = read_script(file)
@@ -65,10 +79,10 @@ def lint(paths: Sequence[Path]) -> LintReport:
             continue
         for finding, line in of_script:
             if _is_ignored(script, line, finding.rule.name):
-                ignored += 1
+                suppressed.append(Suppressed(finding, by_comment=True))
             else:
                 findings.append(finding)
-    return LintReport(len(files), tuple(findings), tuple(errors), ignored)
+    return LintReport(len(files), tuple(findings), tuple(errors), tuple(suppressed))
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -98,10 +112,12 @@ def _finding(script: Script, found: Found, rule: str) -> Finding:
 
 
 def _place(script: Script, found: Found) -> SourceLocation:
+    before = script.lines[found.line - 1].encode()[: found.column - 1]
+    column = len(before.decode(errors="ignore")) + 1  # in characters; Python's syntax tree counts bytes
     if script.places is None:
-        return SourceLocation(script.path, found.line, found.column)
+        return SourceLocation(script.path, found.line, column)
     cell, line = script.places[found.line - 1]
-    return SourceLocation(f"{script.path}, cell {cell}", line, found.column)
+    return in_cell(script.path, cell, line, column)
 
 
 def _is_ignored(script: Script, line: int, rule: str) -> bool:

@@ -16,6 +16,7 @@ from penstock.care.lint.constants import Constants, constants_of
 from penstock.care.lint.datasets import dataset_functions
 from penstock.care.lint.finding import Found
 from penstock.care.lint.frames import Frames
+from penstock.care.lint.places import in_cell
 from penstock.care.lint.queries import Query, queries_of
 from penstock.errors import ConfigError, DefinitionError, SourceLocation
 
@@ -210,5 +211,5 @@ def _syntax_error(path: Path, error: Exception, places: list[tuple[int, int]] | 
         reason += "; it is Python 2, which Spark 4 does not run"
     place = SourceLocation(str(path), line, column)
     if places is not None and line <= len(places):
-        place = SourceLocation(f"{path}, cell {places[line - 1][0]}", places[line - 1][1], column)
+        place = in_cell(str(path), *places[line - 1], column)
     return DefinitionError("LINT_SYNTAX_ERROR", location=place, reason=reason)

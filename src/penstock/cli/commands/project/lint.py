@@ -30,6 +30,9 @@ def lint(
     github: Annotated[
         bool, typer.Option("--github", help="Print the annotations of a workflow on GitHub instead.")
     ] = False,
+    sarif: Annotated[
+        bool, typer.Option("--sarif", help="Print a SARIF 2.1.0 log, for code scanning, instead.")
+    ] = False,
     baseline: Annotated[
         Path | None, typer.Option("--baseline", metavar="FILE", help="Leave out what this file has as known.")
     ] = None,
@@ -67,12 +70,11 @@ def lint(
         report = baselines.without_baseline(report, baseline)
     if as_json:
         print_json(report.to_json())
-    elif github:
-        for finding in report.findings:
-            say(_annotation(finding))
+    elif sarif:
+        _print_sarif(report)
     else:
         for finding in report.findings:
-            say(_text(finding))
+            say(_annotation(finding) if github else _text(finding))
     for error in report.errors:
         note(render(error) + "\n")
     note(_summary(report))
@@ -99,6 +101,14 @@ def _explain(rule: Rule, *, as_json: bool) -> None:
         say(explain_rule(rule))
 
 
+def _print_sarif(report: LintReport) -> None:
+    from importlib import metadata
+
+    from penstock.care.lint.sarif import to_sarif
+
+    print_json(to_sarif(report, version=metadata.version("penstock"), folder=Path()))
+
+
 def _text(finding: Finding) -> str:
     rule = finding.rule
     place = f"{finding.place}: {rule.severity.value}: [{rule.name}]"
@@ -107,9 +117,15 @@ def _text(finding: Finding) -> str:
 
 def _annotation(finding: Finding) -> str:
     """The workflow command of GitHub's runners: properties and message escaped as they unescape them."""
-    place = finding.place
-    properties = {"file": place.path, "line": place.line, "col": place.column, "title": finding.rule.name}
-    written = ",".join(f"{key}={_escaped(str(value), ':,')}" for key, value in properties.items())
+    from penstock.care.lint.places import cell_of
+
+    place, title = finding.place, finding.rule.name
+    cell = cell_of(place)
+    if cell is None:
+        properties = {"file": place.path, "line": str(place.line), "col": str(place.column), "title": title}
+    else:  # the lines of the file are JSON, which is not what the finding is about
+        properties = {"file": cell[0], "title": f"{title} in cell {cell[1]}, line {place.line}"}
+    written = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in properties.items())
     message = _escaped(f"{finding.evidence}. {finding.rule.why} {finding.rule.fix}", "")
     return f"::{finding.rule.severity.value} {written}::{message}"
 
