@@ -53,6 +53,14 @@ def test_help_loads_nothing_that_a_pipeline_needs(tmp_path: Path) -> None:
     assert OF_A_PIPELINE.isdisjoint(told["loaded"])
 
 
+def test_lint_starts_no_spark(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("CREATE OR REFRESH STREAMING TABLE a AS SELECT * FROM STREAM(b);\n")
+    (tmp_path / "b.py").write_text("spark.sql('SELECT 1')\n")
+    told = run("lint", cwd=tmp_path)
+    assert told["code"] == 0
+    assert SPARK.isdisjoint(told["loaded"])
+
+
 def test_show_starts_no_spark(project: Path) -> None:
     told = run("show", "silver_orders", cwd=project)
     assert told["code"] == 2  # there is no table yet

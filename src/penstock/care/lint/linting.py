@@ -12,11 +12,12 @@ from penstock.care.finding import Finding
 from penstock.care.lint.catalogue import CHECKS, rules
 from penstock.care.lint.finding import Found
 from penstock.care.lint.places import in_cell
-from penstock.care.lint.script import Script, read_script
+from penstock.care.lint.reading import read_script
+from penstock.care.lint.script import Script
 from penstock.errors import ConfigError, PenstockError, SourceLocation
 
-_IGNORE: Final = re.compile(r"#\s*penstock:\s*ignore\[(?P<rules>[\w\s,-]+)\]")
-_SUFFIXES: Final = {".py", ".ipynb"}
+_IGNORE: Final = re.compile(r"(?:#|--)\s*penstock:\s*ignore\[(?P<rules>[\w\s,-]+)\]")
+_SUFFIXES: Final = {".py", ".ipynb", ".sql"}
 _FOREIGN: Final = {".venv", "venv", "node_modules", "__pycache__", "site-packages", ".git", ".penstock"}
 
 
@@ -60,7 +61,7 @@ class LintReport:
 
 
 def lint(paths: Sequence[Path]) -> LintReport:
-    """Looks at files, and at all scripts and notebooks of folders; starts no Spark and runs nothing of them.
+    """Looks at files, and at all scripts, notebooks and SQL files of folders; starts no Spark and runs nothing of them.
 
     Raises:
         ConfigError: LINT_PATH_NOT_FOUND.
@@ -102,6 +103,10 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 def findings_in(script: Script) -> list[tuple[Finding, int]]:
     """Returns what the rules find in a script, in the order of its lines, each with its line in `script.lines`."""
     found: list[tuple[Found, str]] = [(each, name) for name, check in CHECKS.items() for each in check(script)]
+    if script.sql or script.calls("sql"):
+        from penstock.care.lint.sql.checks import findings_in_sql
+
+        found += findings_in_sql(script)
     found.sort(key=lambda each: (each[0].line, each[0].column))
     return [(_finding(script, each, name), each.line) for each, name in found]
 

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Final
 
 from penstock.care.finding import Edit
 from penstock.care.lint.constants import Constants, constants_of
 from penstock.care.lint.datasets import dataset_functions
 from penstock.care.lint.finding import Found
 from penstock.care.lint.frames import Frames
-from penstock.care.lint.places import in_cell
 from penstock.care.lint.queries import Query, queries_of
-from penstock.errors import ConfigError, DefinitionError, SourceLocation
-
-_NOTEBOOK: Final = "# Databricks notebook source"
-_MAGIC: Final = ("%", "!")
+from penstock.graph.sql.placed_text import PlacedText
 
 
 @dataclass
@@ -31,9 +24,10 @@ class Script:
     Attributes:
         path: as it was given.
         lines: its text; of a notebook the cells one below the other, magics left blank.
-        tree: its syntax.
+        tree: its syntax; of a SQL file that of an empty script.
         notebook: whether a notebook runs it, where nobody waits for a query by hand.
         places: of a notebook in JSON, cell and line of each line.
+        sql: the text of a SQL file, and of a notebook's SQL cells, with their places in `lines`.
     """
 
     path: str
@@ -41,6 +35,7 @@ class Script:
     tree: ast.Module
     notebook: bool = False
     places: list[tuple[int, int]] | None = None
+    sql: list[PlacedText] = field(default_factory=list)
 
     @cached_property
     def constants(self) -> Constants:
@@ -153,63 +148,3 @@ def _branch(outer: ast.AST, inner: ast.AST) -> str:
     if isinstance(outer, ast.If):
         return "then" if inner in outer.body else "else"
     return str(id(inner)) if isinstance(outer, ast.Match) else ""
-
-
-def read_script(path: Path) -> Script:
-    """Reads a file of Python, or the Python cells of a notebook.
-
-    Raises:
-        ConfigError: LINT_FILE_UNREADABLE.
-        DefinitionError: LINT_SYNTAX_ERROR.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror or str(error)
-        raise ConfigError("LINT_FILE_UNREADABLE", path=str(path), reason=reason) from None
-    places: list[tuple[int, int]] | None = None
-    if path.suffix == ".ipynb":
-        lines, places = _cells(path, text)
-    else:
-        lines = text.split("\n")
-    notebook = places is not None or lines[0].startswith(_NOTEBOOK)
-    if notebook:
-        lines = [_without_magic(line) for line in lines]
-    try:
-        tree = ast.parse("\n".join(lines) + "\n")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise _syntax_error(path, error, places) from None
-    return Script(str(path), lines, tree, notebook, places)
-
-
-def _cells(path: Path, text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    lines, places = list[str](), list[tuple[int, int]]()
-    try:
-        for number, cell in enumerate(json.loads(text)["cells"], start=1):
-            source = cell["source"]
-            written = (source if isinstance(source, str) else "".join(source)).split("\n")
-            if cell["cell_type"] != "code" or written[0].startswith("%%"):
-                continue
-            lines += written
-            places += [(number, line) for line in range(1, len(written) + 1)]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise ConfigError("LINT_FILE_UNREADABLE", path=str(path), reason="it is no notebook of Jupyter") from None
-    return lines, places
-
-
-def _without_magic(line: str) -> str:
-    """A line that IPython would take, as one that Python takes, of the same indentation."""
-    stripped = line.lstrip()
-    return line[: len(line) - len(stripped)] + "pass" if stripped.startswith(_MAGIC) else line
-
-
-def _syntax_error(path: Path, error: Exception, places: list[tuple[int, int]] | None) -> DefinitionError:
-    line = getattr(error, "lineno", None) or 1
-    column = getattr(error, "offset", None)
-    reason = str(getattr(error, "msg", None) or error)
-    if "Missing parentheses in call to 'print'" in reason:
-        reason += "; it is Python 2, which Spark 4 does not run"
-    place = SourceLocation(str(path), line, column)
-    if places is not None and line <= len(places):
-        place = in_cell(str(path), *places[line - 1], column)
-    return DefinitionError("LINT_SYNTAX_ERROR", location=place, reason=reason)

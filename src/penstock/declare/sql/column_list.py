@@ -18,7 +18,8 @@ _MOST_AHEAD = "1 hour"
 _ACTIONS = {"DROP": OnViolation.DROP, "FAIL": OnViolation.FAIL, "QUARANTINE": OnViolation.QUARANTINE}
 _ACTIONS_OF_EVENT_TIME = {**_ACTIONS, "WARN": OnViolation.WARN}  # which is not the default
 _KEYS = ("PRIMARY", "FOREIGN", "UNIQUE")
-_COLUMN_OPTIONS = ("NOT", "NULL", "COMMENT", "GENERATED", "DEFAULT", "PRIMARY", "REFERENCES", "CONSTRAINT", "MASK")
+_KEY_OF_A_COLUMN = ("PRIMARY", "FOREIGN", "REFERENCES", "CONSTRAINT")
+_COLUMN_OPTIONS = ("NOT", "NULL", "COMMENT", "GENERATED", "DEFAULT", *_KEY_OF_A_COLUMN, "MASK")
 
 
 def read_column_list(cursor: Cursor, *, of_view: bool = False) -> ColumnList:
@@ -157,9 +158,9 @@ def _column_option(cursor: Cursor) -> list[str]:
     if cursor.at("DEFAULT"):
         refuse_clause(cursor.location, "DEFAULT")
     if cursor.accept("GENERATED"):
-        cursor.skip_to(",", ")", "NOT", "COMMENT", "PRIMARY", "REFERENCES", "CONSTRAINT", "MASK")
+        cursor.skip_to(",", ")", "NOT", "COMMENT", *_KEY_OF_A_COLUMN, "MASK")
         return [cursor.text_since(start)]
-    if any(cursor.accept(word) for word in ("PRIMARY", "REFERENCES", "CONSTRAINT")):
+    if any(cursor.accept(word) for word in _KEY_OF_A_COLUMN):
         cursor.skip_to(",", ")", "COMMENT", "GENERATED", "MASK")
         return []
     raise cursor.error("',', ')' or an option of the column", known=_COLUMN_OPTIONS)

@@ -68,16 +68,46 @@ def test_what_is_no_python_is_named_and_the_others_are_looked_at(tmp_path: Path,
     assert [each.rule.name for each in report.findings] == ["trigger-once"]
 
 
-def test_what_is_no_text_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "b.ipynb").write_text("{}")
-    assert [each.condition for each in lint([tmp_path]).errors] == ["LINT_FILE_UNREADABLE", "LINT_FILE_UNREADABLE"]
+@pytest.mark.parametrize("name", ["a.py", "a.sql", "a.ipynb"])
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"\x7fELF\x02\x01\0\0", b"PK\x03\x04\0\xf1"])
+def test_what_is_no_text_is_named(name: str, content: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    [error] = lint([tmp_path]).errors
+    assert error.condition in {"LINT_FILE_UNREADABLE", "LINT_SYNTAX_ERROR"}
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"cells": 1}', '{"cells": [{}]}', '{"cells": [], "metadata": 1}'])
+def test_what_is_no_notebook_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(text)
+    [error] = lint([tmp_path]).errors
+    assert error.condition == "LINT_FILE_UNREADABLE"
+    assert "notebook" in error.facts["reason"]
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.sql"])
+def test_an_empty_file_has_nothing(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("")
+    report = lint([tmp_path])
+    assert (report.files, report.findings, report.errors) == (1, (), ())
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.sql", "a.ipynb"])
+def test_a_huge_file_is_named_and_not_parsed(name: str, tmp_path: Path) -> None:
+    code = "-- x = 1\n" * 300_000
+    cells = {"cells": [{"cell_type": "code", "source": code}]}
+    (tmp_path / name).write_text(json.dumps(cells) if name.endswith(".ipynb") else code)
+    [error] = lint([tmp_path]).errors
+    assert error.condition == "LINT_FILE_UNREADABLE"
+    assert "characters of code" in error.facts["reason"]
 
 
 def test_cells_of_a_notebook_are_named(tmp_path: Path) -> None:
     cells = [
         {"cell_type": "markdown", "source": ["# Orders\n"]},
-        {"cell_type": "code", "source": ["%pip install delta-spark\n", "orders = spark.readStream.table('a')"]},
+        {
+            "cell_type": "code",
+            "source": ["pip install bamboolib\n", "%pip install delta-spark\n", "orders = spark.readStream.table('a')"],
+        },
         {"cell_type": "code", "source": "%%sql\nSELECT 1"},
         {"cell_type": "code", "source": ["if True:\n", "    !ls\n", f"query = {ONCE}"]},
     ]

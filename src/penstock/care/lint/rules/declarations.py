@@ -60,6 +60,17 @@ def _names(function: ast.FunctionDef, script: Script) -> set[str]:
     return found or {function.name.casefold()}
 
 
+def _streams(script: Script) -> Iterator[Found]:
+    for function in script.datasets:
+        if not any(decorator_name(each) == "materialized_view" for each in function.decorator_list):
+            continue
+        for node in ast.walk(function):
+            reader = isinstance(node, ast.Attribute) and node.attr == "readStream"
+            if isinstance(node, ast.expr) and (reader or called(node) == "read_stream"):
+                yield script.found(node, f"the query of `{function.name}` reads a stream")
+                break
+
+
 def _late(script: Script) -> Iterator[Found]:
     for function in script.datasets:
         for outer, inner in script.around(function):
@@ -74,6 +85,11 @@ def _late(script: Script) -> Iterator[Found]:
                 yield script.found(function, f"`{function.name}` uses the loop variable `{name}`")
 
 
+def is_always_true(condition: str) -> bool:
+    """Returns whether a condition in SQL is one of those that every row fulfils."""
+    return any(pattern.fullmatch(condition) for pattern in _ALWAYS)
+
+
 def _always(script: Script) -> Iterator[Found]:
     for call in script.calls(*_EXPECTATIONS):
         conditions = call.args[1:2] + [each.value for each in call.keywords if each.arg in {"inv", "condition"}]
@@ -82,7 +98,7 @@ def _always(script: Script) -> Iterator[Found]:
             conditions += named.values if isinstance(named, ast.Dict) else []
         for node in conditions:
             text = script.constants.of(node)
-            if isinstance(text, str) and any(pattern.fullmatch(text) for pattern in _ALWAYS):
+            if isinstance(text, str) and is_always_true(text):
                 yield script.found(node, f"`{text}` is true for every row")
 
 
@@ -94,6 +110,7 @@ _EXPECTATIONS: Final = tuple(
 CHECKS: Final[dict[str, Check]] = {
     "dataset-side-effect": _effects,
     "dataset-reads-itself": _itself,
+    "stream-in-materialized-view": _streams,
     "loop-variable": _late,
     "expectation-always-true": _always,
 }

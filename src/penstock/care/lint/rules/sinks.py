@@ -75,10 +75,15 @@ def _reads_twice(script: Script) -> Iterator[Found]:
             yield script.found(together[1].node, f"{names} in `{function.name}` each compute the batch")
 
 
+def has_many_values(column: str) -> bool:
+    """Returns whether a column is one of many values, by its name."""
+    return _MANY.search(column) is not None
+
+
 def _partitions(script: Script) -> Iterator[Found]:
     for query in script.queries:
         step = query.step("partitionBy")
-        many = [name for name in (columns(step, script) or []) if _MANY.search(name)] if step is not None else []
+        many = [name for name in (columns(step, script) or []) if has_many_values(name)] if step is not None else []
         if step is not None and many:
             yield script.found(step.node, f"a folder for each `{many[0]}`")
 

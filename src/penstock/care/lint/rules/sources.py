@@ -127,7 +127,7 @@ def _mounts(script: Script) -> Iterator[Found]:
             continue
         for node in [*step.arguments, *(each.value for each in step.call.keywords)]:
             text = script.constants.text(node)
-            if text is not None and _MOUNT.match(text):
+            if text is not None and is_mount(text):
                 yield script.found(node, f"`{text.replace(GAP, '…')}`")
 
 
@@ -136,11 +136,17 @@ def _secrets(script: Script) -> Iterator[Found]:
         match call.args:
             case [key, value, *_]:
                 name, text = script.constants.of(key), script.constants.of(value)
-                if isinstance(name, str) and isinstance(text, str) and _is_secret(name, text):
+                if isinstance(name, str) and isinstance(text, str) and is_secret(name, text):
                     yield script.found(value, f"the value of `{name}` stands in the code")
 
 
-def _is_secret(name: str, text: str) -> bool:
+def is_mount(path: str) -> bool:
+    """Returns whether a path is below a mount of Databricks."""
+    return _MOUNT.match(path) is not None
+
+
+def is_secret(name: str, text: str) -> bool:
+    """Returns whether the value of an option is a secret and no placeholder for one."""
     inside = _IN_TEXT.search(text)
     if inside is not None:
         return not _PLACEHOLDER.search(inside["value"])

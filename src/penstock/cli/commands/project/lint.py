@@ -21,7 +21,9 @@ def lint(
     *,
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="PATH…", help="Scripts, notebooks, and folders of them.", show_default="current folder"),
+        typer.Argument(
+            metavar="PATH…", help="Scripts, notebooks, SQL files, and folders of them.", show_default="current folder"
+        ),
     ] = None,
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="From which severity on the exit code is 1.")
@@ -45,10 +47,10 @@ def lint(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look for mistakes in streaming code: plain PySpark, notebooks and pipeline files. Runs nothing, needs no Spark.
+    """Look for mistakes in streaming code: PySpark, notebooks, pipeline files and SQL. Runs nothing, needs no Spark.
 
-    A comment `# penstock: ignore[RULE] reason` in the line, or in the one above, takes a finding away. Exits with 1
-    when something is found, and with 2 when a file cannot be read.
+    A comment `# penstock: ignore[RULE] reason` (`--` in SQL) in the line, or in the one above, takes a finding away.
+    Exits with 1 when something is found, and with 2 when a file cannot be read.
     """
     from penstock.care.lint import baseline as baselines
     from penstock.care.lint.fixing import apply_fixes

@@ -1,0 +1,1 @@
+"""SQL: pipeline files, cells of notebooks and texts of `spark.sql`, and the rules about them."""
