@@ -10,8 +10,7 @@ from importlib import resources
 from typing import Any, Self
 
 from penstock.errors import PenstockError, SourceLocation
-from penstock.events.codec import format_timestamp
-from penstock.observe.problems import Severity
+from penstock.observe.severity import Severity
 
 Measured = Mapping[str, float | int | str]
 
@@ -153,6 +152,8 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Returns one element of `findings` of `lint --json` and `doctor --json`; an error's with all that it says."""
+        from penstock.events.codec import format_timestamp
+
         file = self.place if isinstance(self.place, SourceLocation) else None
         document = {
             "rule": self.rule.name,

@@ -1,5 +1,6 @@
 """Event types, their JSON codec and the append-only event log."""
 
+from penstock.errors.text import clean
 from penstock.events.clock import Clock, SystemClock
 from penstock.events.cluster import ClusterResources, ClusterState, cluster_resources_of
 from penstock.events.codec import LINE_COLUMNS, decode, encode
@@ -10,7 +11,6 @@ from penstock.events.flows.watermark import WatermarkState, WatermarkStatus, Wat
 from penstock.events.lateness import DELAYS_MS, Lateness
 from penstock.events.log.event_log import EventLog, new_update_id
 from penstock.events.log.reader import EventReader, read_events, tail_events
-from penstock.events.text import clean
 from penstock.events.types import (
     BatchProgress,
     CheckpointedBatch,

@@ -9,10 +9,10 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from penstock.errors.text import clean
 from penstock.events.codec import format_timestamp
 from penstock.events.details import mappings, moment
 from penstock.events.flows.facts import details_of
-from penstock.events.text import clean
 from penstock.events.types import Event, EventType
 
 _NAMESPACE = uuid.UUID("4c5dd8a8-5b1f-5e6c-9d7a-9a1f0f6f7c11")

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
+from penstock.errors.text import clean, plural
 from penstock.events.codec import fields_to_json
 from penstock.events.flows.accounting import BatchAccounts, Verdict
 from penstock.events.flows.column_lineage import lineage_to_json
@@ -20,7 +21,6 @@ from penstock.events.flows.late_rows import LateRows
 from penstock.events.flows.watermark import WatermarkState, WatermarkStatus
 from penstock.events.log.audit import user_action as user_action  # noqa: PLC0414 - it is one of the builders
 from penstock.events.redaction import shown_option
-from penstock.events.text import clean, plural
 from penstock.events.types import BatchProgress, CheckpointedBatch, FlowStatus, MaintenanceProgress, UpdateState
 from penstock.graph.companions.late_rows import SUFFIX
 from penstock.graph.elements import DatasetType

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from penstock.errors.text import clean, plural
 from penstock.events.codec import fields_to_json
 from penstock.events.flows.facts import details_of
-from penstock.events.text import clean, plural
 from penstock.events.types import Event, EventType
 
 

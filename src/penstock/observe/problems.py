@@ -14,16 +14,10 @@ from penstock.events.types import FlowStatus
 from penstock.observe.flows.throughput import FlowThroughput
 from penstock.observe.lineage import Lineage
 from penstock.observe.numbers import duration_ms
+from penstock.observe.severity import Severity
 from penstock.observe.status.pipeline_status import DatasetStatus, PipelineStatus
 
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
-
-
-class Severity(Enum):
-    """ERROR: rows do not arrive where they should, or were counted wrong. WARNING: they will not, if this goes on."""
-
-    ERROR = "error"
-    WARNING = "warning"
 
 
 class Evidence(Enum):

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
 from penstock.errors import PenstockError, UpdateRefused, conditions, exhaustion
+from penstock.errors.text import plural
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id, read_events
-from penstock.events.text import plural
 from penstock.graph.identifier import DefaultSchema
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import ExcludeDataset, FlowStage, MaintainTable

@@ -12,7 +12,8 @@ from tests.spark.pipeline_project import PipelineProject
 from penstock.care.doctor.examination import examine
 from penstock.cli.screen.status_view import problems
 from penstock.observe.lineage import LineageProjection
-from penstock.observe.problems import Severity, find_problems
+from penstock.observe.problems import find_problems
+from penstock.observe.severity import Severity
 from penstock.observe.status.pipeline_status import PipelineStatus, project_status
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import plan_update

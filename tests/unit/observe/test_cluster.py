@@ -17,7 +17,8 @@ from penstock.metrics.projection import MetricsProjection
 from penstock.observe.flows.loads import LoadedStatus
 from penstock.observe.lineage import Lineage
 from penstock.observe.log.retained_events import RetainedEvents
-from penstock.observe.problems import Severity, find_problems
+from penstock.observe.problems import find_problems
+from penstock.observe.severity import Severity
 from penstock.observe.status.pipeline_status import project_status
 
 T = "s.t"

@@ -27,7 +27,7 @@ from penstock.dashboard.log.live_log import LiveLog
 from penstock.errors import DefinitionError, PenstockError
 from penstock.events import EventLog, EventType, builders
 from penstock.graph.identifier import Identifier
-from penstock.observe.problems import Severity
+from penstock.observe.severity import Severity
 from penstock.spark.session.setup.known_jars import jar_sets
 from penstock.storage import LockHolder, LockOwner, Storage, StorageLayout, StorageLock, read_holder
 from penstock.storage.process_resources import DiskSpace, LogFile, ProcessResources, disk_space, resources_of_run

@@ -17,7 +17,8 @@ from penstock.events import builders as say
 from penstock.events.alerts import Alert, alert
 from penstock.observe.flows.throughput import ThroughputProjection
 from penstock.observe.lineage import LineageProjection
-from penstock.observe.problems import Problem, Severity, find_problems
+from penstock.observe.problems import Problem, find_problems
+from penstock.observe.severity import Severity
 from penstock.observe.status.pipeline_status import project_status
 
 

@@ -13,7 +13,7 @@ from penstock.care.doctor.facts import StorageFacts, read_facts
 from penstock.care.doctor.settings import SettingsFacts
 from penstock.care.finding import Finding
 from penstock.events.codec import fields_to_json
-from penstock.observe.problems import Severity
+from penstock.observe.severity import Severity
 
 _RULES: Final[tuple[Callable[[StorageFacts], Iterator[Finding]], ...]] = (
     rules.sound_checkpoints,

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock.care.lint.tree import walk
+
 GAP: Final = "\0"
 """Stands in a text for a part that only the run knows."""
 
@@ -90,13 +92,11 @@ def constants_of(nodes: Iterable[ast.AST]) -> Constants:
             case ast.arg(arg=name):
                 changed.add(name)
             case ast.comprehension(target=target):
-                changed.update(each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+                changed.update(each.id for each in walk(target) if isinstance(each, ast.Name))
     return Constants({name: value for name, value in values.items() if name not in changed})
 
 
 def _targets(node: ast.AST) -> set[str]:
     targets: list[ast.expr | None] = [*getattr(node, "targets", []), getattr(node, "target", None)]
     targets += [item.optional_vars for item in getattr(node, "items", [])]
-    return {
-        each.id for target in targets if target is not None for each in ast.walk(target) if isinstance(each, ast.Name)
-    }
+    return {each.id for target in targets if target is not None for each in walk(target) if isinstance(each, ast.Name)}

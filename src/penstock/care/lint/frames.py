@@ -14,11 +14,14 @@ from enum import Enum
 from functools import cached_property
 from typing import Final
 
+from penstock.care.lint.tree import children, walk
+
 STARTS: Final = {"start", "toTable", "table"}
 _HIDDEN: Final = "?"
 """The step of something that cannot be followed."""
 _UNFOLLOWED: Final = {_HIDDEN, "transform"}
 _READERS: Final = {"readStream", "read"}
+_WITHOUT_CHAINS: Final = (ast.Constant, ast.Name, ast.Lambda)  # the parameters of a lambda are not the names around it
 _NAMED_STREAMS: Final = {"read_stream", "readStream"}
 
 
@@ -45,6 +48,11 @@ class Step:
     def followed(self) -> bool:
         """Whether what it does is known."""
         return self.name not in _UNFOLLOWED
+
+    @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        """The calls among its arguments by position, at any depth."""
+        return tuple(node for each in self.arguments for node in walk(each) if isinstance(node, ast.Call))
 
     @property
     def arguments(self) -> list[ast.expr]:
@@ -123,6 +131,7 @@ class Frames:
     batch_functions: list[ast.FunctionDef] = field(default_factory=list)
     _seen: dict[int, Frame | None] = field(default_factory=dict)
     _functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    _results: dict[str, list[ast.expr]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tree: ast.Module, nodes: Iterable[ast.AST]) -> Frames:
@@ -205,11 +214,11 @@ class Frames:
 
     def _all_of(self, expression: ast.expr, names: dict[str, Frame]) -> None:
         """Reads every chain of an expression, the inner ones of each first."""
-        if isinstance(expression, ast.Lambda):  # its parameters are not these names
+        if isinstance(expression, _WITHOUT_CHAINS):
             return
         if isinstance(expression, ast.Attribute | ast.Call):
             self._frame(expression, names)
-        for node in ast.iter_child_nodes(expression):
+        for node in children(expression):
             if isinstance(expression, ast.Call) and node is expression.func and isinstance(node, ast.Attribute):
                 node = node.value  # noqa: PLW2901 - the attribute itself is the call's own step
             if isinstance(node, ast.expr):
@@ -274,9 +283,12 @@ class Frames:
 
     def _returned(self, function: ast.FunctionDef, names: dict[str, Frame]) -> Frame | None:
         """What a function of the script returns when it builds a frame by itself, from no parameter."""
-        returned = [
-            each.value for each in ast.walk(function) if isinstance(each, ast.Return) and each.value is not None
-        ]
+        returned = self._results.get(function.name)
+        if returned is None:
+            returned = [
+                each.value for each in walk(function) if isinstance(each, ast.Return) and each.value is not None
+            ]
+            self._results[function.name] = returned
         if len(returned) != 1 or function in self.batch_functions:
             return None
         inner = Frames(batch_functions=self.batch_functions)

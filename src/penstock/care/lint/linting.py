@@ -14,9 +14,15 @@ from penstock.care.lint.finding import Found
 from penstock.care.lint.places import in_cell
 from penstock.care.lint.reading import read_script
 from penstock.care.lint.script import Script
+from penstock.care.lint.sql.texts import texts_of
 from penstock.errors import ConfigError, PenstockError, SourceLocation
 
 _IGNORE: Final = re.compile(r"(?:#|--)\s*penstock:\s*ignore\[(?P<rules>[\w\s,-]+)\]")
+_STREAMING: Final = re.compile(
+    r"spark|stream|dlt|penstock|udf|/mnt/|\.(?:option|config|set|sql|trigger|rmtree|rm)\b|foreachBatch|withWatermark",
+    re.IGNORECASE,
+)
+"""One of these is in every script in which a rule can find something."""
 _SUFFIXES: Final = {".py", ".ipynb", ".sql"}
 _FOREIGN: Final = {".venv", "venv", "node_modules", "__pycache__", "site-packages", ".git", ".penstock"}
 
@@ -102,11 +108,14 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 
 def findings_in(script: Script) -> list[tuple[Finding, int]]:
     """Returns what the rules find in a script, in the order of its lines, each with its line in `script.lines`."""
+    if not script.sql and not any(map(_STREAMING.search, script.lines)):
+        return []
     found: list[tuple[Found, str]] = [(each, name) for name, check in CHECKS.items() for each in check(script)]
-    if script.sql or script.calls("sql"):
-        from penstock.care.lint.sql.checks import findings_in_sql
+    texts = list(texts_of(script))
+    if texts:
+        from penstock.care.lint.sql.checks import findings_in_sql  # here: the parser takes longer to load than all else
 
-        found += findings_in_sql(script)
+        found += findings_in_sql(script, texts)
     found.sort(key=lambda each: (each[0].line, each[0].column))
     return [(_finding(script, each, name), each.line) for each, name in found]
 

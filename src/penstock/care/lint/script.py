@@ -14,6 +14,7 @@ from penstock.care.lint.datasets import dataset_functions
 from penstock.care.lint.finding import Found
 from penstock.care.lint.frames import Frames
 from penstock.care.lint.queries import Query, queries_of
+from penstock.care.lint.tree import walk_with_parents
 from penstock.graph.sql.placed_text import PlacedText
 
 
@@ -52,10 +53,14 @@ class Script:
         """The streaming queries that it starts."""
         return queries_of(self.frames.writes, self.constants)
 
-    @cached_property
+    @property
     def nodes(self) -> list[ast.AST]:
         """All nodes of its syntax, walked once."""
-        return list(ast.walk(self.tree))
+        return self._walked[0]
+
+    @cached_property
+    def _walked(self) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
+        return walk_with_parents(self.tree)
 
     @cached_property
     def _called(self) -> dict[str, list[ast.Call]]:
@@ -101,10 +106,10 @@ class Script:
                 return text
         return self.constants.text(self.conf("spark.master"))
 
-    @cached_property
+    @property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """What each node stands in."""
-        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        return self._walked[1]
 
     def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """Yields what a node stands in, from the inside out, each with the part of it in which it stands."""

@@ -24,7 +24,7 @@ def clean(text: object, *, multiline: bool = False) -> str:
 
     Line breaks become spaces, unless `multiline`, which keeps lines and their indentation.
     """
-    from penstock.events.text import clean as clean_line  # here, for help and the version need no events
+    from penstock.errors.text import clean as clean_line  # here, for help and the version need no events
 
     if not multiline:
         return clean_line(str(text))

@@ -8,8 +8,8 @@ from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.rendering import dataset_path
 from penstock.observe.drawing.svg import to_svg
 from penstock.observe.lineage import Lineage
-from penstock.observe.problems import Severity
 from penstock.observe.quality import ExpectationQuality
+from penstock.observe.severity import Severity
 
 _SPARKS = 60
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from penstock.errors.text import plural
 from penstock.events.flows.facts import details_of
-from penstock.events.text import plural
 from penstock.events.types import Event, EventType
 
 QUERY_IDENTITY: Final = "read = evaluated + dropped_in_views + late + deduplicated"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
+from penstock.errors.text import clean, plural
 from penstock.events.details import total
 from penstock.events.flows.facts import details_of
-from penstock.events.text import clean, plural
 from penstock.events.types import Event, EventType
 
 _LIMIT: Final = 200

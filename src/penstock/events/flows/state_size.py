@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from penstock.errors.text import plural
 from penstock.events.flows.facts import flow_key
 from penstock.events.flows.progress import batch_progress_of
-from penstock.events.text import plural
 from penstock.events.types import BatchProgress, Event
 
 Sizes = dict[tuple[str, str], "StateSize"]

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
+from penstock.errors.text import clean
 from penstock.events.codec import encode, line_end
 from penstock.events.flows.facts import details_of
 from penstock.events.log.segments import list_segments, read_lines, try_decode
-from penstock.events.text import clean
 from penstock.events.types import Event, EventType
 from penstock.storage import Storage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from penstock.events.text import clean
+from penstock.errors.text import clean
 from penstock.observe.drawing.markup import shorten, xml_address, xml_text
 from penstock.observe.drawing.tone import tone
 from penstock.observe.flows.updates import FlowInUpdate, Span

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from rich.cells import cell_len, set_cell_size
 
-from penstock.events.text import clean
+from penstock.errors.text import clean
 
 
 def shorten(text: str, room: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.events.text import clean
+from penstock.errors.text import clean
 from penstock.observe.drawing.tone import Tone, tone
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind
 from penstock.observe.numbers import count, rate

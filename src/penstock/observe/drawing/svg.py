@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
-from penstock.events.text import clean, plural
+from penstock.errors.text import clean, plural
 from penstock.observe.drawing.layering import Bend, Layering, Place, arrange
 from penstock.observe.drawing.markup import shorten, xml_address, xml_text
 from penstock.observe.drawing.placement import vertical_centres

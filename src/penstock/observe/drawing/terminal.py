@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
-from penstock.events.text import clean
+from penstock.errors.text import clean
 from penstock.observe.drawing.layering import forward_edges
 from penstock.observe.drawing.markup import shorten
 from penstock.observe.lineage import Lineage, LineageNode, NodeKind

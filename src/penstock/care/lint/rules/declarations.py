@@ -11,6 +11,7 @@ from penstock.care.lint.datasets import decorator_name
 from penstock.care.lint.finding import Check, Found
 from penstock.care.lint.rules.grouping import called
 from penstock.care.lint.script import Script
+from penstock.care.lint.tree import walk
 
 _EFFECTS: Final = {"collect", "toPandas", "show", "saveAsTable", "insertInto", "save", "start", "toTable"}
 _STATEMENT: Final = re.compile(
@@ -26,7 +27,7 @@ _ALWAYS: Final = (
 
 def _effects(script: Script) -> Iterator[Found]:
     for function in script.datasets:
-        for node in ast.walk(function):
+        for node in walk(function):
             if not isinstance(node, ast.Call):
                 continue
             name = called(node)
@@ -40,7 +41,7 @@ def _effects(script: Script) -> Iterator[Found]:
 def _itself(script: Script) -> Iterator[Found]:
     for function in script.datasets:
         own = _names(function, script)
-        for node in ast.walk(function):
+        for node in walk(function):
             if isinstance(node, ast.Call) and called(node) in _READS and node.args:
                 name = script.constants.of(node.args[0])
                 if isinstance(name, str) and name.casefold().removeprefix("live.") in own:
@@ -64,7 +65,7 @@ def _streams(script: Script) -> Iterator[Found]:
     for function in script.datasets:
         if not any(decorator_name(each) == "materialized_view" for each in function.decorator_list):
             continue
-        for node in ast.walk(function):
+        for node in walk(function):
             reader = isinstance(node, ast.Attribute) and node.attr == "readStream"
             if isinstance(node, ast.expr) and (reader or called(node) == "read_stream"):
                 yield script.found(node, f"the query of `{function.name}` reads a stream")
@@ -78,9 +79,9 @@ def _late(script: Script) -> Iterator[Found]:
                 break
             if not isinstance(outer, ast.For) or inner not in outer.body:
                 continue
-            targets = {node.id for node in ast.walk(outer.target) if isinstance(node, ast.Name)}
+            targets = {node.id for node in walk(outer.target) if isinstance(node, ast.Name)}
             given = {each.arg for each in [*function.args.args, *function.args.kwonlyargs]}
-            used = {node.id for each in function.body for node in ast.walk(each) if isinstance(node, ast.Name)}
+            used = {node.id for each in function.body for node in walk(each) if isinstance(node, ast.Name)}
             for name in sorted(targets & used - given):
                 yield script.found(function, f"`{function.name}` uses the loop variable `{name}`")
 

@@ -58,12 +58,7 @@ def watermarks(frame: Frame) -> list[Step]:
 
 def windows(step: Step) -> list[ast.Call]:
     """Returns the calls of `window` and `session_window` among the arguments of a call."""
-    return [
-        node
-        for argument in step.arguments
-        for node in ast.walk(argument)
-        if isinstance(node, ast.Call) and called(node) in _WINDOWS
-    ]
+    return [node for node in step.calls if called(node) in _WINDOWS]
 
 
 def called(node: ast.expr) -> str | None:
@@ -101,5 +96,6 @@ def may_aggregate(step: Step) -> bool:
     """Whether it makes one row of many, or may: `select(count("*"))` does."""
     if step.name in {"agg", *OWN_STATE}:
         return True
-    calls = [node for argument in step.arguments for node in ast.walk(argument) if isinstance(node, ast.Call)]
-    return step.name == "selectExpr" or (step.name == "select" and any(called(each) not in _OF_A_ROW for each in calls))
+    return step.name == "selectExpr" or (
+        step.name == "select" and any(called(each) not in _OF_A_ROW for each in step.calls)
+    )

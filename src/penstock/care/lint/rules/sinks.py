@@ -12,6 +12,7 @@ from penstock.care.lint.frames import Frame, Origin, Step
 from penstock.care.lint.queries import FILE_FORMATS
 from penstock.care.lint.rules.grouping import columns
 from penstock.care.lint.script import Script
+from penstock.care.lint.tree import walk
 
 _SAVES: Final = {"save", "saveAsTable", "insertInto", "jdbc", *FILE_FORMATS}
 _ACTIONS: Final = {
@@ -45,7 +46,7 @@ def _files(script: Script) -> Iterator[Found]:
 def _appends_again(script: Script) -> Iterator[Found]:
     for function in script.frames.batch_functions:
         parameters = [each.arg for each in function.args.args if each.arg != "self"]
-        used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        used = {node.id for node in walk(function) if isinstance(node, ast.Name)}
         if len(parameters) != 2 or parameters[1] in used:
             continue
         for frame, step in _of_batch(script, function):
@@ -99,7 +100,7 @@ def _reads_its_own(script: Script) -> Iterator[Found]:
 
 
 def _of_batch(script: Script, function: ast.FunctionDef) -> list[tuple[Frame, Step]]:
-    inside = {id(node) for node in ast.walk(function)}
+    inside = {id(node) for node in walk(function)}
     return [
         (frame, step)
         for frame, step in script.frames.used

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,10 +11,10 @@ from penstock.care.finding import Edit
 from penstock.care.lint.finding import Check, Found
 from penstock.care.lint.queries import NOT_STORED
 from penstock.care.lint.script import Script
-from penstock.config.values.interval import parse_interval
 from penstock.errors import ConfigError
 
 _SHORTEST_MS: Final = 100
+_MAYBE_SHORT: Final = re.compile(r"\b0|\.\d|ms|mil|mic", re.IGNORECASE)
 _CONTINUOUS_SINKS: Final = {"kafka", "console", "memory", "noop", "foreach"}
 _STATEFUL: Final = {"groupBy", "groupby", "join", "dropDuplicates", "drop_duplicates", "distinct", "agg", "union"}
 _WAITS: Final = ("awaitTermination", "awaitAnyTermination", "processAllAvailable", "sleep", "wait", "join_all")
@@ -46,6 +47,11 @@ def _short(script: Script) -> Iterator[Found]:
 
 
 def _milliseconds(text: str) -> float | None:
+    """Returns how long an interval is when it may be too short; None for one that cannot be, or is none."""
+    if not _MAYBE_SHORT.search(text):
+        return None
+    from penstock.config.values.interval import parse_interval
+
     try:
         return parse_interval(text) * 1000
     except ConfigError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from penstock.care.lint.finding import Found
@@ -10,14 +10,14 @@ from penstock.care.lint.script import Script
 from penstock.care.lint.sql import declarations, options, state
 from penstock.care.lint.sql.found import SqlCheck, SqlFound
 from penstock.care.lint.sql.statements import joined
-from penstock.care.lint.sql.texts import texts_of
+from penstock.graph.sql.placed_text import PlacedText
 
 SQL_CHECKS: Final[dict[str, SqlCheck]] = {**state.CHECKS, **options.CHECKS, **declarations.CHECKS}
 
 
-def findings_in_sql(script: Script) -> Iterator[tuple[Found, str]]:
-    """Yields what is found in a script's SQL, each with the name of its rule."""
-    statements = list(joined(texts_of(script)))
+def findings_in_sql(script: Script, texts: Sequence[PlacedText]) -> Iterator[tuple[Found, str]]:
+    """Yields what is found in the SQL texts of a script, each with the name of its rule."""
+    statements = list(joined(texts))
     marked = bool(script.calls("withWatermark"))  # a view in Python may be read in SQL
     for name, check in SQL_CHECKS.items():
         if not (marked and name.endswith("-without-watermark")):

@@ -13,8 +13,20 @@ from penstock.graph.sql.placed_text import Anchor, PlacedText
 _OPENING: Final = re.compile(r"[rRuUbBfF]*(\"\"\"|'''|\"|')")
 
 
+_WORTH: Final = re.compile(
+    r"stream|cloud_files|read_kafka|read_files|live\b|expect|auto\s+cdc|apply\s+changes|materialized|/mnt/"
+    r"|password|secret|key|token|schemaInference",
+    re.IGNORECASE,
+)
+"""One of these is in every text in which a rule can find something: the parser is not loaded for others."""
+
+
 def texts_of(script: Script) -> Iterator[PlacedText]:
-    """Yields each SQL text with its places in `script.lines`."""
+    """Yields each SQL text in which something can be found, with its places in `script.lines`."""
+    return (each for each in _all_texts(script) if _WORTH.search(each.text))
+
+
+def _all_texts(script: Script) -> Iterator[PlacedText]:
     yield from script.sql
     for call in script.calls("sql"):
         if not isinstance(call.func, ast.Attribute):
