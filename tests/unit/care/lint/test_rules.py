@@ -45,6 +45,56 @@ def test_what_is_right_is_left_alone(name: str) -> None:
     assert found(EXAMPLES[name]["good"], notebook=name != "query-not-awaited") == []
 
 
+APPENDS = """
+def write(batch, batch_id):
+    batch.write.format({format}).option({option}, "id").mode("append").save()
+
+orders = spark.readStream.table("orders").writeStream.foreachBatch(write).option("checkpointLocation", "s3a://cp")
+orders.trigger(availableNow=True).start()
+"""
+FILES = """
+spark.readStream.format("cloudFiles").option("cloudFiles.format", {format}).load("s3a://lake/in")
+"""
+LOSS = """
+spark.readStream.format({format}).schema(schema).option("failOnDataLoss", "false").load(place)
+"""
+INFERRED = """
+orders = spark.readStream.option("inferSchema", "true").option("maxFilesPerTrigger", 9){more}.csv("s3a://lake/in")
+"""
+PRINTED = """
+orders = spark.readStream.table("orders").writeStream.foreach({function}).option("checkpointLocation", "s3a://cp")
+orders.trigger(availableNow=True).start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (APPENDS.format(format="'jdbc'", option="'a'"), ["foreach-batch-not-idempotent"]),
+        (APPENDS.format(format="'org.apache.spark.sql.cassandra'", option="'a'"), []),
+        (APPENDS.format(format="'org.elasticsearch.spark.sql'", option="'a'"), ["foreach-batch-not-idempotent"]),
+        (APPENDS.format(format="'org.elasticsearch.spark.sql'", option="'es.mapping.id'"), []),
+        (FILES.format(format="'json'"), ["schema-location-missing"]),
+        (FILES.format(format="'BINARYFILE'"), []),
+        (FILES.format(format="'text'"), []),
+        (LOSS.format(format="'kafka'"), ["data-loss-ignored"]),
+        (LOSS.format(format="'delta'"), ["data-loss-ignored"]),
+        (INFERRED.format(more=""), ["schema-inferred"]),
+        (INFERRED.format(more=".schema(schema)"), []),
+        (INFERRED.replace("readStream", "read").format(more=""), []),
+        (PRINTED.format(function="print"), ["debugging-sink"]),
+        (PRINTED.format(function="lambda row: print(row)"), ["debugging-sink"]),
+        (PRINTED.format(function="lambda row: send(row)"), []),
+    ],
+)
+def test_code_near_the_border_of_a_rule(code: str, expected: list[str]) -> None:
+    assert found(code) == expected
+
+
+def test_an_option_that_the_source_does_not_know_is_not_judged() -> None:
+    assert "data-loss-ignored" not in found(LOSS.format(format="'parquet'"))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_its_words_can_be_read(name: str) -> None:
     rule = rules()[name]

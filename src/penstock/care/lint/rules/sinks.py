@@ -9,7 +9,7 @@ from typing import Final
 
 from penstock.care.lint.finding import Check, Found
 from penstock.care.lint.frames import Frame, Origin, Step
-from penstock.care.lint.queries import FILE_FORMATS
+from penstock.care.lint.queries import FILE_FORMATS, option_of
 from penstock.care.lint.rules.grouping import columns
 from penstock.care.lint.script import Script
 from penstock.care.lint.tree import walk
@@ -27,6 +27,7 @@ _ACTIONS: Final = {
     "first",
     "take",
 }
+_BY_KEY: Final = {"org.apache.spark.sql.cassandra", "hudi", "org.apache.hudi"}
 _KEEPS: Final = {"persist", "cache", "localCheckpoint", "checkpoint"}
 _MANY: Final = re.compile(r"(?:^|_)(?:id|uuid|guid|email|timestamp|ts|time|start|end|offset)$|_?[a-z]Id$|_at$|^id$")
 
@@ -35,6 +36,16 @@ def _debugging(script: Script) -> Iterator[Found]:
     for query in script.queries:
         if query.sink in {"console", "memory"}:
             yield script.found(query.start.node, f"a query writes to {query.sink}")
+        step = query.step("foreach")
+        if step is not None and any(map(_prints, step.arguments)):
+            yield script.found(step.node, "a query prints its rows")
+
+
+def _prints(function: ast.expr) -> bool:
+    match function:
+        case ast.Name(id="print") | ast.Lambda(body=ast.Call(func=ast.Name(id="print"))):
+            return True
+    return False
 
 
 def _files(script: Script) -> Iterator[Found]:
@@ -52,10 +63,19 @@ def _appends_again(script: Script) -> Iterator[Found]:
         for frame, step in _of_batch(script, function):
             if step.name not in _SAVES or frame.step("write") is None:
                 continue
+            if _replaces_by_key(frame, script):
+                continue
             mode = frame.step("mode")
             given = step.keyword("mode") if mode is None else mode.argument(0, "saveMode")
             if script.constants.of(given) == "append" or (step.name == "insertInto" and given is None):
                 yield script.found(step.node, f"`{function.name}` appends, and does not use `{parameters[1]}`")
+
+
+def _replaces_by_key(frame: Frame, script: Script) -> bool:
+    """Whether a store takes a row of the same key in the place of the one there, although it appends."""
+    chosen = frame.step("format")
+    name = None if chosen is None else script.constants.of(chosen.argument(0, "source"))
+    return name in _BY_KEY or option_of(frame.steps, "es.mapping.id", script.constants) is not None
 
 
 def _reads_twice(script: Script) -> Iterator[Found]:

@@ -24,6 +24,8 @@ _IN_TEXT: Final = re.compile(
     r"""(?:password|SharedAccessKey|AccountKey)\s*=\s*["']?(?P<value>[^"';\s]+)""", re.IGNORECASE
 )
 _PLACEHOLDER: Final = re.compile(r"^$|[<>{}*$%]|^(?:x+|\.+|none|null|changeme|your[-_ ].*|my[-_ ].*)$", re.IGNORECASE)
+_FIXED_SCHEMA: Final = {"binaryfile", "text"}
+"""Formats of Auto Loader that have the same columns always."""
 _MOUNT: Final = re.compile(r"(?:dbfs:|/dbfs)?/mnt/")
 
 
@@ -63,7 +65,7 @@ def _latest(script: Script) -> Iterator[Found]:
 def _loss(script: Script) -> Iterator[Found]:
     for read in _reads(script):
         node = option_of(read.steps, "failOnDataLoss", script.constants)
-        if node is not None and script.constants.of(node) in _FALSE:
+        if node is not None and script.constants.of(node) in _FALSE and read.format not in FILE_FORMATS:
             yield script.found(node, "`failOnDataLoss` is false")
 
 
@@ -78,12 +80,21 @@ def _inferred(script: Script) -> Iterator[Found]:
     setting = script.conf("spark.sql.streaming.schemaInference")
     if setting is not None and script.constants.of(setting) in _TRUE:
         yield script.found(setting, "`spark.sql.streaming.schemaInference` is on")
+    for read in _reads(script):
+        node = option_of(read.steps, "inferSchema", script.constants)
+        value = script.constants.of(node)
+        inferred = value is True or (isinstance(value, str) and value.casefold() == "true")
+        given = any(step.name == "schema" for step in read.steps)
+        if node is not None and inferred and not given and read.format in FILE_FORMATS:
+            yield script.found(node, "a stream of files with `inferSchema`")
 
 
 def _no_place(script: Script) -> Iterator[Found]:
     for read in _reads(script):
         given = option_of(read.steps, "cloudFiles.schemaLocation", script.constants)
-        schema = any(step.name == "schema" for step in read.steps)
+        of_files = script.constants.of(option_of(read.steps, "cloudFiles.format", script.constants))
+        fixed = isinstance(of_files, str) and of_files.casefold() in _FIXED_SCHEMA
+        schema = fixed or any(step.name == "schema" for step in read.steps)
         if read.format != "cloudfiles" or given is not None or schema or not read.known:
             continue
         if not script.in_dataset(read.load.node):
