@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.events import clean
+from penstock.errors.text import clean
 
 
 @pytest.mark.parametrize(
