@@ -23,7 +23,7 @@ from penstock.cli.commands.checkpoints import (
 from penstock.cli.commands.project import explain, graph, init, lint, plan, run_tests, setup, stubs, validate
 from penstock.cli.commands.running import run, script, ui
 from penstock.cli.commands.tables import compact, drop, late, maintenance, quarantine, show, sql
-from penstock.cli.commands.watching import alerts, audit, doctor, events, metrics, status, top, watermark
+from penstock.cli.commands.watching import alerts, audit, cost, doctor, events, metrics, status, top, watermark
 from penstock.cli.screen.repeated_messages import limit_repeated_messages
 from penstock.cli.stopping import end_quickly, interruptible
 
@@ -114,6 +114,7 @@ for panel, function in (
     (LOOK, replay_batch.replay),
     (LOOK, state.state),
     (LOOK, watermark.watermark),
+    (LOOK, cost.cost),
     (LOOK, graph.graph),
     (LOOK, ui.ui),
     (START, explain.explain),

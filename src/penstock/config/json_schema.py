@@ -13,6 +13,7 @@ from penstock.config.shapes import (
     Key,
     ListOf,
     MapOf,
+    Scalar,
     Section,
     Shape,
     Text,
@@ -41,6 +42,8 @@ def _of(shape: Shape) -> dict[str, Any]:
             return {"type": "boolean"}
         case Count():
             return {"type": "integer", "minimum": 0}
+        case Scalar():
+            return {"type": ["string", "number"]}
         case TextList():
             return {"type": "array", "items": _text(None), "minItems": 1}
         case TextMap():

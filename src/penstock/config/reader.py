@@ -17,6 +17,7 @@ from penstock.config.shapes import (
     Key,
     ListOf,
     MapOf,
+    Scalar,
     Section,
     Shape,
     Text,
@@ -126,7 +127,7 @@ class Reader:
     def _value(self, node: Node, shape: Shape, path: str, key: Key) -> Any:
         empty = kind_of(node) == "null"
         match shape:
-            case Text() | Flag() | Count():
+            case Text() | Flag() | Count() | Scalar():
                 return self._scalar(node, shape, path, key)
             case TriggerText():
                 return self._trigger(node, shape, path, key)
@@ -145,7 +146,7 @@ class Reader:
             case _:
                 assert_never(shape)
 
-    def _scalar(self, node: Node, shape: Text | Flag | Count, path: str, key: Key) -> Any:
+    def _scalar(self, node: Node, shape: Text | Flag | Count | Scalar, path: str, key: Key) -> Any:
         match shape:
             case Text():
                 if kind_of(node) != "str":
@@ -160,6 +161,11 @@ class Reader:
                 if kind_of(node) != "int" or text is None or not text.isdecimal() or len(text) > 9:
                     raise self._wrong(node, shape, path, f"{key.name}: {key.example}")
                 return int(text)
+            case Scalar():
+                text = scalar_text(node)
+                if text is None:
+                    raise self._wrong(node, shape, path, f"{key.name}: {key.example}")
+                return shape.parse(path, text)
             case _:
                 assert_never(shape)
 

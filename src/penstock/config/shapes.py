@@ -50,6 +50,14 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Scalar:
+    """A text, a number or a date, as it is written."""
+
+    parse: Callable[[str, str], Any]
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
 class TextList:
     """A list of texts, at least one; numbers and true/false are kept as they are written."""
 
@@ -109,7 +117,7 @@ class MapOf:
     item: Section
 
 
-Shape = Text | Flag | Count | TextList | TextMap | TriggerText | Foreign | Section | ListOf | MapOf
+Shape = Text | Flag | Count | Scalar | TextList | TextMap | TriggerText | Foreign | Section | ListOf | MapOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +148,8 @@ def expected(shape: Shape) -> str:
             return "true or false"
         case Count():
             return "a whole number, 0 or more"
+        case Scalar():
+            return shape.expected
         case TextMap():
             return "a mapping of names to texts"
         case TriggerText():

@@ -23,7 +23,7 @@ from typing import Any, Final
 from penstock.events.log.segments import is_compacted, segment_key
 from penstock.storage import Storage, StorageLayout, StoredFile
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Raise it when totals hold more than before, or something else."""
 
 _END_BYTES: Final = 4096

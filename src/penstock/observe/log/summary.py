@@ -14,6 +14,7 @@ from penstock.events.flows.facts import FlowFacts, details_of
 from penstock.events.flows.records import FlowRecords
 from penstock.events.log.segments import try_decode
 from penstock.events.types import Event, EventType, Level, Origin
+from penstock.observe.flows.activity import ActivityProjection
 from penstock.observe.log.retained_events import RetainedEvents
 from penstock.observe.quality import QualityProjection
 from penstock.observe.status.dataset_counts import DatasetCounts
@@ -44,6 +45,7 @@ def summarize(read_lines: Callable[[], Iterable[bytes]]) -> Summary:
         FlowRecords(),
         QualityProjection(),
         WatermarkProjection(),
+        ActivityProjection(),
     )
     last: Event | None = None
     read = dropped_before = 0
