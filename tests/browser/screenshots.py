@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.browser.test_accessibility import read_stored_rows
 from tests.recorded.build import FIRST_UPDATE, SECOND_UPDATE, START, first_update, recorded_orders
 from tests.recorded.checkpoints import recorded_checkpoints
+from tests.recorded.days import DaysRecorder
 from tests.recorded.tables import recorded_damage, recorded_storage
 from tools.chromium import launch
 
@@ -60,6 +61,7 @@ _WHOLE = {
 _FAILED = {"dashboard-problem": Picture("/", height=560), "dashboard-problems": Picture("/problems")}
 _ALERTED = {"dashboard-alert": Picture("/", height=440)}
 _CHECKED = {"dashboard-checks": Picture("/checks", height=1300)}
+_COSTED = {"dashboard-cost": Picture("/cost?price=0.96+USD&goal=30+minutes")}
 _LOCKED = {"dashboard-login": Picture("/", height=220)}
 
 
@@ -112,7 +114,8 @@ def _shoot(page: Page, picture: Picture, storage: str, file: Path) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = launch(playwright)
-        whole, failed, alerted, checked = (f"{folder}/{name}" for name in ("whole", "failed", "alerted", "checked"))
+        names = ("whole", "failed", "alerted", "checked", "costed")
+        whole, failed, alerted, checked, costed = (f"{folder}/{name}" for name in names)
         recorded_storage(whole)
         _take(browser, whole, _WHOLE)
         _take(browser, whole, _LOCKED, Access(token="not the token of anything"))
@@ -124,6 +127,8 @@ def main() -> None:
         recorded_checkpoints(Path(checked))
         recorded_damage(checked)
         _take(browser, checked, _CHECKED)
+        DaysRecorder(costed).always_on(86_400, trigger=300)
+        _take(browser, costed, _COSTED)
         browser.close()
 
 

@@ -26,6 +26,7 @@ PAGES = (
     "/compare",
     "/events?level=all",
     "/checks",
+    "/cost",
     "/datasets/nope",
 )
 

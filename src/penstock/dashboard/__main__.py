@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import threading
+from pathlib import Path
 
 from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.server import DashboardServer
@@ -25,11 +26,12 @@ def main() -> None:
     use_s3_settings(lambda: settings["s3"])
     listener = socket.socket(fileno=int(sys.argv[1]))
     access = Access.from_json(settings["access"])
+    prices = Path(settings["prices"]) if settings["prices"] else None
 
     def work() -> None:
         try:
-            server = DashboardServer(LiveLog(settings["storage"]), access, settings=settings.get("pipeline"))
-            server.run(sockets=[listener])
+            log, pipeline = LiveLog(settings["storage"]), settings.get("pipeline")
+            DashboardServer(log, access, settings=pipeline, prices=prices).run(sockets=[listener])
         finally:
             os._exit(1)
 

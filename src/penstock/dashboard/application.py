@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -22,6 +23,7 @@ from penstock.dashboard.actions import Actions
 from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.pages import figures, stored
 from penstock.dashboard.pages.acting import act
+from penstock.dashboard.pages.cost import CostPage
 from penstock.dashboard.pages.dataset import dataset
 from penstock.dashboard.pages.events import events
 from penstock.dashboard.pages.flow import flow
@@ -44,10 +46,12 @@ def create_application(
     *,
     streams: int = Limits().streams,
     settings: Mapping[str, Any] | None = None,
+    prices: Path | None = None,
 ) -> ASGIApp:
     """Returns the guarded ASGI application over one event log; what may read the log runs in worker threads.
 
-    At most `streams` pages follow the log at a time. `settings` are those of the pipeline, for the page Checks.
+    At most `streams` pages follow the log at a time. `settings` are those of the pipeline, for the page Checks, and
+    `prices` is the price file of the page Cost.
     """
     site = Site(log, actions=access.actions, settings=settings)
     live = _Live(log, streams)
@@ -70,6 +74,7 @@ def create_application(
         Route("/series.csv", partial(figures.series_csv, site)),
         Route("/checks", site.shows(stored.checks)),
         Route("/checks/findings", partial(stored.findings, site)),
+        Route("/cost", CostPage(site, prices).answer),
         Route("/stored/{kind}/{name:path}", partial(stored.stored, site)),
         Route("/live", live.stream),
         Route("/static/lineage.css", _lineage_stylesheet),

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -24,6 +25,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int | None = None,
     access: Access | None = None,
+    prices: Path | None = None,
     on_ready: Callable[[str], None] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> None:
@@ -34,6 +36,7 @@ def serve(
         host: A loopback address or `localhost`; another one needs an `access` with a token and TLS.
         access: Who may reach it, from `access_for`; by default this machine.
         port: As for `listen`.
+        prices: The price file of the page Cost.
         on_ready: Called once with the address, e.g. `http://127.0.0.1:8420/`, when it accepts requests.
         settings: The pipeline's, as `SettingsFacts.to_json` gives them, for the page Checks.
 
@@ -43,8 +46,8 @@ def serve(
     access = access or access_for(host)
     with listen(host, port) as listener:
         url = url_of(host, listener, access.scheme)
-        ready = partial(on_ready, url) if on_ready else None
-        server = DashboardServer(LiveLog(storage_uri), access, on_ready=ready, settings=settings)
+        ready = partial(on_ready, url) if on_ready is not None else None
+        server = DashboardServer(LiveLog(storage_uri), access, on_ready=ready, settings=settings, prices=prices)
         server.run(sockets=[listener])
 
 
@@ -62,11 +65,12 @@ class DashboardServer(uvicorn.Server):
         *,
         on_ready: Callable[[], None] | None = None,
         settings: Mapping[str, Any] | None = None,
+        prices: Path | None = None,
     ) -> None:
         limits = limits or Limits.of_this_process()
         super().__init__(
             uvicorn.Config(
-                create_application(log, access, streams=limits.streams, settings=settings),
+                create_application(log, access, streams=limits.streams, settings=settings, prices=prices),
                 http=BoundedProtocol,
                 ssl_certfile=access.certificate,
                 ssl_keyfile=access.key,

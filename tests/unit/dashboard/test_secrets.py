@@ -21,7 +21,7 @@ CANARY = "canary-7f3a9c51-do-not-tell"
 PATHS = ("/", "/datasets/shop.silver_orders", "/datasets/shop.out", "/flows/shop.silver_orders", "/problems",
          "/updates", f"/updates/{FIRST_UPDATE}", "/compare", "/events?level=all", "/events.csv?level=all", "/checks",
          "/checks/findings", "/stored/table/shop.silver_orders", "/series?dataset=shop.silver_orders", "/nope",
-         "/static/live.js", f"/datasets/{'x' * 3000}")  # fmt: skip
+         "/cost?price=x", "/static/live.js", f"/datasets/{'x' * 3000}")  # fmt: skip
 
 
 def test_the_token_is_nowhere(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:

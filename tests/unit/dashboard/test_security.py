@@ -23,12 +23,12 @@ from penstock.events import builders as say
 from penstock.graph.schema.column_lineage import ColumnLineage, InputColumn, OutputColumn, Transformation
 
 PATHS = ("/", "/events", "/datasets/shop.silver_orders", "/datasets/nope", "/nope",
-         "/series?dataset=shop.silver_orders", "/problems", "/updates", "/compare", "/checks",
+         "/series?dataset=shop.silver_orders", "/problems", "/updates", "/compare", "/checks", "/cost",
          "/flows/shop.silver_orders", "/stored/late/shop.silver_orders", "/series.csv?dataset=shop.silver_orders",
          "/events.csv", "/static/penstock.css", "/static/live.js",
          "/static/lineage.css")  # fmt: skip
 PAGES = ("/", "/events", "/datasets/shop.silver_orders", "/flows/shop.hourly_revenue", "/problems", "/updates",
-         f"/updates/{FIRST_UPDATE}", "/compare", "/checks")  # fmt: skip
+         f"/updates/{FIRST_UPDATE}", "/compare", "/checks", "/cost")  # fmt: skip
 HOSTILE = "shop.<script>alert('x')</script>\"&{{7*7}}</title>"
 
 

@@ -9,6 +9,7 @@ from penstock.dashboard.log.event_window import EventWindow
 from penstock.events import Event
 from penstock.events.flows.facts import FlowFact, FlowFacts
 from penstock.observe.definitions import DefinitionProjection
+from penstock.observe.flows.activity import ActivityProjection
 from penstock.observe.flows.definitions import FlowDefinitionProjection
 from penstock.observe.flows.series import SeriesProjection
 from penstock.observe.flows.throughput import ThroughputProjection
@@ -31,6 +32,7 @@ class Projections:
     throughput: ThroughputProjection = field(default_factory=ThroughputProjection)
     quality: QualityProjection = field(default_factory=QualityProjection)
     watermark: WatermarkProjection = field(default_factory=WatermarkProjection)
+    activity: ActivityProjection = field(default_factory=ActivityProjection)
     updates: UpdateFlowsProjection = field(default_factory=UpdateFlowsProjection)
     window: EventWindow = field(default_factory=EventWindow)
     damaged: int = 0
@@ -48,6 +50,7 @@ class Projections:
             self.throughput.take,
             self.quality.take,
             self.watermark.take,
+            self.activity.take,
             self.updates.take,
         )
         try:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from penstock.dashboard.serving.access import Access, access_for
@@ -49,6 +50,7 @@ def start_in_background(
     port: int | None = None,
     access: Access | None = None,
     settings: Mapping[str, Any] | None = None,
+    prices: Path | None = None,
 ) -> Dashboard:
     """Starts the dashboard in a process of its own, which ends with this one.
 
@@ -60,6 +62,7 @@ def start_in_background(
         port: as for `listen`.
         access: as for `serve`.
         settings: as for `serve`.
+        prices: as for `serve`.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_PORT_TAKEN, SECRET_NOT_FOUND.
@@ -77,7 +80,13 @@ def start_in_background(
         )
         dashboard = Dashboard(url_of(host, listener, access.scheme), process)
     atexit.register(dashboard.stop)
-    document = {"storage": storage_uri, "access": access.to_json(), "s3": s3, "pipeline": settings}
+    document = {
+        "storage": storage_uri,
+        "access": access.to_json(),
+        "s3": s3,
+        "pipeline": settings,
+        "prices": None if prices is None else str(prices),
+    }
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # it has ended already; the run goes on
         process.stdin.write(f"{json.dumps(document)}\n".encode())

@@ -45,6 +45,15 @@ def ui(
     allow_actions: Annotated[
         bool, typer.Option("--allow-actions", help="Let pages stop and start runs; needs a token.")
     ] = False,
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            "--prices",
+            metavar="FILE",
+            help="The price file of the page Cost.",
+            show_default="prices.yml beside the pipeline file",
+        ),
+    ] = None,
     environment: Environment = None,
     pipeline: Pipeline = None,
     storage: StorageUri = None,
@@ -54,6 +63,7 @@ def ui(
     It reads the event log and the tables only, so it cannot disturb a run, and it starts no JVM; what --allow-actions
     lets its pages do is noted in the event log.
     """
+    from penstock.care.cost.prices import price_file
     from penstock.cli.doctor_settings import settings_of
     from penstock.dashboard.server import serve
     from penstock.dashboard.serving.access import access_for
@@ -76,6 +86,7 @@ def ui(
             port=port,
             access=access,
             settings=settings_of(config).to_json(),
+            prices=prices or price_file(config.directory),
             on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"),
         )
     except KeyboardInterrupt:

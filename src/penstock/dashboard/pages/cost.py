@@ -1,0 +1,115 @@
+"""`/cost`: what the pipeline costs on other schedules, drawn over how fresh its tables are."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from penstock.care.cost.estimate import Estimate, WhatIf, estimate
+from penstock.care.cost.measures import Measured, measured
+from penstock.care.cost.prices import Prices, parse_money, read_prices
+from penstock.care.cost.report import (
+    amount,
+    conclusion,
+    confidence,
+    cost_by_table,
+    freshness_text,
+    prices_text,
+    schedule_table,
+    unit,
+)
+from penstock.care.cost.schedules import schedules
+from penstock.config.values.interval import parse_interval
+from penstock.dashboard.log.live_log import Snapshot
+from penstock.dashboard.site import Page, Site
+from penstock.errors import PenstockError
+
+_GOOD_SECONDS: Final = 60.0
+_MOST: Final = 50
+_LONGEST_TEXT: Final = 60
+
+
+class CostPage:
+    """Makes the page. A simulation takes a second of the processor, so that an answer is good for a minute."""
+
+    def __init__(self, site: Site, prices: Path | None) -> None:
+        self._site = site
+        self._prices = prices
+        self._simulating = threading.Lock()
+        self._answers: dict[tuple[str, str], tuple[float, Mapping[str, Any]]] = {}
+
+    def answer(self, request: Request) -> Response:
+        """Answers `/cost?price=&goal=`; it may take seconds."""
+        given = tuple(request.query_params.get(name, "").strip()[:_LONGEST_TEXT] for name in ("price", "goal"))
+        price, goal = given
+        snapshot = self._site.log.snapshot()
+        with self._simulating:
+            at, context = self._answers.get((price, goal), (-_GOOD_SECONDS, {}))
+            if time.monotonic() - at >= _GOOD_SECONDS:
+                if len(self._answers) >= _MOST:
+                    self._answers.clear()
+                context = self._made(snapshot, price, goal)
+                if snapshot.sums:  # else more of a long log is still to be read
+                    self._answers[price, goal] = time.monotonic(), context
+        return self._site.answer(Page("cost.html", "cost", context={**context, "price": price, "goal": goal}), snapshot)
+
+    def _made(self, snapshot: Snapshot, price: str, goal: str) -> Mapping[str, Any]:
+        name = snapshot.status.update.pipeline if snapshot.status.update is not None else "pipeline"
+        context: dict[str, Any] = {"error": None, "found": None, "nothing_ran": snapshot.status.update is None}
+        if context["nothing_ran"]:
+            return context
+        try:
+            prices = Prices() if self._prices is None else read_prices(self._prices, self._prices.name)
+            if price:
+                prices = prices.with_hour(parse_money("price", price))
+            what_if = WhatIf(goal=parse_interval(goal) if goal else None)
+            found = estimate(self._measured(name), prices, schedules(), name=name, what_if=what_if)
+        except PenstockError as error:
+            return {**context, "error": {"condition": error.condition, "message": error.message, "fix": error.fix}}
+        return {**context, "found": _shown(found)}
+
+    def _measured(self, name: str) -> Measured:
+        with self._site.log.lock:
+            projections = self._site.log.projections
+            return measured(projections.activity.flows(), projections.flows.declared(), name=name)
+
+
+def _shown(found: Estimate) -> dict[str, Any]:
+    currency = found.prices.currency
+    known = [each for each in found.schedules if each.p95 is not None]
+    columns, rows = schedule_table(found)
+    table_columns, table_rows = cost_by_table(found)
+    return {
+        "points": {
+            "unit": f"{unit(currency)} a day",
+            "goal": found.what_if.goal,
+            "schedules": [
+                {
+                    "name": each.schedule.name,
+                    "cost": each.cost,
+                    "shown": amount(each.cost, currency),
+                    "seconds": each.p95,
+                    "frontier": each.on_frontier,
+                    "recommended": each.recommended,
+                }
+                for each in sorted(known, key=lambda each: each.p95 or 0.0)
+            ],
+        },
+        "summary": "; ".join(
+            f"{each.schedule.name}: {amount(each.cost, currency)}, {freshness_text(each.p95)}" for each in known
+        ),
+        "columns": columns,
+        "rows": rows,
+        "table_columns": table_columns,
+        "table_rows": table_rows,
+        "chosen": found.chosen.schedule.name,
+        "conclusion": conclusion(found) if found.what_if.goal is not None else "",
+        "prices": prices_text(found),
+        "confidence": confidence(found),
+    }
