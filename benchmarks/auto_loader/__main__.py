@@ -17,8 +17,8 @@ from typing import Any
 from benchmarks.arguments import parse, parser_of
 from benchmarks.auto_loader import discovery, throughput
 from benchmarks.compare import publish
+from benchmarks.session import start_session, stop_session
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.session import start_session, stop_session
 
 
 def main() -> int:
@@ -32,10 +32,10 @@ def main() -> int:
             print(f"{files} files: {found}", flush=True)
         if given.rows:
             throughput.write_rows(Path(folder) / "rows", given.rows, given.row_files)
-            measured = throughput.measure_throughput(spark, Path(folder), given.rows, given.repeat)
+            measured = throughput.measure_throughput(spark, Path(folder), given.rows, given.repeat, given.warm_up)
             runs += throughput.results(given.rows, measured)
     stop_session(spark)
-    names = ("files", "batches", "rows", "row_files", "repeat", "memory")
+    names = ("files", "batches", "rows", "row_files", "repeat", "warm_up", "memory")
     publish("auto_loader", {name: getattr(given, name) for name in names}, runs, given.results)
     return 0
 
@@ -47,6 +47,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=1_000_000, help="that are read; 0 for discovery only")
     parser.add_argument("--row-files", type=int, default=100, help="in which these rows are")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each way of reading")
+    parser.add_argument("--warm-up", type=int, default=1, help="rounds before those, not measured")
     parser.add_argument("--memory", default="2g", help="of the driver")
     return parse(parser)
 

@@ -59,8 +59,8 @@ def write_rows(folder: Path, rows: int, files: int) -> None:
                 out.write(json.dumps(order) + "\n")
 
 
-def measure_throughput(spark: SparkSession, root: Path, rows: int, repeat: int) -> dict[str, list[Taken]]:
-    """Returns what each way takes, `repeat` times in turn after one that is not counted.
+def measure_throughput(spark: SparkSession, root: Path, rows: int, repeat: int, warm_up: int) -> dict[str, list[Taken]]:
+    """Returns what each way takes, `repeat` times in turn after `warm_up` that are not counted.
 
     Raises:
         SystemExit: A table has not all rows.
@@ -71,7 +71,7 @@ def measure_throughput(spark: SparkSession, root: Path, rows: int, repeat: int) 
         RESCUED: lambda run: _auto_loader(spark, root, run, {}),
     }
     measured: dict[str, list[Taken]] = {what: [] for what in ways}
-    for turn in range(repeat + 1):
+    for turn in range(-warm_up, repeat):
         for what, read in ways.items():
             run = root / "run"
             started = time.monotonic()
@@ -85,8 +85,8 @@ def measure_throughput(spark: SparkSession, root: Path, rows: int, repeat: int) 
             if good != rows:
                 raise SystemExit(f"{what}: {good} whole rows of {rows}")
             shutil.rmtree(run)
-            print(f"{'timed' if turn else 'warm-up'}: {what} {taken.columns:.2f} + {taken.query:.2f} s", flush=True)
-            if turn:
+            print(f"{'warm-up' if turn < 0 else 'timed'}: {what} {taken.columns:.2f} + {taken.query:.2f} s", flush=True)
+            if turn >= 0:
                 measured[what].append(taken)
     return measured
 

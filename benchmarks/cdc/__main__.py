@@ -20,9 +20,9 @@ from pyspark.sql import functions as sf
 from benchmarks.arguments import parse, parser_of
 from benchmarks.cdc.ways import ByHand, ChangeFlowWay, Way, steps
 from benchmarks.compare import publish
+from benchmarks.session import start_session, stop_session
 from penstock.plan.change_capture import CHANGE_FEED, LAYOUT
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.session import start_session, stop_session
 
 _BY_HAND = "MERGE by hand"
 _GOALS = {"scd1": 10_000, "scd2": 5_000, _BY_HAND: 10_000}  # rows a second

@@ -28,12 +28,12 @@ from pyspark.sql import SparkSession
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
+from benchmarks.session import start_session, stop_session
 from penstock.config import load_project
 from penstock.events import BatchProgress, EventLog, EventType, batch_progress_of, builders, read_events
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import run_update
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.session import start_session, stop_session
 from penstock.spark.streams.listener import JavaCalls
 
 _GOAL: Final = 1.0

@@ -21,13 +21,13 @@ from tests.postgres_server import PostgresServer
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
+from benchmarks.session import start_session, stop_session
 from penstock.connectors.jdbc.connection import with_defaults
 from penstock.connectors.jdbc.connector import JdbcBatches
 from penstock.connectors.jdbc.prepare import prepare
 from penstock.errors import SourceLocation
 from penstock.graph.sinks.jdbc_target import JdbcTarget, TableName
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.session import start_session, stop_session
 from penstock.spark.sinks.sink import SinkBatch
 from penstock.storage.checkpoint.folder import CheckpointFolder
 

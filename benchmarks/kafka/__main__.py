@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -26,9 +26,11 @@ from tests.integration.kafka_broker import KafkaBroker
 from tests.processes import end_family
 
 from benchmarks.arguments import parse, parser_of
+from benchmarks.commands import continuous_here, with_spark
 from benchmarks.compare import publish
 from benchmarks.kafka.readable import Readable, rows_of
 from benchmarks.orders.tuned_settings import tuned_settings
+from benchmarks.session import is_shared
 from penstock.spark.session.setup.jars import ensure_jars
 
 _ROOT: Final = Path(__file__).parent.parent.parent
@@ -71,10 +73,10 @@ def main() -> int:
 def _steady(system: str, folder: Path, broker: KafkaBroker, given: argparse.Namespace) -> dict[str, Any]:
     topic, rows = _topic(broker, folder), given.seconds * given.rate
     table = _prepared(system, folder)
-    with _running(_command(system, folder, broker.address, topic, once=False), folder) as process:
+    with _continuously(system, folder, broker.address, topic) as goes_on:
         # The producer begins at once: the start of the system lies in the seconds that do not count.
         subprocess.run(_producer(broker.address, topic, rows, given.rate), check=True, cwd=_ROOT)
-        _wait(process, table, rows)
+        _wait(goes_on, table, rows)
     found = Readable.of(table)
     first = given.warm_up * given.rate
     return {
@@ -92,8 +94,7 @@ def _backlog(system: str, folder: Path, broker: KafkaBroker, rows: int) -> dict[
     topic, table = _topic(broker, folder), _prepared(system, folder)
     subprocess.run(_producer(broker.address, topic, rows, 0), check=True, cwd=_ROOT)
     started = time.time()
-    with _running(_command(system, folder, broker.address, topic, once=True), folder) as process:
-        process.wait(_PATIENCE_SECONDS * 5)
+    _once(system, folder, broker.address, topic)
     found = Readable.of(table)
     ended = max(commit.stat().st_mtime for commit in (table / "_delta_log").glob("*.json"))
     batch = _batch_seconds(system, folder)
@@ -125,6 +126,26 @@ def _prepared(system: str, folder: Path) -> Path:
     (folder / "penstock.yml").write_text("name: kafka\nschema: bench\n")
     (folder / "pipeline.py").write_text(_PIPELINE)
     return folder / ".penstock/tables/bench/bronze"
+
+
+@contextmanager
+def _continuously(system: str, folder: Path, broker: str, topic: str) -> Iterator[Callable[[], bool]]:
+    """Runs a system until the end, on the shared session if there is one; gives whether it still goes on."""
+    if system != _BASE and is_shared():
+        with continuous_here(folder, {"broker": broker, "topic": topic}) as goes_on:
+            yield goes_on
+        return
+    with _running(_command(system, folder, broker, topic, once=False), folder) as process:
+        yield lambda: process.poll() in {None, 0}
+
+
+def _once(system: str, folder: Path, broker: str, topic: str) -> None:
+    """Has a system read what is there."""
+    if system != _BASE and is_shared():
+        with_spark("run", folder, {"broker": broker, "topic": topic})
+        return
+    with _running(_command(system, folder, broker, topic, once=True), folder) as process:
+        process.wait(_PATIENCE_SECONDS * 5)
 
 
 def _command(system: str, folder: Path, broker: str, topic: str, *, once: bool) -> list[str]:
@@ -165,11 +186,11 @@ def _running(command: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[
                 end_family(process.pid)
 
 
-def _wait(process: subprocess.Popen[bytes], table: Path, rows: int) -> None:
+def _wait(goes_on: Callable[[], bool], table: Path, rows: int) -> None:
     """Waits until the table has that many rows."""
     until = time.monotonic() + _PATIENCE_SECONDS
     while rows_of(table) < rows:
-        if time.monotonic() > until or process.poll() not in (None, 0):
+        if time.monotonic() > until or not goes_on():
             raise SystemExit(f"{rows_of(table)} of {rows} rows, see {table}")
         time.sleep(1)
 

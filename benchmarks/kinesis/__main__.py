@@ -102,12 +102,12 @@ def _without_spark(options: dict[str, str]) -> tuple[float, int]:
 
 
 def _pipeline(folder: Path, options: dict[str, str]) -> tuple[float, int]:
+    from benchmarks.session import start_session, stop_session
     from penstock.config import load_project
     from penstock.events import batch_progress_of, read_events
     from penstock.plan.selection import RefreshSelection
     from penstock.runtime import run_update
     from penstock.spark.session.launch import SessionConfig
-    from penstock.spark.session.session import start_session, stop_session
 
     (folder / "penstock.yml").write_text("name: kinesis\nschema: bench\n")
     spark = start_session(SessionConfig("kinesis", python_roots=(folder,)))

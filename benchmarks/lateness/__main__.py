@@ -14,9 +14,12 @@ import os
 import shutil
 import statistics
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 import numpy
 import pyarrow as pa
@@ -24,12 +27,12 @@ from pyarrow import compute, parquet
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
+from penstock.spark.late import lateness
 from penstock.spark.late.lateness import SAMPLED_BATCHES
 
 _PLAIN: Final = "false"
 _SETTINGS: Final = (_PLAIN, "sample", "true")
 _GOAL: Final = 1.03
-_TURNS: Final = SAMPLED_BATCHES
 _START: Final = 1_767_225_600_000_000  # 2026 begins
 _PIPELINE = """\
 import penstock as ps
@@ -74,39 +77,43 @@ class _Pipeline:
 
 
 def main() -> int:
+    from benchmarks.session import start_session, stop_session
     from penstock.spark.session.launch import SessionConfig
-    from penstock.spark.session.session import start_session, stop_session
 
     given = _arguments()
     runs: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="lateness-", dir=given.work, ignore_cleanup_errors=True) as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="lateness-", dir=given.work, ignore_cleanup_errors=True) as folder,
+        _sampling(given.sample_every),
+    ):
         spark = start_session(SessionConfig("lateness", python_roots=(Path(folder),)))
         for source in given.format:
             for late in given.late:
                 place = Path(folder) / f"{source}-{late}"
-                runs += _compared(place, spark, rows=given.rows, late=late, source=source)
+                runs += _compared(place, spark, given, late=late, source=source)
                 shutil.rmtree(place, ignore_errors=True)  # the state store may still tidy up
         stop_session(spark)
-    publish("lateness", {"rows": given.rows, "turns": _TURNS}, runs, given.results)
+    publish("lateness", {"rows": given.rows, "turns": given.sample_every}, runs, given.results)
     return 0
 
 
-def _compared(folder: Path, spark: Any, *, rows: int, late: float, source: str) -> list[dict[str, Any]]:
+def _compared(folder: Path, spark: Any, given: argparse.Namespace, *, late: float, source: str) -> list[dict[str, Any]]:
+    rows, turns = given.rows, given.sample_every
     pipelines = {setting: _Pipeline(folder / setting, []) for setting in _SETTINGS}
     for setting, pipeline in pipelines.items():
         (pipeline.folder / "in").mkdir(parents=True)
         (pipeline.folder / "penstock.yml").write_text("name: lateness\nschema: bench\n")
         (pipeline.folder / "pipeline.py").write_text(_PIPELINE.format(setting=setting, format=source))
     # An update runs two batches: one with rows, and one that closes windows. The first turns warm the compiler up.
-    warm = SAMPLED_BATCHES // 2 + 1
-    for turn in range(-warm, _TURNS):
+    warm = turns // 2 + 1
+    for turn in range(-warm, turns):
         file = folder / f"{turn + warm:03}.{source}"
         _write(file, rows if turn >= -2 else 10, late, turn + warm)
         for setting, pipeline in pipelines.items():
             pipeline.take(file, spark, timed=turn >= 0)
             print(f"{source}, {late:g} late, turn {turn}: {setting}: {(pipeline.seconds or [0])[-1]:.2f} s", flush=True)
         file.unlink()
-    expected = {_PLAIN: 0, "sample": rows, "true": rows * _TURNS}
+    expected = {_PLAIN: 0, "sample": rows, "true": rows * turns}
     counted = {setting: pipeline.counted for setting, pipeline in pipelines.items()}
     if counted != expected:
         raise SystemExit(f"measured were {counted}, not {expected}")
@@ -122,6 +129,16 @@ def _compared(folder: Path, spark: Any, *, rows: int, late: float, source: str) 
         }
         found.append(run | (compared if setting != _PLAIN else dict.fromkeys(compared)))
     return found
+
+
+@contextmanager
+def _sampling(every: int) -> Iterator[None]:
+    """Has one of `every` batches be a sample, and no other, unless that is how it is anyway."""
+    if every == SAMPLED_BATCHES:
+        yield
+        return
+    with mock.patch.multiple(lateness, SAMPLED_BATCHES=every, FIRST_SAMPLES=()):
+        yield
 
 
 def _write(file: Path, rows: int, late: float, turn: int) -> None:
@@ -147,6 +164,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=400_000, help="of each batch")
     parser.add_argument("--late", type=float, nargs="+", default=[0, 0.01, 0.5], metavar="SHARE")
     parser.add_argument("--format", nargs="+", default=["json", "parquet"], choices=["json", "parquet"])
+    parser.add_argument("--sample-every", type=int, default=SAMPLED_BATCHES, metavar="N", help="batches; as many turns")
     return parse(parser)
 
 

@@ -1,8 +1,8 @@
 """Times messages that become columns: `python -m benchmarks.messages [--rows N] [--repeat N]`.
 
 The same orders in JSON, Avro and Protobuf, of five fields, are read from Parquet and decoded, and the columns are
-written nowhere. The schemas are those of the reader, in a registry of the tests on loopback. The first round is not
-measured.
+written nowhere. The schemas are those of the reader, in a registry of the tests on loopback. The first rounds
+are not measured.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tests.schema_registry_server import SchemaRegistryServer, framed
 import penstock as ps
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
+from benchmarks.session import start_session, stop_session
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.session import start_session, stop_session
 
 _JSON, _AVRO, _PROTOBUF = "json_values", "avro_values", "protobuf_values"
 _FIELDS = {"id": "long", "customer": "string", "amount": "double", "at": "long", "note": "string"}
@@ -52,7 +52,7 @@ def main() -> int:
             )
         seconds = _measure(spark, registry, folder, given)
         stop_session(spark)
-    arguments = {name: getattr(given, name) for name in ("rows", "repeat")}
+    arguments = {name: getattr(given, name) for name in ("rows", "repeat", "warm_up")}
     publish("messages", arguments, _results(seconds, given.rows), given.results)
     return 0
 
@@ -96,7 +96,7 @@ def _measure(
         _PROTOBUF: lambda frame: ps.sources.protobuf_values(frame, "protobuf", registry.address),
     }
     measured: dict[str, list[float]] = {what: [] for what in ways}
-    for number in range(1 + given.repeat):
+    for number in range(given.warm_up + given.repeat):
         for what, read in ways.items():
             decoded = read(spark.read.parquet(f"{folder}/{what}").repartition(2))
             if (
@@ -106,7 +106,7 @@ def _measure(
                 raise SystemExit(f"{what}: {found} rows instead of {given.rows}")
             started = time.monotonic()
             decoded.write.format("noop").mode("overwrite").save()
-            if number:
+            if number >= given.warm_up:
                 measured[what].append(time.monotonic() - started)
     return measured
 
@@ -131,6 +131,7 @@ def _arguments() -> argparse.Namespace:
     parser = parser_of("messages", __doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeat", type=int, default=3, help="rounds that are measured")
+    parser.add_argument("--warm-up", type=int, default=1, help="rounds before those, not measured")
     return parse(parser)
 
 

@@ -40,9 +40,9 @@ def main() -> int:
 
 
 def _measure(folder: Path, rows: int, repeat: int) -> tuple[list[float], list[float]]:
+    from benchmarks.session import start_session, stop_session
     from penstock.config import load_project
     from penstock.spark.session.launch import SessionConfig
-    from penstock.spark.session.session import start_session, stop_session
 
     source = folder / "orders"
     (folder / "penstock.yml").write_text("name: refresh\nschema: bench\n")

@@ -19,15 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.arguments import parse, parser_of
+from benchmarks.commands import penstock, with_spark
 from benchmarks.compare import publish
 from benchmarks.reliability.guards import share_of_guards
-from benchmarks.reliability.pipelines import batch_seconds, continuous, do, seconds_until, versions, write_one_flow
+from benchmarks.reliability.pipelines import batch_seconds, continuous, seconds_until, versions, write_one_flow
 from benchmarks.startup.large_pipeline import write_pipeline
 
 _REFUSED = 3
-_WARM_UP = 20
-_AT_A_TIME = 100
-"""So many batches are one point of the table of ages."""
 
 Run = dict[str, Any]
 
@@ -37,60 +35,61 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="reliability-", dir=given.work) as work:
         folder = Path(work)
         runs = [
-            *_ages(folder / "ages", given.versions),
-            _refusal(folder / "refusal", given.repeat),
-            _kill(folder / "kill", given.repeat),
+            *_ages(folder / "ages", given.versions, given.batches),
+            _refusal(folder / "refusal", given.repeat, given.warm_up),
+            _kill(folder / "kill", given.repeat, given.warm_up),
             _plan(folder / "plan", given.tables, given.repeat),
-            _guards(folder / "guards", given.repeat),
+            _guards(folder / "guards", given.repeat, given.batches),
         ]
-    arguments = {"repeat": given.repeat, "tables": given.tables, "versions": given.versions}
+    arguments = {name: getattr(given, name) for name in ("repeat", "tables", "versions", "batches", "warm_up")}
     publish("reliability", arguments, runs, given.results)
     return 0
 
 
-def _refusal(folder: Path, repeat: int) -> Run:
+def _refusal(folder: Path, repeat: int, warm_up: int) -> Run:
     project = write_one_flow(folder)
     with continuous(project, ends=signal.SIGINT) as run:
-        seconds_until(partial(_has_more, project, _WARM_UP), run)
-        seconds = [do("run", str(project), expected=(_REFUSED,)) for _ in range(repeat)]
+        seconds_until(partial(_has_more, project, warm_up), run)
+        seconds = [penstock("run", str(project), expected=(_REFUSED,)) for _ in range(repeat)]
     return _run("a second run is refused", seconds, 1.0)
 
 
-def _kill(folder: Path, repeat: int) -> Run:
+def _kill(folder: Path, repeat: int, warm_up: int) -> Run:
     project = write_one_flow(folder)
     seconds = []
-    for _ in range(repeat + 1):
+    for turn in range(repeat + 1):
         before = versions(project)
-        with continuous(project, ends=signal.SIGKILL) as run:
+        # The last one is only started: nothing is measured after it.
+        with continuous(project, ends=signal.SIGKILL if turn < repeat else signal.SIGINT) as run:
             seconds.append(seconds_until(partial(_has_more, project, before), run))
-            seconds_until(partial(_has_more, project, before + _WARM_UP), run)
+            seconds_until(partial(_has_more, project, before + warm_up), run)
     return _run("killed: from the next start to its first commit", seconds[1:], 20.0)
 
 
 def _plan(folder: Path, tables: int, repeat: int) -> Run:
     write_pipeline(folder, tables, sql=True)
-    do("run", str(folder))
+    with_spark("run", folder)
     beyond = []
     for _ in range(repeat):
-        validate = do("validate", str(folder))
-        beyond.append(do("plan", str(folder)) - validate)
+        validate = with_spark("validate", folder)
+        beyond.append(with_spark("plan", folder) - validate)
     return _run(f"plan of {tables} tables that have run, beyond validate", beyond, 5.0)
 
 
-def _guards(folder: Path, repeat: int) -> Run:
-    shares = share_of_guards(write_one_flow(folder), _AT_A_TIME, repeat)
-    return _run(f"guards of {_AT_A_TIME} batches, share of their time", shares, 0.02)
+def _guards(folder: Path, repeat: int, batches: int) -> Run:
+    shares = share_of_guards(write_one_flow(folder), batches, repeat)
+    return _run(f"guards of {batches} batches, share of their time", shares, 0.02)
 
 
-def _ages(folder: Path, last: int) -> list[Run]:
+def _ages(folder: Path, last: int, batches: int) -> list[Run]:
     project = write_one_flow(folder)
     with continuous(project, ends=signal.SIGINT) as run:
         seconds_until(partial(_has_more, project, last), run)
     took = batch_seconds(project)
-    ages = [_WARM_UP * 5, *(age for age in (1_000, 3_000, 10_000, 30_000) if age < last), last]
+    ages = [batches, *(age for age in (1_000, 3_000, 10_000, 30_000) if age < last), last]
     runs = []
     for age in ages:
-        seconds = [took[batch] for batch in range(age - _AT_A_TIME + 1, age + 1) if batch in took]
+        seconds = [took[batch] for batch in range(age - batches + 1, age + 1) if batch in took]
         runs.append(_run(f"batches up to version {age:,}", seconds, None))
     return runs
 
@@ -111,6 +110,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--tables", type=int, default=100)
     parser.add_argument("--versions", type=int, default=10_000)
+    parser.add_argument("--batches", type=int, default=100, help="that are one point of the table of ages")
+    parser.add_argument("--warm-up", type=int, default=20, help="batches of a run before it is disturbed")
     return parse(parser)
 
 

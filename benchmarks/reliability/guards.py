@@ -32,6 +32,7 @@ class _Stopwatch:
 
 def share_of_guards(project: Path, batches: int, repeat: int) -> list[float]:
     """Returns, for each of `repeat` runs of `batches` batches, guards' time divided by that of the batches."""
+    from benchmarks.session import start_session, stop_session
     from penstock.analysis import query
     from penstock.config import load_project
     from penstock.events import Event
@@ -42,7 +43,6 @@ def share_of_guards(project: Path, batches: int, repeat: int) -> list[float]:
     from penstock.runtime.flows.accounting import StreamAccounts
     from penstock.runtime.storage_state.checkpoint_checks import CheckpointChecks
     from penstock.spark.session.launch import SessionConfig
-    from penstock.spark.session.session import start_session, stop_session
 
     watch = _Stopwatch()
     for place, name in (

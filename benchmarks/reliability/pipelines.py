@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 
-PENSTOCK = (sys.executable, "-m", "penstock.cli")
+from benchmarks.commands import PENSTOCK, continuous_here
+from benchmarks.session import is_shared
 
 _ONE_FLOW = """\
 import penstock as ps
@@ -56,24 +56,21 @@ def batch_seconds(project: Path) -> dict[int, float]:
     return found
 
 
-def do(*arguments: str, expected: Sequence[int] = (0,)) -> float:
-    """Runs a command to its end and returns its seconds; another exit code ends the benchmark."""
-    started = time.monotonic()
-    done = subprocess.run([*PENSTOCK, *arguments], check=False, capture_output=True, text=True, timeout=_PATIENCE)
-    seconds = time.monotonic() - started
-    if done.returncode not in expected:
-        raise SystemExit(f"penstock {' '.join(arguments)} ended with {done.returncode}\n{done.stderr[-3000:]}")
-    return seconds
-
-
 @contextmanager
-def continuous(project: Path, *, ends: signal.Signals) -> Iterator[psutil.Process]:
-    """A continuous run, which gets the signal `ends` at the end; SIGKILL for its JVM as well."""
+def continuous(project: Path, *, ends: signal.Signals) -> Iterator[Callable[[], bool]]:
+    """A continuous run, which gets the signal `ends` at the end; SIGKILL for its JVM as well.
+
+    Gives whether it still goes on. A run that is not killed takes the shared session, if there is one.
+    """
+    if is_shared() and ends is not signal.SIGKILL:
+        with continuous_here(project) as goes_on:
+            yield goes_on
+        return
     with (project / "run.log").open("ab") as log:
         started = subprocess.Popen([*PENSTOCK, "run", str(project), "--continuous"], stdout=log, stderr=log)
     process = psutil.Process(started.pid)
     try:
-        yield process
+        yield lambda: process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     finally:
         family = [process, *process.children(recursive=True)] if ends is signal.SIGKILL else [process]
         for member in family:
@@ -82,11 +79,11 @@ def continuous(project: Path, *, ends: signal.Signals) -> Iterator[psutil.Proces
         started.wait(timeout=120)
 
 
-def seconds_until(reached: Callable[[], bool], running: psutil.Process) -> float:
+def seconds_until(reached: Callable[[], bool], goes_on: Callable[[], bool]) -> float:
     """Waits until something is so and returns how long that took; the end of the program ends the benchmark."""
     started = time.monotonic()
     while not reached():
-        if not running.is_running() or running.status() == psutil.STATUS_ZOMBIE:
+        if not goes_on():
             raise SystemExit("the run has ended by itself; see its run.log")
         if time.monotonic() - started > _PATIENCE:
             raise SystemExit(f"not reached in {_PATIENCE:.0f} s")

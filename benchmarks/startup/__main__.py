@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.arguments import parse, parser_of
+from benchmarks.commands import penstock, with_spark
 from benchmarks.compare import publish
 from benchmarks.orders.systems import ROOT
 from benchmarks.startup.large_pipeline import write_pipeline
-
-_PENSTOCK = (sys.executable, "-m", "penstock.cli")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,8 @@ class Timing:
 def main() -> int:
     given = _arguments()
     with tempfile.TemporaryDirectory(prefix="startup-", dir=given.work) as folder:
-        runs = [_timed(timing, given.repeat) for timing in _timings(Path(folder), given.tables)]
-    publish("startup", {"repeat": given.repeat, "tables": given.tables}, runs, given.results)
+        runs = [_timed(timing, given.repeat, given.warm_up) for timing in _timings(Path(folder), given.tables)]
+    publish("startup", {name: getattr(given, name) for name in ("repeat", "warm_up", "tables")}, runs, given.results)
     return 0
 
 
@@ -41,33 +40,25 @@ def _timings(folder: Path, tables: int) -> list[Timing]:
     write_pipeline(large, tables)
     write_pipeline(large_sql, tables, sql=True)
     recorded = folder / "recorded"
-    _do([*_PENSTOCK, "init", str(recorded)])
-    _do([*_PENSTOCK, "setup"])  # makes the class archive, so that what follows is warm
-    _do([*_PENSTOCK, "run", str(recorded)])
+    penstock("init", str(recorded))
+    penstock("setup")  # makes the class archive, so that what follows is warm
+    with_spark("run", recorded)
     return [
-        Timing("penstock --help", 0.5, lambda: _do([*_PENSTOCK, "--help"])),
-        Timing("penstock status", 0.5, lambda: _do([*_PENSTOCK, "status", str(recorded), "--json"])),
+        Timing("penstock --help", 0.5, lambda: penstock("--help")),
+        Timing("penstock status", 0.5, lambda: penstock("status", str(recorded), "--json")),
         Timing("session start, warm", 4.0, _session_start),
-        Timing(f"penstock validate, {tables} tables", 10.0, lambda: _do([*_PENSTOCK, "validate", str(large)])),
-        Timing(f"penstock validate, {tables} in SQL", 10.0, lambda: _do([*_PENSTOCK, "validate", str(large_sql)])),
-        Timing("penstock run, nothing new", 15.0, lambda: _do([*_PENSTOCK, "run", str(recorded)])),
+        Timing(f"penstock validate, {tables} tables", 10.0, lambda: with_spark("validate", large)),
+        Timing(f"penstock validate, {tables} in SQL", 10.0, lambda: with_spark("validate", large_sql)),
+        Timing("penstock run, nothing new", 15.0, lambda: with_spark("run", recorded)),
     ]
 
 
-def _timed(timing: Timing, repeat: int) -> dict[str, object]:
-    timing.seconds()  # once unmeasured: byte code, file cache, class archive
+def _timed(timing: Timing, repeat: int, warm_up: int) -> dict[str, object]:
+    for _ in range(warm_up):  # byte code, file cache, class archive
+        timing.seconds()
     seconds = [round(timing.seconds(), 3) for _ in range(repeat)]
     print(f"{timing.what}: {min(seconds):.2f} to {max(seconds):.2f} s", flush=True)
     return {"what": timing.what, "goal": timing.goal, "seconds": seconds}
-
-
-def _do(command: list[str]) -> float:
-    started = time.monotonic()
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
-    seconds = time.monotonic() - started
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}\n{done.stderr[-3000:]}")
-    return seconds
 
 
 def _session_start() -> float:
@@ -80,6 +71,7 @@ def _session_start() -> float:
 def _arguments() -> argparse.Namespace:
     parser = parser_of("startup", __doc__)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--warm-up", type=int, default=1, help="how often each is done before, not measured")
     parser.add_argument("--tables", type=int, default=100)
     return parse(parser)
 

@@ -36,15 +36,15 @@ def main() -> int:
         source = Path(folder) / "input"
         truth = write_input(source, given.rows)
         seconds = _measure(Path(folder), source, truth.results(), given)
-    arguments = {name: getattr(given, name) for name in ("rows", "repeat", "queries", "memory")}
+    arguments = {name: getattr(given, name) for name in ("rows", "repeat", "warm_up", "queries", "memory")}
     runs = [each for query in given.queries for each in _runs(query, seconds, truth)]
     publish("stateful", arguments, runs, given.results)
     return 0
 
 
 def _measure(folder: Path, source: Path, results: dict[str, Result], given: argparse.Namespace) -> Seconds:
+    from benchmarks.session import start_session, stop_session
     from penstock.spark.session.launch import SessionConfig
-    from penstock.spark.session.session import start_session, stop_session
 
     pairs = [(query, way) for query in given.queries for way in WAYS if query == _LOOKED_AT or way != WITHOUT_LATE_ROWS]
     seconds: Seconds = {pair: [] for pair in pairs}
@@ -52,7 +52,7 @@ def _measure(folder: Path, source: Path, results: dict[str, Result], given: argp
     spark = start_session(
         SessionConfig("stateful", spark_conf={"spark.driver.memory": given.memory}, python_roots=(folder,))
     )
-    for turn in range(given.repeat + 1):
+    for turn in range(1 - given.warm_up, given.repeat + 1):
         for query, way in pairs if turn % 2 else reversed(pairs):
             project = folder / "run"
             project.mkdir()
@@ -62,7 +62,7 @@ def _measure(folder: Path, source: Path, results: dict[str, Result], given: argp
                 raise SystemExit(f"{query}, {way}: {ran.batches} batches, and {batches[query]} before")
             took = ran.seconds
             shutil.rmtree(project)
-            if turn:  # the first round warms the compiler up
+            if turn > 0:
                 seconds[query, way].append(took)
             print(f"{turn}: {query}, {way}: {took:.2f} s", flush=True)
     stop_session(spark)
@@ -112,7 +112,8 @@ def _ratio(seconds: Seconds, query: str, base: str) -> float:
 def _arguments() -> argparse.Namespace:
     parser = parser_of("stateful", __doc__)
     parser.add_argument("--rows", type=int, default=1_200_000, help="orders; a quarter of them is paid")
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=3, help="rounds that are measured")
+    parser.add_argument("--warm-up", type=int, default=1, help="rounds before those, not measured")
     parser.add_argument("--queries", type=_queries, default=list(QUERIES), help=f"some of {','.join(QUERIES)}")
     parser.add_argument("--memory", default="2g", help="of the driver")
     return parse(parser)

@@ -33,6 +33,13 @@ class Stepper:
         self._opened = ExitStack()
         self._steps = itertools.count()
 
+    def do(self, name: str) -> tuple[float, float]:
+        """Does one of the following; returns the seconds by the clock and of the processor."""
+        act: Callable[[], None] = getattr(self, name)
+        started, worked = time.monotonic(), _processor_time()
+        act()
+        return time.monotonic() - started, _processor_time() - worked
+
     def open(self) -> None:
         """Opens the pipeline and takes its first step."""
         self._steps = itertools.count()
@@ -89,10 +96,8 @@ def main() -> None:
     shared_session()
     print("ready", flush=True)
     for line in sys.stdin:
-        do: Callable[[], None] = getattr(stepper, line.strip())
-        started, worked = time.monotonic(), _processor_time()
-        do()
-        print(f"{time.monotonic() - started:.3f} {_processor_time() - worked:.3f}", flush=True)
+        seconds, processor = stepper.do(line.strip())
+        print(f"{seconds:.3f} {processor:.3f}", flush=True)
 
 
 def _processor_time() -> float:

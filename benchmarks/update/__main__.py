@@ -22,11 +22,11 @@ from pyspark.sql import functions as sf
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
+from benchmarks.session import start_session, stop_session
 from penstock.graph.resolved import UpdateKeys
 from penstock.plan.change_capture import CHANGE_FEED, LAYOUT
 from penstock.spark import _jvm
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.session import start_session, stop_session
 from penstock.spark.writers.update_writer import UpdateWriter
 
 _GOAL_SECONDS = 1.5
