@@ -71,5 +71,5 @@ def continuous_here(project: Path, overrides: Mapping[str, str] | None = None) -
             yield lambda: not update.done()
         finally:
             stop.set()
-    if errors := update.result().errors:
-        raise SystemExit(str(errors[0]))
+            if errors := update.result().errors:  # also the reason if what waited for the run has given up
+                raise SystemExit(str(errors[0]))

@@ -31,12 +31,12 @@ _SIZES: Final = {
     "update": "--rows 4000 --changes 200 --batches 1 --warm-up 0",
     "testkit": "--steps 3 --warm-up 0",
     "refresh": "--rows 2000 --repeat 1",
-    "stateful": "--rows 4000 --repeat 1 --warm-up 0",
+    "stateful": "--rows 2000 --repeat 1 --warm-up 0",
     "kafka": "--seconds 4 --rate 100 --warm-up 1 --backlog 1000",
     "kinesis": "--megabytes 1 --shards 2",
     "dashboard": "--megabytes 8 --tables 20 --viewers 2 --seconds 1 --datasets 80",
     "event_log": "--batches 1 --rows 100",
-    "lateness": "--rows 1000 --late 0.01 --format json --sample-every 3",
+    "lateness": "--rows 200 --late 0.01 --format json --sample-every 3",
     "messages": "--rows 1000 --repeat 1 --warm-up 0",
 }
 
