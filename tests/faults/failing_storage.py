@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -28,6 +28,8 @@ from penstock.spark._jvm import jvm
 REASON: Final = "Input/output error"
 """What Linux says when a disk does not answer."""
 
+NO_SPACE: Final = "No space left on device"
+
 _CHECKPOINT: Final = "checkpoints/shop/{table}/{table}/0"
 _STATE: Final = f"{_CHECKPOINT}/state/0/[0-9]+"
 _LOG: Final = "tables/shop/{table}/_delta_log"
@@ -43,6 +45,7 @@ class Place:
     call: byteman.Call
     path: str
     error: str = "java.io.IOException"
+    reason: str = REASON
 
 
 HowOften = Literal["once", "always"]
@@ -84,6 +87,14 @@ NO_LINKS: Final[Places] = dict.fromkeys(
 )
 """A disk that has no hard links, for the commits of every flow."""
 
+FAILING_AND_FULL: Final[Places] = {
+    "append": PLAN_NAMED,
+    "quarantine": replace(DATA_OPENED, name="a data file is opened on a full disk", reason=NO_SPACE),
+}
+"""One kind of flow fails as with `WRITES`, another has no space left."""
+
+ALL: Final = (WRITES, READS, NO_LINKS, FAILING_AND_FULL)
+
 
 @dataclass(frozen=True, slots=True)
 class Switches:
@@ -93,7 +104,7 @@ class Switches:
 
     def environment(self) -> dict[str, str]:
         """Returns the environment for the start of that JVM."""
-        rules = {self._rule(place, kind) for places in (WRITES, READS, NO_LINKS) for kind, place in places.items()}
+        rules = {self._rule(place, kind) for places in ALL for kind, place in places.items()}
         rules |= {self._slow(call) for call in (byteman.RENAME, byteman.CREATE, byteman.OPEN, byteman.LIST)}
         return byteman.environment("".join(sorted(rules)), self.folder / "rules.btm")
 
@@ -138,7 +149,7 @@ class Switches:
             f"{kind}: {place.name}",
             place.call,
             place.path.format(table=KINDS[kind]),
-            f'met.createNewFile(); THROW new {place.error}("{REASON}")',
+            f'met.createNewFile(); THROW new {place.error}("{place.reason}")',
             condition="(once.delete() OR always.exists())",
             bind="; ".join(f'{name} = new java.io.File("{file}")' for name, file in files),
         )
@@ -161,11 +172,11 @@ class FailingFlows:
         assert count == 1
         pipeline.write_text(text)
 
-    def run(self) -> Sequence[PenstockError]:
-        """Runs an update to its end, as if nobody had seen its tables; returns the errors with which it ended."""
+    def run(self, *tables: str) -> Sequence[PenstockError]:
+        """Runs an update, of some tables or all, as if nobody had seen them; returns the errors with which it ended."""
         jvm(self._spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
         try:
-            return run_update(load_project(self.flows.directory), RefreshSelection(), spark=self._spark).errors
+            return run_update(load_project(self.flows.directory), RefreshSelection(tables), spark=self._spark).errors
         except SeveralErrors as several:
             return several.errors
         except PenstockError as error:

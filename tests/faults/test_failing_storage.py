@@ -12,8 +12,19 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.faults.failing_storage import NO_LINKS, READS, REASON, WRITES, FailingFlows, Places, Switches
-from tests.faults.six_flows import KINDS
+from tests.faults.failing_storage import (
+    FAILING_AND_FULL,
+    NO_LINKS,
+    NO_SPACE,
+    READS,
+    REASON,
+    WRITES,
+    FailingFlows,
+    Places,
+    Switches,
+)
+from tests.faults.six_flows import KINDS, expected
+from tests.oracle.tables import differences, read_table, stored
 
 from penstock.events import Level, read_events
 
@@ -28,6 +39,31 @@ def test_a_storage_that_fails_each_flow_once_is_tried_again(
         assert project.run() == ()
         assert met() == {*KINDS}
     assert project.flows.differing() == {}
+
+
+@pytest.mark.timeout(600)
+def test_flows_end_by_name_on_a_storage_that_fails_or_is_full_and_complete_on_a_slow_one(
+    spark: SparkSession, switches: Switches, tmp_path: Path
+) -> None:
+    project, tables = FailingFlows(tmp_path / "six", spark), ("orders", "checked")
+    project.flows.arrive()
+    with switches.failing(FAILING_AND_FULL, "always") as met:
+        errors = {error.dataset: error for error in project.run(*tables)}
+        assert met() == FAILING_AND_FULL.keys()
+    assert {name: error.condition for name, error in errors.items()} == {
+        "shop.orders": "STORAGE_FAILED",
+        "shop.checked": "STORAGE_FULL",
+    }
+    assert (REASON in str(errors["shop.orders"]), NO_SPACE in str(errors["shop.checked"])) == (True, True)
+    failed = len(list(read_events(str(project.flows.storage))))
+    with switches.slow():
+        assert project.run(*tables) == ()
+    slowly = list(read_events(str(project.flows.storage)))[failed:]
+    assert [each.message for each in slowly if each.level is Level.ERROR or "tries again" in each.message] == []
+    wanted = expected(project.flows.files)
+    for name in (*tables, "checked__quarantine"):
+        found = read_table(stored(project.flows.storage, "shop", name))
+        assert differences(found, wanted[name], ("id", "amount")) == [], name
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from penstock.runtime.commands.query import run_sql
 from penstock.runtime.project.workspace import say_nothing
 from penstock.spark.delta.quick_append import append
 from penstock.storage.delta.table import open_delta_table
-from penstock.testing.crash import forget_newest_commits
+from penstock.testing.crash import forget_newest_commits, newest_commit
 
 PIPELINE = """
 NO_RETENTION = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
@@ -135,6 +135,30 @@ def test_all_kinds_of_tables_are_in_the_store(project: PipelineProject, s3: S3Se
     project.write(PIPELINE)
     drop_dataset(project.config, Identifier("shop", "total"), "s3a://tables/total", progress=say_nothing)
     assert not [key for key in s3.keys("tables") if key.startswith("total/") and not key.endswith("/")]
+
+
+def test_a_batch_that_runs_again_adds_no_row_to_any_table_in_the_store(project: PipelineProject, s3: S3Server) -> None:
+    s3.bucket("again")
+    project.settings["spark_conf"] = json.dumps(s3.settings())
+    project.write("""
+        @dlt.table(path="s3a://again/orders")
+        @dlt.expect_or_quarantine("real", "amount > 0")
+        def orders():
+            return spark.readStream.schema("id LONG, amount LONG").json("in")
+
+        @ps.table(path="s3a://again/by_id", output_mode="update")
+        def by_id():
+            return spark.readStream.table("orders").groupBy("id").agg(F.sum("amount").alias("amount"))
+        """)
+    project.arrive("1", [order(1, 10, 1), order(2, 20, 1), order(2, 25, 5), order(3, -1, 5)])
+    assert project.run().errors == ()
+    checkpoints = [str(path.parent) for path in (project.directory / ".penstock/checkpoints").rglob("commits")]
+    forget_newest_commits(dict.fromkeys(checkpoints))  # as after a crash between the table's commit and Spark's
+    assert project.run().errors == ()
+    assert [newest_commit(each) for each in checkpoints] == [0, 0], "their batches did run again"
+    assert rows("s3a://again/orders", "id", "amount") == [(1, 10), (2, 20), (2, 25)]
+    assert rows("s3a://again/orders__quarantine", "id", "amount") == [(3, -1)]
+    assert rows("s3a://again/by_id", "id", "amount") == [(1, 10), (2, 45)]
 
 
 def test_a_bucket_that_is_closed_or_missing_is_named(project: PipelineProject, s3: S3Server) -> None:

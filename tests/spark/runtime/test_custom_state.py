@@ -10,6 +10,8 @@ import pytest
 from tests.repo.documents import ROOT, blocks
 from tests.spark.pipeline_project import PipelineProject
 
+from penstock.testing.crash import forget_newest_commits, newest_commit
+
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _PAGE: Path = ROOT / "docs/how-to/custom-state.md"
 
@@ -20,6 +22,27 @@ def _reading(sensor: str, minute: int) -> dict[str, str]:
 
 def _at(minute: int) -> datetime:
     return _START + timedelta(minutes=minute)
+
+
+@pytest.mark.timeout(300)
+def test_silences_survive_a_restart_and_a_crash_and_a_late_row_is_kept(project: PipelineProject) -> None:
+    silences = next(block.text for block in blocks(_PAGE) if block.marks)
+    silences = silences.replace("@dlt.table", "@dlt.table(spark_conf={'spark.sql.shuffle.partitions': '1'})")
+    project.write(silences.replace(".json(", ".option('maxFilesPerTrigger', 1).json("))
+    project.arrive("1", [_reading("a", 0), _reading("b", 5), _reading("a", 20)])
+    assert project.run().errors == ()
+    # As after a crash between the table's commit and Spark's: the batch runs again, with the state before it.
+    checkpoint = str(project.directory / ".penstock/checkpoints/shop/silent_sensors/silent_sensors/0")
+    assert newest_commit(checkpoint) is not None
+    forget_newest_commits({checkpoint: None})
+    project.arrive("2", [_reading("a", 30), _reading("c", 105)])
+    project.arrive("3", [_reading("a", 3)])
+    assert project.run().errors == ()
+    assert project.rows("silent_sensors", "sensor", "readings", "silent_since") == [
+        ("a", 3, _at(30)),
+        ("b", 1, _at(5)),
+    ]
+    assert project.rows("silent_sensors__late", "sensor", "_late_operator") == [("a", "transformWithState")]
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.spark.pipeline_project import PipelineProject
 
+from penstock.config import RetrySettings
 from penstock.errors import ConfigError, DataError, DefinitionError, PenstockError, StateError
 from penstock.events import UpdateState
 from penstock.storage import LockOwner, StorageLock
@@ -117,6 +118,50 @@ def test_a_broken_function_at_run_time_and_a_failing_refresh(project: PipelinePr
     assert len(retried) == 1  # the same values fail at each attempt
     assert project.statuses(failed, "reads_refresh") == ["QUEUED", "SKIPPED"]
     assert project.rows("refresh", "id") == []
+
+
+def test_a_worker_without_memory_fails_its_flow_and_with_enough_of_it_the_next_run_completes(
+    project: PipelineProject,
+) -> None:
+    project.retries = RetrySettings(max_flow_retries=0)
+    little = project.directory / "little"
+    project.write(f"""
+        import os
+        import resource
+
+        @F.udf("long")
+        def asks_for_more(number):
+            if os.path.exists({str(little)!r}):
+                resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+                bytearray(2**31)
+            return number
+
+        @F.udf("long")
+        def is_killed(number):
+            if os.path.exists({str(little)!r}):
+                os.kill(os.getpid(), 9)  # what the kernel does when the machine has none left
+            return number
+
+        @dlt.table
+        def asking():
+            return spark.readStream.schema("id LONG").json("in").select(asks_for_more("id").alias("id"))
+
+        @dlt.table
+        def killed():
+            return spark.readStream.schema("id LONG").json("in").select(is_killed("id").alias("id"))
+        """)
+    project.arrive("1", [{"id": 1}, {"id": 2}])
+    little.touch()
+    errors = {error.dataset: error for error in project.run().errors}
+    assert {name: error.condition for name, error in errors.items()} == dict.fromkeys(
+        ("shop.asking", "shop.killed"), "FLOW_FAILED"
+    )
+    assert "MemoryError" in errors["shop.asking"].facts["detail"]
+    little.unlink()
+    assert project.run().errors == ()
+    assert project.rows("asking", "id") == project.rows("killed", "id") == [1, 2]
+    # A driver without memory is gone at once, which is JVM_DIED; nobody goes on with threads that are missing.
+    assert "-XX:+ExitOnOutOfMemoryError" in str(project.spark.conf.get("spark.driver.extraJavaOptions"))
 
 
 def test_an_expectation_that_must_not_fail_commits_nothing(project: PipelineProject) -> None:

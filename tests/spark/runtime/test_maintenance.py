@@ -44,6 +44,15 @@ def bronze():
 def total():
     return spark.sql("SELECT count(*) AS rows FROM bronze")
 """
+APPENDED_AND_REPLACED = """
+@dlt.table
+def appended():
+    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json("in")
+
+@dlt.table
+def replaced():
+    return spark.range(0, 2, 1, 2)
+"""
 BRONZE = Identifier("shop", "bronze")
 _PATIENCE = 120.0
 
@@ -101,6 +110,50 @@ def test_a_run_looks_after_what_is_due_when_its_flows_have_ended(project: Pipeli
     project.settings["maintenance"] = "{automatic: false}"
     assert done(project.events(project.run())) == {}
     assert project.rows("silver", "id") == [0, 1, 2]
+
+
+def test_beside_flows_only_a_table_that_grows_by_appends_is_rewritten_and_no_flow_fails(
+    project: PipelineProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "_FEW", 1)
+    project.settings["maintenance"] = "{interval: 4 seconds}"
+    project.write(APPENDED_AND_REPLACED)
+    for number in (0, 1):
+        project.arrive(str(number), [{"id": number}])
+    looked_at: set[str] = set()
+    stop, maintained, rows = threading.Event(), threading.Event(), 0
+
+    def seen(event: Event) -> None:
+        nonlocal rows
+        table = event.origin.dataset_name
+        if (done := event.details.get("maintenance_progress")) and (done["files_removed"] or table == "shop.replaced"):
+            looked_at.add(str(table))
+        if looked_at == {"shop.appended", "shop.replaced"}:
+            maintained.set()
+        if (metrics := event.details.get("flow_progress", {}).get("metrics")) and table == "shop.appended":
+            rows += metrics["num_output_rows"]
+        if rows == 3:
+            stop.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(project.run, trigger="1 second", stop=stop, on_event=seen)
+        try:
+            assert maintained.wait(_PATIENCE)
+            project.arrive("2", [{"id": 2}])
+            assert stop.wait(_PATIENCE)
+        finally:
+            stop.set()
+        outcome: UpdateOutcome = running.result(_PATIENCE)
+    assert (outcome.state, outcome.errors) == (UpdateState.CANCELED, ())
+    assert [event.message for event in project.events(outcome) if "tries again" in event.message] == []
+    assert (project.rows("appended", "id"), project.rows("replaced", "id")) == ([0, 1, 2], [0, 1])
+    assert "OPTIMIZE" in operations(project, "appended")
+    assert "OPTIMIZE" not in operations(project, "replaced")
+    assert len(DeltaTable(str(project.path("replaced"))).file_uris()) == 2, "as many small files as the other one had"
+
+
+def operations(project: PipelineProject, table: str) -> set[str]:
+    return {str(each["operation"]) for each in DeltaTable(str(project.path(table))).history()}
 
 
 @pytest.mark.slow

@@ -51,6 +51,16 @@ def replaced():
 def vacuumed():
     return table("vacuumed")
 """
+FILES_AND_VERSIONS = """
+@dlt.table
+def files():
+    files = spark.readStream.format("cloudFiles").option("cloudFiles.format", "json").schema("id LONG")
+    return files.load("in").where("100 div (99 - id) IS NOT NULL")
+
+@dlt.table
+def versions():
+    return spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load("versions")
+"""
 _TABLES = ("cleaned", "begun", "young", "replaced", "vacuumed")
 
 
@@ -64,15 +74,19 @@ def _lose_files(folder: Path) -> None:
     os.utime(folder / "3.json", (1_700_000_000, 1_700_000_000))
 
 
+def _lose_versions(table: Path, newest: int) -> None:
+    for number in (3, 4, 5):
+        _append(table, number)
+    DeltaTable(str(table)).create_checkpoint()
+    for version in range(newest):  # as Delta's own clean-up leaves it
+        (table / f"_delta_log/{version:020d}.json").unlink()
+    _append(table, 6)
+
+
 def _lose(folder: Path) -> str:
     """Takes from each table what nobody has read; returns the path of a data file that is gone."""
     for name, newest in (("cleaned", 4), ("begun", 4), ("young", 3)):
-        for number in (3, 4, 5):
-            _append(folder / name, number)
-        DeltaTable(str(folder / name)).create_checkpoint()
-        for version in range(newest):  # as Delta's own clean-up leaves it
-            (folder / f"{name}/_delta_log/{version:020d}.json").unlink()
-        _append(folder / name, 6)
+        _lose_versions(folder / name, newest)
     shutil.rmtree(folder / "replaced")
     _append(folder / "replaced", 7, 8)
     known = set((folder / "vacuumed").glob("*.parquet"))
@@ -85,6 +99,38 @@ def _lose(folder: Path) -> str:
 
 def _losses(update: UpdateOutcome) -> dict[str, tuple[str, str]]:
     return {error.facts["flow"]: (error.condition, error.facts.get("lost", error.message)) for error in update.errors}
+
+
+def test_lost_files_and_versions_stop_their_flows_until_that_is_accepted(project: PipelineProject) -> None:
+    project.write(FILES_AND_VERSIONS)
+    folder = project.directory
+    for file, number in (("1", 1), ("2", 99), ("3", 3)):  # the second one keeps the batch planned
+        project.arrive(file, [{"id": number}])
+    _append(folder / "versions", 1)
+    assert {error.condition for error in project.run().errors} == {"DATA_EXCEPTION"}
+
+    _lose_files(folder / "in")
+    _lose_versions(folder / "versions", 3)
+    jvm(project.spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
+    before = project.version("versions")
+    refused = project.run()
+    files = f"deleted: {folder}/in/2.json; overwritten: {folder}/in/3.json"
+    versions = f"versions 1 to 3 of {folder}/versions"
+    assert _losses(refused) == {
+        "files": ("SOURCE_FILES_LOST", files),
+        "versions": ("SOURCE_VERSIONS_LOST", versions),
+    }
+    assert {error.exit_code for error in refused.errors} == {3}
+    assert (project.path("files").exists(), project.version("versions")) == (True, before), "nothing was written"
+
+    assert project.run(accept_data_loss=("files", "versions")).errors == ()
+    assert project.rows("files", "id") == [1, 30]
+    assert project.rows("versions", "id") == [1, 6]
+    noted = [event for event in project.events() if event.message.startswith("accept data loss")]
+    assert {event.origin.flow_name: event.details["user_action"]["arguments"]["lost"] for event in noted} == {
+        "files": files,
+        "versions": versions,
+    }
 
 
 @pytest.mark.slow

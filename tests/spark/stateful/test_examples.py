@@ -152,6 +152,21 @@ def _ids(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row[column] for column in columns) for row in rows), key=str)
 
 
+def test_only_rows_without_a_partner_wait_for_an_idle_side_and_each_batch_reads_the_table(written: Written) -> None:
+    both = "orders_and_payments"
+    with testing.pipeline(written(*WITH_A_TABLE, both), configuration=QUICK) as shop:
+        first = [order("o1", "c1", 5), payment("o1", 10), order("o2", "c2", 20), order("o3", "c1", 200)]
+        _take(shop, [*CUSTOMERS, *first])
+        assert shop.watermark(both) == at(-10), "payments are idle"
+        assert _ids(shop.table(both), "order_id", "paid_order") == [("o1", "o1")], "pairs are written all the same"
+        changed = [customer("c1", "silver"), customer("c2", "gold")]
+        _take(shop, [*changed, payment("nobody", 105), order("o4", "c1", 201), order("o5", "c2", 201)])
+        assert shop.watermark(both) == at(85)
+        assert _ids(shop.table(both), "order_id", "paid_order") == [("o1", "o1"), ("o2", None)]
+        before, after = [("o1", "gold"), ("o2", None), ("o3", "gold")], [("o4", "silver"), ("o5", "gold")]
+        assert _ids(shop.table("orders_of_segments"), "order_id", "segment") == [*before, *after]
+
+
 @pytest.mark.slow
 def test_an_idle_side_and_a_table_that_changes(written: Written) -> None:
     both, soon = "orders_and_payments", "orders_and_payments_soon"

@@ -125,6 +125,17 @@ def silver():
 """
 
 
+def test_fed_rows_are_inferred_rescued_and_widen_the_table_as_files_do(written: Written) -> None:
+    with testing.pipeline(written(AUTO_LOADER)) as shop:
+        shop.feed("bronze", [{"id": 1, "amount": 2}, "{ broken"])
+        shop.step()
+        testing.assert_table(shop, "bronze", [{"id": "1", "amount": 2.0}, {"id": None, "amount": None}])
+        assert [row["id"] for row in shop.table("bronze") if row["_rescued_data"] is not None] == [None]
+        shop.feed("bronze", [{"id": 2, "amount": 3, "colour": "red"}])
+        shop.step()
+        testing.assert_table(shop, "bronze", [{"id": "1", "colour": None}, {"id": "2", "colour": "red"}, {"id": None}])
+
+
 @pytest.mark.slow
 def test_files_as_auto_loader_reads_them(written: Written) -> None:
     with testing.pipeline(written(AUTO_LOADER)) as shop:
