@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,44 +104,58 @@ def test_the_command_reference_has_every_command() -> None:
     assert [name for name in commands() if f"## penstock {name}" not in page] == []
 
 
-@pytest.mark.parametrize("name", ["guarantees.md", "reference/event-time-bad-input.md"])
-def test_each_promise_names_a_test_that_exists(name: str) -> None:
-    page = ROOT / "docs" / name
-    named = re.findall(r"\[(test_\w+)\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+PROMISES = ROOT / "docs/guarantees.md"
+LINK_TO_TESTS = re.compile(r"\[([^\]]+)\]\(([^)]+\.py)\)([^\[|]*)")
+
+
+@pytest.mark.parametrize(
+    "page", [PROMISES, ROOT / "docs/reference/event-time-bad-input.md"], ids=lambda page: page.name
+)
+def test_each_promise_names_a_test_that_exists(page: Path) -> None:
+    named = list(_named_tests(page, page.read_text(encoding="utf-8")))
     assert len(named) > 10
-    missing = [
-        name for name, file in named if f"def {name}(" not in (page.parent / file).resolve().read_text(encoding="utf-8")
-    ]
-    assert missing == []
+    assert [test for test, file, _ in named if _definition(file, test) is None] == []
 
 
-@pytest.mark.parametrize("name", ["guarantees.md", "reference/event-time-bad-input.md"])
-def test_a_promise_says_which_of_its_tests_are_slow(name: str) -> None:
-    page = ROOT / "docs" / name
-    unmarked = [
-        test
-        for line in page.read_text(encoding="utf-8").splitlines()
-        for test, file in re.findall(r"\[(test_\w+)\]\(([^)]+)\)", line)
-        if _is_slow((page.parent / file).resolve(), test) and "slow" not in _says_of(test, line)
-    ]
-    assert unmarked == []
+@pytest.mark.parametrize(
+    "page", [PROMISES, ROOT / "docs/reference/event-time-bad-input.md"], ids=lambda page: page.name
+)
+def test_a_promise_says_which_of_its_tests_are_slow(page: Path) -> None:
+    named = _named_tests(page, page.read_text(encoding="utf-8"))
+    assert [test for test, file, said in named if _is_slow(file, test) and "slow" not in said] == []
 
 
-def _says_of(test: str, line: str) -> str:
-    """Returns what a line says between the name of a test and the next one."""
-    return re.split(r"\[\w+\]\([^)]+\)", line.partition(f"[{test}](")[2].partition(")")[2])[0]
+def test_each_promise_names_a_test_that_ci_runs() -> None:
+    tables = re.findall(r"(?:^\|.*\n)+", PROMISES.read_text(encoding="utf-8"), re.MULTILINE)
+    of_promises = [table.splitlines() for table in tables if re.match(r"\| promise \|.* tested by \|\n", table)]
+    promises = [row for _, _, *rows in of_promises for row in rows]
+    assert len(promises) > 70
+    slow = [row for row in promises if all(_is_slow(file, test) for test, file, _ in _named_tests(PROMISES, row))]
+    assert slow == [], "each names none, or slow ones only"
+
+
+def _named_tests(page: Path, text: str) -> Iterator[tuple[str, Path, str]]:
+    """Yields the tests that a text of a page links to: the name, the file, and what is said of it."""
+    for names, file, said in LINK_TO_TESTS.findall(text):
+        for name in re.findall(r"\b(?:test_|Test)\w+", names):
+            yield name, (page.parent / file).resolve(), names + said
 
 
 def _is_slow(file: Path, test: str) -> bool:
-    """Whether each case of a test is marked as slow; where only some are, its others run in CI."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    """Whether each case of a test, or class of tests, is marked as slow; where only some are, its others run in CI."""
     module = any(
         "mark.slow" in ast.unparse(node)
-        for node in tree.body
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
     )
-    [function] = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == test]
-    return module or "pytest.mark.slow" in map(ast.unparse, function.decorator_list)
+    definition = _definition(file, test)
+    return module or (definition is not None and "pytest.mark.slow" in map(ast.unparse, definition.decorator_list))
+
+
+def _definition(file: Path, test: str) -> ast.FunctionDef | ast.ClassDef | None:
+    tree = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    found = (node for node in tree if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == test)
+    return next(found, None)
 
 
 def test_the_conditions_of_bad_event_times_exist() -> None:
