@@ -93,5 +93,5 @@ def test_one_batch_is_not_enough(tmp_path: Path) -> None:
 def test_an_answer_is_good_for_a_minute(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     client = _client(storage)
     first = client.get("/cost").text
-    monkeypatch.setattr("penstock.dashboard.pages.cost.estimate", None)
+    monkeypatch.setattr("penstock.care.cost.estimate.estimate", None)
     assert _points(client.get("/cost").text) == _points(first)

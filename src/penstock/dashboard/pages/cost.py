@@ -6,29 +6,18 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from penstock.care.cost.estimate import Estimate, WhatIf, estimate
-from penstock.care.cost.measures import Measured, measured
-from penstock.care.cost.prices import Prices, parse_money, read_prices
-from penstock.care.cost.report import (
-    amount,
-    conclusion,
-    confidence,
-    cost_by_table,
-    freshness_text,
-    prices_text,
-    schedule_table,
-    unit,
-)
-from penstock.care.cost.schedules import schedules
-from penstock.config.values.interval import parse_interval
 from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.site import Page, Site
 from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from penstock.care.cost.estimate import Estimate
+    from penstock.care.cost.measures import Measured
 
 _GOOD_SECONDS: Final = 60.0
 _MOST: Final = 50
@@ -36,7 +25,10 @@ _LONGEST_TEXT: Final = 60
 
 
 class CostPage:
-    """Makes the page. A simulation takes a second of the processor, so that an answer is good for a minute."""
+    """Makes the page. A simulation takes a second of the processor, so that an answer is good for a minute.
+
+    What it needs is imported then: the other pages start sooner without.
+    """
 
     def __init__(self, site: Site, prices: Path | None) -> None:
         self._site = site
@@ -60,6 +52,11 @@ class CostPage:
         return self._site.answer(Page("cost.html", "cost", context={**context, "price": price, "goal": goal}), snapshot)
 
     def _made(self, snapshot: Snapshot, price: str, goal: str) -> Mapping[str, Any]:
+        from penstock.care.cost.estimate import WhatIf, estimate
+        from penstock.care.cost.prices import Prices, parse_money, read_prices
+        from penstock.care.cost.schedules import schedules
+        from penstock.config.values.interval import parse_interval
+
         name = snapshot.status.update.pipeline if snapshot.status.update is not None else "pipeline"
         context: dict[str, Any] = {"error": None, "found": None, "nothing_ran": snapshot.status.update is None}
         if context["nothing_ran"]:
@@ -75,25 +72,29 @@ class CostPage:
         return {**context, "found": _shown(found)}
 
     def _measured(self, name: str) -> Measured:
+        from penstock.care.cost.measures import measured
+
         with self._site.log.lock:
             projections = self._site.log.projections
             return measured(projections.activity.flows(), projections.flows.declared(), name=name)
 
 
 def _shown(found: Estimate) -> dict[str, Any]:
+    from penstock.care.cost import report
+
     currency = found.prices.currency
     known = [each for each in found.schedules if each.p95 is not None]
-    columns, rows = schedule_table(found)
-    table_columns, table_rows = cost_by_table(found)
+    columns, rows = report.schedule_table(found)
+    table_columns, table_rows = report.cost_by_table(found)
     return {
         "points": {
-            "unit": f"{unit(currency)} a day",
+            "unit": f"{report.unit(currency)} a day",
             "goal": found.what_if.goal,
             "schedules": [
                 {
                     "name": each.schedule.name,
                     "cost": each.cost,
-                    "shown": amount(each.cost, currency),
+                    "shown": report.amount(each.cost, currency),
                     "seconds": each.p95,
                     "frontier": each.on_frontier,
                     "recommended": each.recommended,
@@ -102,14 +103,15 @@ def _shown(found: Estimate) -> dict[str, Any]:
             ],
         },
         "summary": "; ".join(
-            f"{each.schedule.name}: {amount(each.cost, currency)}, {freshness_text(each.p95)}" for each in known
+            f"{each.schedule.name}: {report.amount(each.cost, currency)}, {report.freshness_text(each.p95)}"
+            for each in known
         ),
         "columns": columns,
         "rows": rows,
         "table_columns": table_columns,
         "table_rows": table_rows,
         "chosen": found.chosen.schedule.name,
-        "conclusion": conclusion(found) if found.what_if.goal is not None else "",
-        "prices": prices_text(found),
-        "confidence": confidence(found),
+        "conclusion": report.conclusion(found) if found.what_if.goal is not None else "",
+        "prices": report.prices_text(found),
+        "confidence": report.confidence(found),
     }

@@ -48,10 +48,13 @@ def script(
     refuse_if_locked(config.storage)
     compact_when_due(config)
     if ui:
+        from penstock.care.cost.prices import price_file
         from penstock.cli.doctor_settings import settings_of
         from penstock.dashboard.serving.background import start_in_background
 
-        dashboard = start_in_background(config.storage, settings=settings_of(config).to_json())
+        dashboard = start_in_background(
+            config.storage, settings=settings_of(config).to_json(), prices=price_file(config.directory)
+        )
         note(f"Dashboard: {dashboard.url}")
     outcome, this_run = _run(config, file, arguments or [])
 
