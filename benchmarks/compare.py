@@ -237,6 +237,7 @@ def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 _TABLES = {
     "auto_loader": _goals_table,
     "cdc": _changes_table,
+    "cost": _goals_table,
     "dashboard": _goals_table,
     "event_log": _goals_table,
     "expectations": _ratio_table,
