@@ -89,6 +89,11 @@ def test_what_was_there_before_is_known_and_what_is_new_is_told(script: Path, tm
     assert new["line"] == 5
 
 
+def test_a_baseline_that_cannot_be_written_is_named(script: Path, tmp_path: Path) -> None:
+    refused = penstock("lint", script, "--write-baseline", tmp_path / "nowhere" / "known.json").expect(2)
+    assert "FILE_NOT_WRITABLE" in refused.stderr
+
+
 def test_a_baseline_that_cannot_be_read_is_named(script: Path, tmp_path: Path) -> None:
     assert "LINT_BASELINE_UNREADABLE" in penstock("lint", script, "--baseline", tmp_path / "no.json").expect(2).stderr
     for text in ("", "[]", '{"format": 2, "findings": []}', '{"format": 1, "findings": [1]}'):

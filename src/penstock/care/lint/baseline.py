@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from penstock.care.finding import Finding
 from penstock.care.lint.linting import LintReport, Suppressed
+from penstock.care.user_file import replace_user_file
 from penstock.errors import ConfigError
 
 _FORMAT: Final = 1
@@ -25,11 +26,12 @@ def write_baseline(report: LintReport, file: Path) -> None:
     """Writes the findings of a report; their paths are relative to the file's folder.
 
     Raises:
-        OSError: it cannot be written.
+        ConfigError: FILE_NOT_WRITABLE.
     """
     counted = sorted(Counter(_key(each, file) for each in report.findings).items())
     findings = [{"rule": rule, "path": path, "text": text, "count": count} for (rule, path, text), count in counted]
-    file.write_text(json.dumps({"format": _FORMAT, "findings": findings}, indent=2) + "\n", encoding="utf-8")
+    document = json.dumps({"format": _FORMAT, "findings": findings}, indent=2)
+    replace_user_file(file, f"{document}\n".encode())
 
 
 def without_baseline(report: LintReport, file: Path) -> LintReport:

@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from penstock.care.finding import Edit, Finding
+from penstock.care.user_file import replace_user_file
 
 
 def apply_fixes(findings: Iterable[Finding]) -> int:
     """Makes each safe change in its file; returns how many. A notebook in JSON is left as it is.
 
     Raises:
-        OSError: a file cannot be written; those before it are changed.
+        ConfigError: FILE_NOT_WRITABLE; the files before it are changed.
     """
     edits: dict[str, list[Edit]] = defaultdict(list)
     for finding in findings:
@@ -27,5 +28,5 @@ def apply_fixes(findings: Iterable[Finding]) -> int:
         for edit in sorted(of_file, key=lambda each: each.start, reverse=True):
             (first, start), (last, end) = edit.start, edit.end
             lines[first - 1 : last] = [lines[first - 1][:start] + edit.text.encode() + lines[last - 1][end:]]
-        Path(path).write_bytes(mark + b"".join(lines))
+        replace_user_file(Path(path), mark + b"".join(lines))
     return sum(map(len, edits.values()))

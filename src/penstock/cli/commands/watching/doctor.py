@@ -104,6 +104,7 @@ def _fails(found: Examination, fail_on: FailOn | None) -> bool:
 def _fix(config: PipelineConfig, found: Examination) -> bool:
     """Changes the pipeline file; returns whether it did. A file that is no longer valid then gets its text back."""
     from penstock.care.doctor.fixing import edits_of, fix_settings
+    from penstock.care.user_file import replace_user_file
     from penstock.config import load_project
 
     edits = edits_of(each for check in found.checks for each in check.findings)
@@ -119,11 +120,11 @@ def _fix(config: PipelineConfig, found: Examination) -> bool:
         keys = ", ".join(".".join(edit.keys) for edit in edits)
         note(f"{file.name} is not changed, because its layout could not be kept. Set by hand: {keys}.")
         return False
-    file.write_bytes(fixed.text.encode("utf-8"))
+    replace_user_file(file, fixed.text.encode("utf-8"))
     try:
         load_project(config.directory, environment=config.environment)
     except PenstockError:
-        file.write_bytes(text.encode("utf-8"))
+        replace_user_file(file, text.encode("utf-8"))
         raise
     note(fixed.diff)
     return True
