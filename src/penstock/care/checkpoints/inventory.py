@@ -14,6 +14,7 @@ from penstock.events import Event
 from penstock.events.codec import format_timestamp
 from penstock.events.flows.records import FlowRecord, FlowRecords
 from penstock.graph.identifier import Identifier
+from penstock.observe.log.followed_log import Definitions
 from penstock.observe.stored.tables import list_tables
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
@@ -75,11 +76,13 @@ class Inventory:
     """The checkpoints of a storage beside what its event log and its tables say; everything is read once."""
 
     def __init__(self, storage_uri: str, events: Iterable[Event] = ()) -> None:
-        recorded = list(events)
         self.layout = StorageLayout(storage_uri)
         self.storage = Storage(storage_uri)
-        self.records = FlowRecords(recorded)
-        self.tables = list_tables(storage_uri, recorded)
+        self.records, definitions = FlowRecords(), Definitions()
+        for event in events:
+            self.records.apply(event)
+            definitions.apply(event)
+        self.tables = list_tables(storage_uri, definitions.events)
         self._tables = {table.identifier: table.uri for table in self.tables}
         self._targets: dict[Identifier, Target | StateError | None] = {}
 

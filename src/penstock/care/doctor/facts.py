@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -14,8 +14,8 @@ from penstock.care.doctor.settings import SettingsFacts
 from penstock.care.doctor.tables import TableFacts, read_table_facts
 from penstock.events.flows.facts import details_of
 from penstock.events.log.reader import read_events
-from penstock.events.types import EventType
-from penstock.observe.flows.history import PipelineHistory, project_history
+from penstock.events.types import Event, EventType
+from penstock.observe.flows.history import PipelineHistory, PipelineHistoryProjection, project_history
 from penstock.observe.status.pipeline_status import DatasetStatus
 from penstock.observe.status.undeclared import UndeclaredDatasets
 from penstock.observe.stored.tables import StoredTable
@@ -91,15 +91,19 @@ def read_facts(storage_uri: str, settings: SettingsFacts | None = None) -> Stora
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
     """
     storage, unreadable = Storage(storage_uri), dict[tuple[str, int], None]()
-    events = list(read_events(storage_uri, unreadable=lambda file, line: unreadable.setdefault((file, line))))
-    undeclared, writers = UndeclaredDatasets(), dict[str, Writer]()
-    for event in events:
-        undeclared.apply(event)
-        if event.event_type is EventType.CREATE_UPDATE:
-            version = str(details_of(event).get("version"))
-            writers.setdefault(version, Writer(version, event.timestamp))
-    inventory, holder = Inventory(storage_uri, events), read_holder(storage)
-    history = project_history(events)
+    undeclared, writers, projection = UndeclaredDatasets(), dict[str, Writer](), PipelineHistoryProjection()
+
+    def passing() -> Iterator[Event]:
+        for event in read_events(storage_uri, unreadable=lambda file, line: unreadable.setdefault((file, line))):
+            undeclared.apply(event)
+            projection.apply(event)
+            if event.event_type is EventType.CREATE_UPDATE:
+                version = str(details_of(event).get("version"))
+                writers.setdefault(version, Writer(version, event.timestamp))
+            yield event  # one at a time: a long log does not fit into memory
+
+    inventory, holder = Inventory(storage_uri, passing()), read_holder(storage)
+    history = projection.history()
     return StorageFacts(
         storage=storage.uri,
         verification=verify(inventory, inventory.checkpoints, list(inventory.records)),
