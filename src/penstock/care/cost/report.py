@@ -172,6 +172,8 @@ def confidence(found: Estimate) -> list[str]:
         lines.append("Interruptions are drawn at random with a fixed seed; an interrupted batch begins again.")
     if measured.session_start is None and not measured.even and found.what_if.run_time is None:
         lines.append("No update was seen to begin: the start of a session counts as 0 seconds.")
+    if measured.stop is None and not measured.even and found.what_if.run_time is None:
+        lines.append("No update was seen to end by itself: what a run does after its last batch counts as 0 seconds.")
     if found.prices.cluster.start == 0 and found.what_if.run_time is None:
         lines.append("The price file has no 'cluster.start': machines count as there at once.")
     if found.left_out:

@@ -155,6 +155,16 @@ def test_larger_batches_than_were_measured_are_said_to_be_extrapolated(recorded:
     assert any(line.startswith("Extrapolated") for line in confidence(found))
 
 
+def test_an_end_of_an_update_that_was_never_seen_is_said_to_count_as_nothing(
+    recorded: Measured, tmp_path: Path
+) -> None:
+    DaysRecorder(str(tmp_path)).available_now(3, every=_HOUR)
+    ended = estimate(measure(str(tmp_path), name="shop"), _PRICES, schedules(every=[_HOUR]), name="shop")
+    stopped = estimate(recorded, _PRICES, schedules(every=[_HOUR]), name="shop")
+    assert not any("end by itself" in line for line in confidence(ended))
+    assert any("end by itself" in line for line in confidence(stopped))
+
+
 def test_the_document_and_the_text_for_a_pull_request_have_every_schedule(recorded: Measured) -> None:
     found = estimate(recorded, _PRICES, schedules(), name="s|h*op", what_if=WhatIf(goal=_HOUR))
     document = to_json(found)
