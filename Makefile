@@ -31,14 +31,14 @@ demo: setup ## Run the orders pipeline on arriving data for DEMO_SECONDS (60)
 test: setup ## Run the tests, as CI does (FULL=1 for the slow ones too)
 	@# A suite with a JVM keeps one core busy, so the others run beside the one on Spark and print at the end.
 	@log=$$(mktemp); \
-	$(MAKE) --no-print-directory --keep-going test-unit test-integration test-faults test-browser $(BESIDE) >"$$log" 2>&1 & beside=$$!; \
-	$(MAKE) --no-print-directory test-spark; code=$$?; \
+	$(MAKE) --no-print-directory --keep-going test-unit test-integration test-faults test-browser >"$$log" 2>&1 & beside=$$!; \
+	$(MAKE) --no-print-directory --keep-going test-spark $(AFTER); code=$$?; \
 	wait $$beside || code=1; cat "$$log"; rm -f "$$log"; exit $$code
 
 check: $(STAMP) ## What CI runs: format, lint, types, layers, then all tests and the small benchmarks
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(MAKE) --no-print-directory types layers test BESIDE=benchmarks-smoke
+	@$(MAKE) --no-print-directory types layers test AFTER=benchmarks-smoke
 
 ##@ While writing
 fmt: $(STAMP) ## Format the code and fix what the linter can fix
