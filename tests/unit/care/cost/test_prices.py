@@ -60,11 +60,10 @@ def test_a_price_for_the_whole_cluster_wins() -> None:
 
 
 @pytest.mark.parametrize("name", ["aws", "azure", "gcp"])
-def test_each_example_can_be_read_and_says_its_date_and_source(name: str) -> None:
+def test_each_example_can_be_read_and_says_that_nobody_checked_it(name: str) -> None:
     file = _ROOT / "examples" / "prices" / f"{name}.yml"
     prices = read_prices(file)
-    assert prices.as_of
-    assert "source: https://" in file.read_text()
+    assert "\nsource: not checked; see https://" in file.read_text()
     assert prices.cluster.hour() == pytest.approx(0.96, abs=0.02)
     assert prices.cluster.cores == 16
     assert 0 < prices.storage_gb_month < 0.1
