@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -238,6 +239,24 @@ def test_functions_run_on_several_threads(load: Load) -> None:
         thread.join()
     assert results == [3] * 8
     assert "other" not in sys.modules
+
+
+def test_functions_of_two_pipelines_run_on_several_threads(tmp_path: Path) -> None:
+    functions = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "settings.py").write_text(f"NAME = {name!r}\n")
+        (tmp_path / name / "pipeline.py").write_text(
+            "import dlt\n@dlt.table\ndef t():\n    import time, settings\n    time.sleep(0.002)\n"
+            "    from pyspark import pipelines\n    return settings.NAME, pipelines.expect is dlt.expect\n"
+        )
+        functions.append(load_pipeline([tmp_path / name / "pipeline.py"], root=tmp_path / name).flows[0].function)
+    modules, path, finders = set(sys.modules), list(sys.path), list(sys.meta_path)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda call: functions[call % 2](), range(200)))
+    assert found == [("one", True), ("two", True)] * 100
+    assert not {"settings", "dlt"} & (set(sys.modules) - modules)
+    assert (sys.path, sys.meta_path) == (path, finders)
 
 
 CALLS_OF_HELPERS = (

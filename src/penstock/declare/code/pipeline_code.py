@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import ParamSpec, TypeVar
+from typing import ClassVar, ParamSpec, TypeVar
 
 from penstock.declare.code.dbutils import DbutilsFactory
 from penstock.declare.code.import_hook import served_modules
@@ -28,9 +28,12 @@ class PipelineCode:
 
     Inside `active()`: `dlt`, `pyspark.pipelines` and `pyspark.dbutils` are served, the pipeline's folders can be
     imported from, and the user's modules are in `sys.modules`. It may be entered again, and by
-    several threads; the last to leave restores the process. Two pipelines cannot be active in one
-    process at the same time.
+    several threads; the last to leave restores the process. A process has one `sys.modules`, so a thread
+    that enters waits until another pipeline's threads have left.
     """
+
+    _turn: ClassVar = threading.Condition()
+    _active: ClassVar[PipelineCode | None] = None
 
     def __init__(
         self, files: Sequence[Path], root: Path, given: Mapping[str, object], notebooks: NotebookRunner
@@ -39,7 +42,6 @@ class PipelineCode:
         self._served = {name: SPELLINGS[name] for name in ("dlt", "pyspark.pipelines")} | {
             "pyspark.dbutils": {"DBUtils": DbutilsFactory(given.get("dbutils"))}
         }
-        self._lock = threading.RLock()
         self._depth = 0
         self._stack = ExitStack()
         self._imported: dict[str, ModuleType] = {}
@@ -63,16 +65,20 @@ class PipelineCode:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Enters the pipeline's import environment."""
-        with self._lock:
+        with self._turn:
+            self._turn.wait_for(lambda: PipelineCode._active in (None, self))
             if self._depth == 0:
                 self._enter()
+                PipelineCode._active = self
             self._depth += 1
         try:
             yield
         finally:
-            with self._lock:
+            with self._turn:
                 self._depth -= 1
                 if self._depth == 0:
+                    PipelineCode._active = None
+                    self._turn.notify_all()
                     self._stack.close()
 
     def _enter(self) -> None:
