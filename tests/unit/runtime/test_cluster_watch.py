@@ -35,6 +35,9 @@ class FakeCluster:
     def look(self) -> ClusterSnapshot:
         return self.snapshot
 
+    def why_no_executors(self) -> str | None:
+        return None
+
 
 class Reports:
     """Takes what is said in the place of a reporter."""

@@ -16,6 +16,7 @@ from penstock.runtime.reporting.reporter import Reporter
 from penstock.spark.session.cluster import Cluster, ClusterSnapshot
 from penstock.spark.session.driver_log import cause, cause_of_executors
 from penstock.spark.session.setup.children import kill_children
+from penstock.spark.session.start_limit import refused_by_kubernetes
 
 _LOOK_SECONDS: Final = 1.0
 _NOTICED_SECONDS: Final = 2.0
@@ -50,7 +51,8 @@ class ClusterWatch:
         """
         snapshot = self._cluster.look()
         if snapshot.stopped:
-            self.failure = self._error("CLUSTER_APPLICATION_STOPPED", cause(self._cluster.log))
+            master, log = self._cluster.master, self._cluster.log
+            self.failure = refused_by_kubernetes(master, log) or self._error("CLUSTER_APPLICATION_STOPPED", cause(log))
             return
         self._most = max(self._most, snapshot.num_executors)
         if self._most == 0 and not snapshot.master_lost and now - self._started < self._timeout:
@@ -81,7 +83,7 @@ class ClusterWatch:
             case ClusterState.MASTER_LOST:
                 return self._error("CLUSTER_MASTER_LOST", None, executors=left, seconds=f"{self._timeout:g}")
             case ClusterState.NO_EXECUTORS:
-                return self._error("CLUSTER_NO_EXECUTORS", cause_of_executors(log))
+                return self._error("CLUSTER_NO_EXECUTORS", self._cluster.why_no_executors())
             case ClusterState.EXECUTORS_LOST:
                 lost = self._most - left
                 return self._error("CLUSTER_EXECUTORS_LOST", cause_of_executors(log), lost=lost, most=self._most)

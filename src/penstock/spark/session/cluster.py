@@ -1,21 +1,20 @@
-"""The cluster of a session: a limit for the start, and what the driver knows of it then."""
+"""The cluster of a session that has started: what the driver knows of it."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from penstock.errors import ExternalError
+from penstock.spark.session.ask_within import ask_within
 from penstock.spark.session.defaults import Machine
-from penstock.spark.session.driver_log import MasterState, cause, yarn_has_answered
-from penstock.spark.session.driver_process import DriverProcess
-from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.driver_log import MasterState, cause_of_executors
+from penstock.spark.session.kubernetes_pods import pending_pod
+
+_POD_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,38 +63,9 @@ class Cluster:
         waiting = executors > 0 or not self.dynamic or len(tracker.getActiveStageIds()) > 0
         return ClusterSnapshot(executors, lost, waiting)
 
-
-@contextmanager
-def start_limit(driver: DriverProcess, config: SessionConfig) -> Iterator[None]:
-    """Around the start of a SparkContext: kills its JVM after `cluster_timeout`.
-
-    A local master has no limit; nor has an application that YARN has taken into its queue.
-
-    Raises:
-        ExternalError: CLUSTER_START_TIMEOUT, with the cause that the driver's log has.
-    """
-    if not config.on_cluster:
-        yield
-        return
-    exceeded: list[ExternalError] = []
-    log, seconds = driver.log, config.cluster_timeout
-
-    def kill() -> None:
-        if config.master == "yarn" and yarn_has_answered(log):
-            return
-        reason, shown = cause(log, or_warning=True) or "it does not answer", f"{seconds:g}"
-        exceeded.append(
-            ExternalError("CLUSTER_START_TIMEOUT", master=config.master, seconds=shown, reason=reason, log=log)
-        )
-        driver.process.kill()
-
-    limit = threading.Timer(seconds, kill)
-    limit.daemon = True
-    limit.start()
-    try:
-        yield
-    finally:
-        limit.cancel()
-        limit.join()
-        if exceeded:
-            raise exceeded[0] from None
+    def why_no_executors(self) -> str | None:
+        """Returns why none runs: what a pending pod waits for, else what the log says; None without either."""
+        if self.master.startswith("k8s://"):
+            with suppress(TimeoutError):
+                return ask_within(_POD_SECONDS, lambda: pending_pod(self._context)) or cause_of_executors(self.log)
+        return cause_of_executors(self.log)

@@ -58,6 +58,10 @@ def _if_local(value: str) -> Callable[[Machine], str | None]:
     return lambda machine: value if machine.local else None
 
 
+def _if_cluster(value: str) -> Callable[[Machine], str | None]:
+    return lambda machine: None if machine.local else value
+
+
 def _if_local_with_own_classes(value: str) -> Callable[[Machine], str | None]:
     return lambda machine: value if machine.local and own_jars() else None
 
@@ -148,6 +152,12 @@ DEFAULTS: tuple[Default, ...] = (
         "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled",
         "false",
         "with Spark 4.2, a Python function over columns that come straight from a Delta or Parquet file hangs for ever",
+    ),
+    Default(
+        "spark.scheduler.maxRegisteredResourcesWaitingTime",
+        _if_cluster("0s"),
+        "else a start on Kubernetes or YARN waits up to 30 seconds for executors, and cannot say why none comes",
+        gives_way_to="spark.scheduler.minRegisteredResourcesRatio",
     ),
     Default("spark.locality.wait", _if_local("0s"), "all data is local; there is no better place to wait for"),
     Default("spark.scheduler.mode", "FAIR", "a backfill must not make the other flows of the pipeline wait"),

@@ -18,7 +18,7 @@ from pyspark.logger import PySparkLogger
 from penstock.config.values.secret import REDACTED
 
 _ENTRY: Final = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?P<level>INFO|WARN|ERROR) (?P<logger>\S+) \[.*?\] (?P<text>.*)")
-_QUOTED: Final = 300
+QUOTED: Final = 300
 _END: Final = 256 * 1024
 
 _OTHER_SECRET: Final = "spark.authenticate.secret is not the cluster's"  # noqa: S105
@@ -29,8 +29,9 @@ _DECISIVE: Final = tuple(
         (r"Must specify the .*image", None),
         (r"Master removed our application|Application has been killed|YARN application has exited", None),
         (r"SaslException|Mismatched response|Expected SaslMessage|(?i:authentication failed)", _OTHER_SECRET),
-        (r"KubernetesClientException: Failure executing|Unauthorized|(?i:is forbidden)", None),
-        (r"ErrImagePull|ImagePullBackOff", None),
+        # Not what Spark asks for while it gives up.
+        (r"^(?!.*Failure executing: DELETE).*(?:Failure executing: |Unauthorized|(?i:is forbidden))", None),
+        (r"Failed to submit application_\d+_\d+ to YARN", None),
         # The network.
         (r"UnknownHostException", None),
         (r"ConnectException|Connection refused|Connection timed out|No route to host|Connection reset", None),
@@ -56,10 +57,17 @@ _EXECUTORS: Final = tuple(
 )
 _HARMLESS: Final = re.compile(
     r"NativeCodeLoader|resolves to a loopback|SPARK_LOCAL_IP|MetricsSystem|Service '.*' could not bind|Client \["
+    r"|Kubernetes master URL uses HTTP|Error initializing SparkContext"
 )
+_KUBERNETES: Final = re.compile(
+    r"Failure executing: (?P<verb>[A-Z]+) at: \w+://[^/]+(?P<path>/[^\s?]*?)(?:\?\S*)?\. "
+    r"Message: (?P<message>.*?)(?:\. Received status: .*|\.)?$"
+)
+"""How Spark's client says what the API server has answered."""
 _MASTER_LOST: Final = re.compile(r"Disconnected from Spark cluster|Connection to \S+ failed; waiting for master")
 _MASTER_BACK: Final = re.compile(r"Master has changed, new master is|Connected to Spark cluster")
-_YARN_ANSWERS: Final = re.compile(r"Requesting a new application|Submitting application|Application report for")
+_YARN_ANSWERS: Final = re.compile(r"Verifying our application|Submitting application|Application report for")
+_YARN_APPLICATION: Final = re.compile(r"Submitting application (application_\d+_\d+) to ResourceManager")
 
 # py4j writes this one to the root logger, where a level would silence the user's own messages too.
 _CALL_TO_A_DEAD_JVM = "Exception while sending command."
@@ -94,9 +102,24 @@ def cause_of_executors(log: Path) -> str | None:
     return next(map(_text, found), None) or cause(log)
 
 
+def kubernetes_refusal(log: Path) -> str | None:
+    """Returns what a Kubernetes API server answered to the newest request that it refused; None without any."""
+    for line in reversed(_end_of(log)):
+        found = _KUBERNETES.search(line)
+        if found is not None and found["verb"] != "DELETE":
+            return _text(line)
+    return None
+
+
 def yarn_has_answered(log: Path) -> bool:
-    """Whether the resource manager has answered: an application may wait in its queue then."""
+    """Whether the resource manager has answered; what the application needs is uploaded next."""
     return any(_YARN_ANSWERS.search(line) for line in _end_of(log))
+
+
+def yarn_application(log: Path) -> str | None:
+    """Returns the id of the application that was submitted to YARN; None before."""
+    found = (_YARN_APPLICATION.search(line) for line in reversed(_end_of(log)))
+    return next((each[1] for each in found if each is not None), None)
 
 
 class MasterState:
@@ -139,7 +162,9 @@ def _end_of(log: Path) -> list[str]:
 def _text(line: str) -> str:
     entry = _ENTRY.match(line)
     text = (entry["text"] if entry else line).removeprefix("Caused by: ").strip()
-    return text[:_QUOTED].rstrip(". ")
+    if answer := _KUBERNETES.search(text):
+        text = f"{answer['message']} ({answer['verb']} {answer['path']})"
+    return text[:QUOTED].rstrip(". ")
 
 
 def report_failures_only_once() -> None:

@@ -26,7 +26,6 @@ from penstock.spark.accelerators.callbacks import accept_calls_after_shortages, 
 from penstock.spark.accelerators.gateway_lookups import remember_lookups
 from penstock.spark.accelerators.hadoop_conf import prune_hadoop_conf
 from penstock.spark.accelerators.tcp_quickack import enable_tcp_quickack
-from penstock.spark.session.cluster import start_limit
 from penstock.spark.session.defaults import Machine
 from penstock.spark.session.driver_log import cause, leave_out_of_log, report_failures_only_once
 from penstock.spark.session.driver_process import DriverProcess
@@ -34,6 +33,7 @@ from penstock.spark.session.launch import SessionConfig, launched, worker_python
 from penstock.spark.session.python_shipping import ship_python
 from penstock.spark.session.setup.cache import Progress
 from penstock.spark.session.setup.class_archive import make_in_background
+from penstock.spark.session.start_limit import refused_by_kubernetes, start_limit
 from penstock.storage.object_stores.s3 import use_s3_settings
 
 
@@ -59,7 +59,7 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
         ConfigError: JAVA_TOO_OLD, JAVA_HOME_INVALID, JAVA_NOT_FOUND, CACHE_NOT_WRITABLE, MAVEN_MIRROR_INVALID,
             SPARK_SETTING_INVALID, YARN_NOT_CONFIGURED, KUBERNETES_IMAGE_MISSING.
         ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH, JVM_NOT_STARTED, SPARK_START_FAILED,
-            CLUSTER_START_TIMEOUT.
+            CLUSTER_START_TIMEOUT, KUBERNETES_REFUSED, YARN_QUEUE_TIMEOUT.
         StateError: SPARK_ALREADY_RUNNING.
     """
     global _running  # noqa: PLW0603 - PySpark itself allows one context per process
@@ -206,6 +206,8 @@ def _refusal(error: BaseException, config: SessionConfig, log: Path) -> Penstock
     for key, value in config.spark_conf.items():
         if key in reason:
             return ConfigError("SPARK_SETTING_INVALID", key=key, value=value, expected=f"what Spark accepts ({reason})")
+    if refused := refused_by_kubernetes(config.master, log):
+        return refused
     if config.on_cluster:
         reason = cause(log) or reason
     return ExternalError("SPARK_START_FAILED", master=config.master, reason=reason, log=log)
