@@ -31,3 +31,9 @@ def spark_home() -> Path:
 def broker_class_path() -> str:
     """Returns the class path of a Kafka broker; the jars are fetched once per user."""
     return ":".join(str(jar) for jar in ensure_jars("kafka-broker"))
+
+
+@functools.cache
+def hadoop_class_path() -> str:
+    """Returns what YARN's servers need beside Spark's jars; the jars are fetched once per user."""
+    return ":".join(str(jar) for jar in ensure_jars("hadoop-servers"))

@@ -41,7 +41,7 @@ class JarSet:
     """A named set: `core` (Delta, Kafka, the driver of PostgreSQL) for every session.
 
     `s3`, `azure` and `gcs` are for those that read or write such paths.
-    The others are for tests: `kafka-broker` is a server, `byteman` holds threads.
+    The others are for tests: `kafka-broker` and `hadoop-servers` are servers, `byteman` holds threads.
     """
 
     name: str

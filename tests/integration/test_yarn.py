@@ -1,0 +1,69 @@
+"""Pipelines on a real YARN cluster: the same tables, and an end by name where the application does not start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli_runner import penstock
+from tests.integration.java import spark_home
+from tests.integration.yarn_cluster import YarnCluster
+from tests.projects import orders_project
+
+_SECONDS = 500.0  # the JVMs share the cores of a small machine
+_JARS = f"local:{spark_home()}/jars/*"  # where they are on each node; else each start uploads 400 MB
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_quickstart_gives_the_same_tables_on_yarn(tmp_path: Path) -> None:
+    project = orders_project(tmp_path / "orders", files=4)
+    conf = f"  spark.yarn.jars: {_JARS}\n  spark.yarn.stagingDir: file:{tmp_path}/staging\n"
+    conf += "  spark.executor.memory: 512m\n  spark.executor.instances: 1\n"
+    conf += "  spark.databricks.delta.snapshotPartitions: 2\n"  # not 50 for a log of four commits
+    project.add_settings(f"{conf}master: yarn\ncluster_timeout: 2 minutes")
+    with YarnCluster(tmp_path / "yarn", nodes=1) as yarn:
+        penstock("run", project.directory, environ=yarn.environ, timeout=_SECONDS).expect(0)
+        [application] = yarn.applications()
+    project.assert_tables()
+    assert application["finalStatus"] == "SUCCEEDED"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A pipeline of one table for YARN; nothing arrives."""
+    folder = tmp_path / "small"
+    (folder / "in").mkdir(parents=True)
+    (folder / "pipeline.py").write_text(
+        "import dlt\n\n@dlt.table\ndef rows():\n    return spark.readStream.schema('id LONG').json('in')\n"
+    )
+    conf = f"{{spark.yarn.jars: '{_JARS}', spark.yarn.stagingDir: 'file:{tmp_path}/staging'}}"
+    (folder / "penstock.yml").write_text(
+        f"name: small\nmaster: yarn\ncluster_timeout: 15 seconds\nspark_conf: {conf}\n"
+    )
+    return folder
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[YarnCluster]:
+    """A cluster without a node: whatever is submitted waits."""
+    with YarnCluster(tmp_path / "yarn", nodes=0) as yarn:
+        yield yarn
+
+
+@pytest.mark.timeout(600)
+def test_an_application_that_waits_in_the_queue_is_taken_out_of_it(crowded: YarnCluster, small: Path) -> None:
+    outcome = penstock("run", small, "--json", environ=crowded.environ, timeout=_SECONDS).expect(1)
+    [application] = crowded.applications()
+    assert f"{application['id']} waits in the queue" in outcome.error("YARN_QUEUE_TIMEOUT")["message"]
+    assert application["state"] == "KILLED"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_queue_that_is_not_there_ends_the_start(crowded: YarnCluster, small: Path) -> None:
+    settings = small / "penstock.yml"
+    settings.write_text(settings.read_text().replace("{", "{spark.yarn.queue: nobodys, "))
+    outcome = penstock("run", small, "--json", environ=crowded.environ, timeout=_SECONDS).expect(1)
+    assert "unknown queue: nobodys" in outcome.error("SPARK_START_FAILED")["message"]
