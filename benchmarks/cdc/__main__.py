@@ -18,8 +18,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from benchmarks.arguments import parse, parser_of
+from benchmarks.cdc.check import problems
 from benchmarks.cdc.ways import ByHand, ChangeFlowWay, Way, steps
 from benchmarks.compare import publish
+from benchmarks.differences import require_none
 from benchmarks.session import start_session, stop_session
 from penstock.plan.change_capture import CHANGE_FEED, LAYOUT
 from penstock.spark.session.launch import SessionConfig
@@ -48,6 +50,9 @@ def main() -> int:
             _BY_HAND: ByHand(spark, f"{folder}/hand", properties),
         }
         measured = _measure(spark, ways, given, folder)
+        tables = {what: way.path for what, way in ways.items()}
+        batches = [_batch(folder, number) for number in range(given.warm_up + given.batches + 1)]
+        require_none(problems(spark, tables, batches, _BY_HAND))
         stop_session(spark)
     arguments = {name: getattr(given, name) for name in ("rows", "changes", "batches", "warm_up", "memory", "property")}
     publish("cdc", arguments, _results(measured, given.changes), given.results)
@@ -55,12 +60,12 @@ def main() -> int:
 
 
 def _measure(spark: SparkSession, ways: dict[str, Way], given: argparse.Namespace, folder: str) -> dict[str, _Measured]:
-    first = _written(_events(spark, given.rows, 0, given.rows), f"{folder}/first")
+    first = _written(_events(spark, given.rows, 0, given.rows), _batch(folder, 0))
     measured = {}
     for what, way in ways.items():
         measured[what] = _Measured(way, first_load=_seconds(way, first, 0, given.rows))
     for number in range(1, given.warm_up + given.batches + 1):
-        batch = _written(_events(spark, given.changes, number, given.rows * 11 // 10), f"{folder}/batch{number}")
+        batch = _written(_events(spark, given.changes, number, given.rows * 11 // 10), _batch(folder, number))
         warm = number > given.warm_up
         said = []
         for what, each in measured.items():
@@ -111,6 +116,10 @@ def _events(spark: SparkSession, count: int, seed: int, keys: int) -> DataFrame:
         sf.concat(sf.lit("city "), sf.col("id") % 1000).alias("city"),
         (sf.rand(seed + 2000) * 1000).alias("amount"),
     )
+
+
+def _batch(folder: str, number: int) -> str:
+    return f"{folder}/batch{number}"
 
 
 def _written(events: DataFrame, path: str) -> DataFrame:

@@ -14,7 +14,9 @@ from pathlib import Path
 from benchmarks.arguments import parse, parser_of
 from benchmarks.commands import penstock, with_spark
 from benchmarks.compare import publish
+from benchmarks.differences import require_none
 from benchmarks.orders.systems import ROOT
+from benchmarks.startup.check import problems
 from benchmarks.startup.large_pipeline import write_pipeline
 
 
@@ -30,16 +32,18 @@ class Timing:
 def main() -> int:
     given = _arguments()
     with tempfile.TemporaryDirectory(prefix="startup-", dir=given.work) as folder:
-        runs = [_timed(timing, given.repeat, given.warm_up) for timing in _timings(Path(folder), given.tables)]
+        recorded = Path(folder) / "recorded"
+        timings = _timings(Path(folder), recorded, given.tables)
+        runs = [_timed(timing, given.repeat, given.warm_up) for timing in timings]
+        require_none(problems(recorded))
     publish("startup", {name: getattr(given, name) for name in ("repeat", "warm_up", "tables")}, runs, given.results)
     return 0
 
 
-def _timings(folder: Path, tables: int) -> list[Timing]:
+def _timings(folder: Path, recorded: Path, tables: int) -> list[Timing]:
     large, large_sql = folder / "large", folder / "large_sql"
     write_pipeline(large, tables)
     write_pipeline(large_sql, tables, sql=True)
-    recorded = folder / "recorded"
     penstock("init", str(recorded))
     penstock("setup")  # makes the class archive, so that what follows is warm
     with_spark("run", recorded)

@@ -22,7 +22,9 @@ from pyspark.sql import functions as sf
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
+from benchmarks.differences import require_none
 from benchmarks.session import start_session, stop_session
+from benchmarks.update.check import problems
 from penstock.graph.resolved import UpdateKeys
 from penstock.plan.change_capture import CHANGE_FEED, LAYOUT
 from penstock.spark import _jvm
@@ -45,20 +47,25 @@ def main() -> int:
     given = _arguments()
     with tempfile.TemporaryDirectory(prefix="update-", dir=given.work) as folder:
         spark = start_session(SessionConfig("update", spark_conf={"spark.driver.memory": given.memory}))
+        _windows(spark.range(given.rows)).write.parquet(_first(folder))
         ways = {
-            (place, what): make(spark, f"{folder}/{place}-{what}", given)
+            (place, what): make(spark, _table(folder, place, what), spark.read.parquet(_first(folder)))
             for place in (_NEWEST, _ANYWHERE)
             for what, make in ((_UPDATE, _by_penstock), (_BY_HAND, _by_hand))
         }
         seconds = _measure(spark, ways, given, folder)
+        for place in (_NEWEST, _ANYWHERE):
+            tables = {f"{place}, {what}": _table(folder, place, what) for what in (_UPDATE, _BY_HAND)}
+            batches = [_batch(folder, place, number) for number in range(1, given.warm_up + given.batches + 1)]
+            require_none(problems(spark, tables, [_first(folder), *batches]))
         stop_session(spark)
     arguments = {name: getattr(given, name) for name in ("rows", "changes", "batches", "warm_up", "memory")}
     publish("update", arguments, _results(seconds), given.results)
     return 0
 
 
-def _by_penstock(spark: SparkSession, path: str, given: argparse.Namespace) -> Way:
-    _create(spark, path, given.rows)
+def _by_penstock(spark: SparkSession, path: str, first: DataFrame) -> Way:
+    _create(spark, path, first)
     writer = UpdateWriter("windows", "bench.windows", path, UpdateKeys(("window", "shop"), distinct=True))
 
     def apply(batch: DataFrame, number: int, count: int) -> None:
@@ -69,8 +76,8 @@ def _by_penstock(spark: SparkSession, path: str, given: argparse.Namespace) -> W
     return apply
 
 
-def _by_hand(spark: SparkSession, path: str, given: argparse.Namespace) -> Way:
-    _create(spark, path, given.rows)
+def _by_hand(spark: SparkSession, path: str, first: DataFrame) -> Way:
+    _create(spark, path, first)
 
     def apply(batch: DataFrame, number: int, count: int) -> None:
         table = DeltaTable.forPath(batch.sparkSession, path).alias("t")
@@ -85,7 +92,7 @@ def _measure(spark: SparkSession, ways: dict[tuple[str, str], Way], given: argpa
     for number in range(1, given.warm_up + given.batches + 1):
         counted = number > given.warm_up
         for (place, what), apply in ways.items():
-            path = f"{folder}/{place}{number}"
+            path = _batch(folder, place, number)
             if what == _UPDATE:  # the first one of a place
                 _changed(spark, number, given, place).write.parquet(path)
             batch = spark.read.parquet(path)
@@ -111,12 +118,24 @@ def _results(measured: Measured) -> list[dict[str, Any]]:
     ]
 
 
-def _create(spark: SparkSession, path: str, rows: int) -> None:
-    builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(_windows(spark.range(0)).schema)
+def _first(folder: str) -> str:
+    return f"{folder}/first"
+
+
+def _batch(folder: str, place: str, number: int) -> str:
+    return f"{folder}/{place}{number}"
+
+
+def _table(folder: str, place: str, what: str) -> str:
+    return f"{folder}/{place}-{what}"
+
+
+def _create(spark: SparkSession, path: str, first: DataFrame) -> None:
+    builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(first.schema)
     for name, value in {CHANGE_FEED: "true", **LAYOUT}.items():
         builder = builder.property(name, value)
     builder.execute()
-    _windows(spark.range(rows)).write.format("delta").mode("append").save(path)
+    first.write.format("delta").mode("append").save(path)
 
 
 def _changed(spark: SparkSession, number: int, given: argparse.Namespace, place: str) -> DataFrame:
