@@ -11,10 +11,10 @@ from typing import Any, Final
 from penstock.care.finding import Finding
 from penstock.care.lint.catalogue import CHECKS, rules
 from penstock.care.lint.finding import Found
-from penstock.care.lint.places import in_cell
 from penstock.care.lint.reading import read_script
 from penstock.care.lint.script import Script
 from penstock.care.lint.sql.texts import texts_of
+from penstock.care.places import in_cell
 from penstock.errors import ConfigError, PenstockError, SourceLocation
 
 _IGNORE: Final = re.compile(r"(?:#|--)\s*penstock:\s*ignore\[(?P<rules>[\w\s,-]+)\]")

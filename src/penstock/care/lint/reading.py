@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from penstock.care.lint.places import in_cell
 from penstock.care.lint.script import Script
+from penstock.care.places import in_cell
 from penstock.errors import ConfigError, DefinitionError, SourceLocation
 from penstock.graph.sql.placed_text import PlacedText
 

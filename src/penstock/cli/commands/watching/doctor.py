@@ -36,6 +36,9 @@ def doctor(
     fix: Annotated[
         bool, typer.Option("--fix", help="Make the changes of the pipeline file that are safe, and show them.")
     ] = False,
+    sarif: Annotated[
+        bool, typer.Option("--sarif", help="Print a SARIF 2.1.0 log, for code scanning, instead.")
+    ] = False,
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="RULE", help="Say what a check is about, with examples.")
     ] = None,
@@ -65,6 +68,8 @@ def doctor(
         found = _examine(config)
     if as_json:
         print_json(found.to_json())
+    elif sarif:
+        _print_sarif(found, config)
     else:
         _print(found)
     if _fails(found, fail_on):
@@ -111,7 +116,7 @@ def _fix(config: PipelineConfig, found: Examination) -> bool:
     if not edits:
         note("No finding has a change that is safe to make.")
         return False
-    file = config.directory / Path(config.file.path).name
+    file = _pipeline_file(config)
     text = file.read_bytes().decode("utf-8")
     fixed = None
     if file.name == "penstock.yml":
@@ -128,6 +133,19 @@ def _fix(config: PipelineConfig, found: Examination) -> bool:
         raise
     note(fixed.diff)
     return True
+
+
+def _print_sarif(found: Examination, config: PipelineConfig) -> None:
+    from importlib import metadata
+
+    from penstock.care.doctor.sarif import examination_to_sarif
+
+    file = _pipeline_file(config)
+    print_json(examination_to_sarif(found, version=metadata.version("penstock"), folder=Path(), pipeline_file=file))
+
+
+def _pipeline_file(config: PipelineConfig) -> Path:
+    return config.directory / Path(config.file.path).name
 
 
 def _print(found: Examination) -> None:
