@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.config import parse_interval
 from penstock.declare.sql.cursor import Cursor, syntax_error, unquoted
 from penstock.declare.sql.protection import read_mask
 from penstock.declare.sql.refusals import refuse_clause
@@ -75,6 +74,8 @@ def _constraint(cursor: Cursor) -> list[Expectation]:
 
 def _event_time(cursor: Cursor) -> EventTime:
     """Reads `column [MAX FUTURE INTERVAL 10 MINUTES]`."""
+    from penstock.config import parse_interval  # here: `penstock lint` parses SQL without a pipeline file
+
     [column] = unquoted((cursor.name("the column of the event time"),))
     if not cursor.accept("MAX", "FUTURE"):
         return EventTime(column, parse_interval(_MOST_AHEAD))

@@ -15,7 +15,7 @@ from penstock.declare.code.dbutils import Dbutils
 from penstock.declare.code.notebook.files import Part, PartKind, is_notebook, read_cells, read_source_text
 from penstock.declare.code.notebook.magics import parts_of
 from penstock.declare.registry import active_registry
-from penstock.declare.sql import SqlScript
+from penstock.declare.sql.script import SqlScript
 from penstock.declare.user_frames import shown_path
 from penstock.errors import DefinitionError, SourceLocation
 
