@@ -13,6 +13,12 @@ from penstock.care.lint.tree import walk
 GAP: Final = "\0"
 """Stands in a text for a part that only the run knows."""
 
+BINDING: Final = (
+    *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.With, ast.NamedExpr),
+    *(ast.arg, ast.comprehension),
+)
+"""Nodes that give names a value."""
+
 _UNKNOWN: Final = object()
 
 
@@ -78,7 +84,10 @@ class Constants:
 
 
 def constants_of(nodes: Iterable[ast.AST]) -> Constants:
-    """Returns the names that are assigned once in all of a script, at any depth, by a plain `name = value`."""
+    """Returns the names that are assigned once in all of a script, at any depth, by a plain `name = value`.
+
+    `nodes` are those of the script that are `BINDING`.
+    """
     values: dict[str, ast.expr] = {}
     changed: set[str] = set()
     for node in nodes:

@@ -135,7 +135,7 @@ class Frames:
 
     @classmethod
     def of(cls, tree: ast.Module, nodes: Iterable[ast.AST]) -> Frames:
-        """Reads a script, whose `nodes` are those of its tree."""
+        """Reads a script, whose `nodes` are the functions and calls of its tree."""
         found = cls()
         named: set[str] = set()
         functions = []

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from penstock.care.finding import Edit
-from penstock.care.lint.constants import Constants, constants_of
+from penstock.care.lint.constants import BINDING, Constants, constants_of
 from penstock.care.lint.datasets import dataset_functions
 from penstock.care.lint.finding import Found
 from penstock.care.lint.frames import Frames
@@ -41,31 +41,37 @@ class Script:
     @cached_property
     def constants(self) -> Constants:
         """Its names with one value."""
-        return constants_of(self.nodes)
+        return constants_of(self.nodes(*BINDING))
 
     @cached_property
     def frames(self) -> Frames:
         """Its DataFrames."""
-        return Frames.of(self.tree, self.nodes)
+        return Frames.of(self.tree, self.nodes(ast.FunctionDef, ast.Call))
 
     @cached_property
     def queries(self) -> list[Query]:
         """The streaming queries that it starts."""
         return queries_of(self.frames.writes, self.constants)
 
-    @property
-    def nodes(self) -> list[ast.AST]:
-        """All nodes of its syntax, walked once."""
-        return self._walked[0]
+    def nodes(self, *kinds: type[ast.AST]) -> list[ast.AST]:
+        """Returns the nodes of its syntax of these types: the tree is walked once, for all rules."""
+        return [node for kind in kinds for node in self._by_kind.get(kind, ())]
 
     @cached_property
     def _walked(self) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
         return walk_with_parents(self.tree)
 
     @cached_property
+    def _by_kind(self) -> dict[type[ast.AST], list[ast.AST]]:
+        found: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        for node in self._walked[0]:
+            found[type(node)].append(node)
+        return found
+
+    @cached_property
     def _called(self) -> dict[str, list[ast.Call]]:
         found: dict[str, list[ast.Call]] = defaultdict(list)
-        for node in self.nodes:
+        for node in self.nodes(ast.Call):
             match node:
                 case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
                     found[name].append(node)
@@ -92,7 +98,7 @@ class Script:
     @cached_property
     def datasets(self) -> list[ast.FunctionDef]:
         """The functions that declare a table, a view or a flow of a pipeline."""
-        return list(dataset_functions(self.nodes))
+        return list(dataset_functions(self.nodes(ast.Import, ast.ImportFrom, ast.FunctionDef)))
 
     def in_dataset(self, node: ast.AST) -> bool:
         """Whether a node stands in a dataset function, whose query Penstock or DLT starts and gives a checkpoint."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 _LINE_COMMENT = re.compile(r"--(?:[^\n\\]|\\\r?\n|\\)*")
 _LINE = re.compile(r"[^\n]*")
@@ -36,7 +37,9 @@ class TokenKind(Enum):
     UNCLOSED = "text without its end"
 
 
-TRIVIA = frozenset({TokenKind.SPACE, TokenKind.COMMENT, TokenKind.CELL_END})
+_SIMPLE_KINDS = {name: TokenKind(name) for name in _SIMPLE.groupindex}
+
+TRIVIA = (TokenKind.SPACE, TokenKind.COMMENT, TokenKind.CELL_END)  # no set: the hash of an enum takes longer to compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Token:
         return self.kind is TokenKind.WORD and self.text.casefold() == word.casefold()
 
 
+@lru_cache(maxsize=16)  # a statement is tokenised where it is found, parsed and judged, soon after one another
 def tokenise(text: str) -> tuple[Token, ...]:
     """Returns the tokens of any text; their texts together are the text.
 
@@ -75,19 +79,20 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _token(text: str, start: int) -> Token:
+    if text[start] in "rR" and (closed := _RAW_STRING.match(text, start)):
+        return Token(TokenKind.STRING, closed.group(), start)
+    simple = _SIMPLE.match(text, start)
+    if simple is not None and simple.lastgroup is not None:
+        return Token(_SIMPLE_KINDS[simple.lastgroup], simple.group(), start)
     if text.startswith("--", start):
         return _line_comment(text, start)
     if text.startswith("/*", start):
         stop = _comment_end(text, start)
         return Token(TokenKind.COMMENT if stop else TokenKind.UNCLOSED, text[start : stop or len(text)], start)
-    if closed := _RAW_STRING.match(text, start):
-        return Token(TokenKind.STRING, closed.group(), start)
     if text[start] in _QUOTES:
         kind = TokenKind.QUOTED_NAME if text[start] == "`" else TokenKind.STRING
         closed = _QUOTES[text[start]].match(text, start)
         return Token(kind, closed.group(), start) if closed else Token(TokenKind.UNCLOSED, text[start:], start)
-    if simple := _SIMPLE.match(text, start):
-        return Token(TokenKind(simple.lastgroup), simple.group(), start)
     return Token(TokenKind.SYMBOL, text[start], start)
 
 

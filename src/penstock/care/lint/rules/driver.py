@@ -70,7 +70,7 @@ def _printed(script: Script) -> Iterator[Found]:
 
 
 def _builtins(script: Script) -> Iterator[Found]:
-    for node in script.nodes:
+    for node in script.nodes(ast.Call, ast.FunctionDef):
         match node:
             case ast.Call(args=[ast.Lambda(body=body), *_]) if called(node) == "udf":
                 found = _builtin(body)

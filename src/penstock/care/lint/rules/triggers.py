@@ -70,7 +70,7 @@ def _continuous(script: Script) -> Iterator[Found]:
 
 
 def _not_awaited(script: Script) -> Iterator[Found]:
-    if script.notebook or any(script.calls(*_WAITS)) or any(isinstance(node, ast.While) for node in script.nodes):
+    if script.notebook or any(script.calls(*_WAITS)) or script.nodes(ast.While):
         return
     for query in script.queries:
         if script.is_run(query.start.node):

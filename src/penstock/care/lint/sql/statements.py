@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +69,8 @@ def check_syntax(source: PlacedText) -> DefinitionError | None:
     return next(iter(statements_of(source)[1]), None)
 
 
-def statements_of(source: PlacedText) -> tuple[list[SqlStatement], list[DefinitionError]]:
+@lru_cache(maxsize=1)  # a file is parsed to be read, and looked at right after that
+def statements_of(source: PlacedText) -> tuple[tuple[SqlStatement, ...], tuple[DefinitionError, ...]]:
     """Returns the statements of a text, and PARSE_SYNTAX_ERROR for each that is a pipeline's and cannot be parsed."""
     found, errors = list[SqlStatement](), list[DefinitionError]()
     views: dict[str, Rows] = {}
@@ -86,7 +88,7 @@ def statements_of(source: PlacedText) -> tuple[list[SqlStatement], list[Definiti
                 )
     finally:
         registration_context.reset(token)
-    return found, errors
+    return tuple(found), tuple(errors)
 
 
 def _declared(raw: PlacedText) -> tuple[Statement | None, DefinitionError | None]:
