@@ -29,10 +29,11 @@ demo: setup ## Run the orders pipeline on arriving data for DEMO_SECONDS (60)
 	@$(BIN)/python tools/demo.py
 
 test: setup ## Run the tests, as CI does (FULL=1 for the slow ones too)
-	@# A suite with a JVM keeps one core busy, so the others run beside the one on Spark and print at the end.
+	@# A suite with a JVM waits for a third of its time, so two sessions and the other suites run beside each other;
+	@# the others print at the end.
 	@log=$$(mktemp); \
 	$(MAKE) --no-print-directory --keep-going test-unit test-integration test-faults test-browser >"$$log" 2>&1 & beside=$$!; \
-	$(MAKE) --no-print-directory --keep-going test-spark $(AFTER); code=$$?; \
+	$(MAKE) --no-print-directory --keep-going test-spark SESSIONS=2 $(AFTER); code=$$?; \
 	wait $$beside || code=1; cat "$$log"; rm -f "$$log"; exit $$code
 
 check: $(STAMP) ## What CI runs: format, lint, types, layers, then all tests and the small benchmarks
@@ -57,8 +58,8 @@ layers: $(STAMP) ## Check that no package imports a higher one
 test-unit: $(STAMP) ## Tests without a JVM (ARGS="-k name" for some)
 	@$(BIN)/python -m pytest -q -n logical tests/unit tests/golden tests/repo $(ARGS)
 
-test-spark: setup ## Tests on one local Spark session (FULL=1 for all)
-	@$(BIN)/python -m pytest -q tests/spark $(SELECTED) $(ARGS)
+test-spark: setup ## Tests on a local Spark session (FULL=1 for all; SESSIONS=2: two processes share the files)
+	@$(BIN)/python -m pytest -q tests/spark $(if $(SESSIONS),-n $(SESSIONS) --dist loadfile) $(SELECTED) $(ARGS)
 
 test-integration: setup ## Tests against real servers that they start on loopback (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/integration $(SELECTED) $(ARGS)

@@ -15,6 +15,9 @@ SHORT_QUERIES: Final[Mapping[str, str]] = {
     # A query of a test runs a few times: compiling it to Java would take longer than it saves.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Spark writes each plan as text, and looks whether each rule of its optimizer has left the plan whole.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.lightweightPlanChangeValidation": "false",
     # Nor does the second compiler earn back its time. With the first one alone Java reserves 48 MB for what it has
     # compiled: full after a minute, and then it compiles no more.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
@@ -32,8 +35,6 @@ _QUICK_STEPS: Final[Mapping[str, str]] = {
     # One task a stage: the rows of a test fit into it.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.pollingDelay": "5ms",
-    # Spark looks whether each rule of its optimizer has left the plan whole.
-    "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.databricks.delta.stats.collect": "false",
     "spark.databricks.delta.properties.defaults.checkpointInterval": "1000",
 }

@@ -142,6 +142,7 @@ def test_keys_with_secrets_are_redacted(key: str) -> None:
         ("url jdbc://me:hunter2@db.test/x", "hunter2"),
         ('PlainLoginModule required password="hunter2";', "hunter2"),
         ("Endpoint=sb://x/;SharedAccessKey=hunter2;", "hunter2"),
+        ("PWD=Hunter2", "Hunter2"),
         ("key AKIAABCDEFGHIJKLMNOP used", "AKIAABCDEFGHIJKLMNOP"),
     ],
 )
