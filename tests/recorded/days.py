@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -13,6 +14,7 @@ from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, Upda
 
 BEGINNING: Final = datetime(2026, 3, 2, tzinfo=UTC)
 SESSION_START: Final = 20.0
+QUERY_START: Final = 1.5
 STOP: Final = 4.0
 
 
@@ -73,6 +75,8 @@ class DaysRecorder:
         for number in range(1, int(seconds / trigger)):
             tick = start + SESSION_START + (number - 1) * trigger
             rows = rows_between(before, tick, mean=self._mean)
+            if number == 1:
+                self._start_queries(FLOWS, tick)
             self._batches(tick, rows, tick - before, first=number == 1)
             before = tick
         self._close(UpdateState.CANCELED)
@@ -84,7 +88,7 @@ class DaysRecorder:
             self._open(f"run-{number}", continuous=False)
             self._clock.step(SESSION_START)
             now = self._now()
-            self._batches(now, rows_between(self._read, now, mean=self._mean), None, first=True)
+            self._batches(now, rows_between(self._read, now, mean=self._mean), None, first=True, starts=True)
             self._read = now
             self._clock.step(STOP)
             self._close(UpdateState.COMPLETED)
@@ -113,9 +117,19 @@ class DaysRecorder:
         self._log.append(EventType.UPDATE_PROGRESS, *builders.update_progress(state, pipeline="shop"))
         self._log.close()
 
-    def _batches(self, start: float, rows: int, since: float | None, *, first: bool) -> None:
-        """A batch of each flow, each after the one whose table it reads."""
+    def _start_queries(self, flows: Sequence[RecordedFlow], running: float) -> None:
+        for status, second in ((FlowStatus.STARTING, running - QUERY_START), (FlowStatus.RUNNING, running)):
+            self._clock.moment = BEGINNING + timedelta(seconds=second)
+            for flow in flows:
+                built = builders.flow_status(_name(flow), status)
+                self._log.append(EventType.FLOW_PROGRESS, *built, dataset=flow.table, flow=_name(flow))
+
+    def _batches(self, start: float, rows: int, since: float | None, *, first: bool, starts: bool = False) -> None:
+        """A batch of each flow, each after the one whose table it reads; it `starts` its query before."""
         for flow in FLOWS:
+            if starts:
+                start += QUERY_START if flow.reads else 0.0
+                self._start_queries([flow], start)
             read = round(rows * flow.share)
             seconds = flow.seconds(read, first=first)
             self.busy[flow.table] += seconds

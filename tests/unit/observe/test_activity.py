@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.recorded.days import BEGINNING, FLOWS, SESSION_START, STOP, DaysRecorder
+from tests.recorded.days import BEGINNING, FLOWS, QUERY_START, SESSION_START, STOP, DaysRecorder
 from tests.unit.observe.story import Story
 
 from penstock.events import FlowStatus, UpdateState, read_events
@@ -40,6 +40,7 @@ def test_rows_of_a_continuous_run_arrive_between_its_triggers(tmp_path: Path) ->
     )
     assert bronze.batches == 59
     assert len(bronze.starts) == 1
+    assert list(bronze.query_starts) == pytest.approx([QUERY_START], abs=0.1)
     assert not bronze.ends, "it was stopped"
 
 
@@ -50,6 +51,7 @@ def test_rows_of_a_run_that_ends_arrive_since_the_run_before(tmp_path: Path) -> 
     assert list(bronze.starts) == pytest.approx([SESSION_START] * 5, abs=0.01)
     revenue = _activities(tmp_path)["shop.hourly_revenue"]
     assert list(revenue.ends) == pytest.approx([STOP] * 5, abs=0.01)
+    assert list(revenue.query_starts) == pytest.approx([QUERY_START] * 5, abs=0.1)
     assert all(sample.first for sample in bronze.all_samples())
 
 

@@ -29,6 +29,8 @@ _PARTS: Final = 8
 
 _LEAST_DAYS: Final = 1 / 24
 _SLACK: Final = 1.05
+_MEASURED: Final = 1.05
+"""Up to this many times the largest measured batch, a batch is of a size that was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class ScheduleCost:
         p50, p95: freshness in seconds of the table that is the least fresh; None where it was not simulated.
         saving: the share by which it is cheaper than the dearest schedule that is always on.
         days: how much of the history was replayed.
-        extrapolated: by how much the largest batch is larger than the largest that was measured; 1 or less: it is not.
+        extrapolated: how many times as large the largest batch is as the largest that was measured.
         on_frontier: whether no schedule is both cheaper and fresher.
         recommended: whether it is the cheapest that meets the goal.
     """
@@ -100,6 +102,11 @@ class ScheduleCost:
     saving: float = 0.0
     on_frontier: bool = False
     recommended: bool = False
+
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether the largest batch is larger than what was measured; by less than 5 % does not count."""
+        return self.extrapolated >= _MEASURED
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,8 @@ def _place(
     if activity.replaces:
         seconds = median(each.milliseconds for each in samples) / 1000 if samples else 0.0
         time = BatchTime(seconds, 0.0, most_rows=time.most_rows)
-    simulated = SimulatedFlow(arrivals, time, tuple(read), view=activity.replaces)
+    query_start = median(activity.query_starts) if activity.query_starts else 0.0
+    simulated = SimulatedFlow(arrivals, time, tuple(read), view=activity.replaces, query_start=query_start)
     placing.places[number] = len(placing.flows)
     placing.flows.append(MeasuredFlow(activity.dataset, activity.flow, activity, simulated))
 

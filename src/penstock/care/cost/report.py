@@ -74,9 +74,9 @@ def marks(each: ScheduleCost) -> list[str]:
     """Returns what is special about a schedule."""
     words = ["recommended"] if each.recommended else []
     words += ["frontier"] if each.on_frontier else []
-    return words + (
-        [f"extrapolated {each.extrapolated:,.{0 if each.extrapolated >= 10 else 1}f}x"] if each.extrapolated > 1 else []
-    )
+    if each.is_extrapolated:
+        words.append(f"extrapolated {each.extrapolated:,.{0 if each.extrapolated >= 10 else 1}f}x")
+    return words
 
 
 def cost_by_table(found: Estimate) -> tuple[Columns, Rows]:
@@ -190,7 +190,7 @@ def _about_batches(found: Estimate) -> list[str]:
     if errors:
         lines.append(f"A batch differs from the fit of its time by {100 * max(errors):.0f} % (median, worst flow).")
     lines.append(f"When rows arrived is known to {freshness_text(measured.resolution)}.")
-    if any(each.extrapolated > 1 for each in found.schedules):
+    if any(each.is_extrapolated for each in found.schedules):
         lines.append("Extrapolated: batches would be larger, by the factor shown, than the largest that was measured.")
     times = [(flow.flow, flow.simulated.time) for flow in measured.flows if not flow.simulated.view]
     if one_size := [flow for flow, time in times if time.one_size]:
@@ -262,7 +262,7 @@ def _schedule_json(each: ScheduleCost) -> dict[str, Any]:
         "freshness_p50_seconds": each.p50,
         "freshness_p95_seconds": each.p95,
         "replayed_days": each.days,
-        "extrapolated": each.extrapolated if each.extrapolated > 1 else None,
+        "extrapolated": each.extrapolated if each.is_extrapolated else None,
         "on_frontier": each.on_frontier,
         "recommended": each.recommended,
         "tables": [

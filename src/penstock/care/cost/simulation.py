@@ -7,10 +7,10 @@ The model, all times in seconds:
 - A batch takes the time of `BatchTime`. What it has read can be seen when it ends.
 - Always on: each flow starts a batch at the next multiple of the trigger's interval at which it has a row, at once
   when the batch before took longer (Spark's ProcessingTimeExecutor). Flows run beside each other.
-- AvailableNow: every interval the cluster starts, then the session; each flow processes in one batch what was there
-  when the session was ready, after the flows whose tables it reads. The cluster is paid from its start until the end
-  of the last flow and of the update. A run that is not over when the next is due makes that one wait for the interval
-  after.
+- AvailableNow: every interval the cluster starts, then the session with the first queries; each flow processes in one
+  batch what was there when the session was ready. A flow that reads tables starts its query when the flows of these
+  have ended, new rows or not. The cluster is paid from its start until the end of the last flow and of the update. A
+  run that is not over when the next is due makes that one wait for the interval after.
 - An interruption of a spot machine stops the batches that run: each waits for another machine, and begins again.
 - The freshness of a row is the time from its arrival to the end of the batch that had it.
 """
@@ -45,13 +45,15 @@ _HAIR_OF_ROW: Final = 0.01
 class SimulatedFlow:
     """A flow: when its rows arrived, how long a batch takes, and by number the flows whose tables it reads.
 
-    A `view` computes its table anew in each batch, in a time that does not depend on the new rows.
+    A `view` computes its table anew in each batch, in a time that does not depend on the new rows. `query_start` is how
+    long the start of the query takes.
     """
 
     arrivals: Arrivals
     time: BatchTime
     inputs: tuple[int, ...] = ()
     view: bool = False
+    query_start: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ def _runs(
         stops: list[float] = []
         for number, flow in enumerate(flows):
             after = math.floor(flow.arrivals.until(seen) + _HAIR)
-            begins = max((stops[each] for each in flow.inputs), default=ready)
+            begins = max(stops[each] for each in flow.inputs) + flow.query_start if flow.inputs else ready
             stop = begins
             always = flow.view and not flow.arrivals.times  # of a source whose changes are not known
             if after > before[number] or always:

@@ -16,7 +16,7 @@ from penstock.events.details import total
 from penstock.events.flows.compaction import Key, SummedProjection, totals_of
 from penstock.events.flows.facts import FlowFact, details_of, flow_key
 from penstock.events.flows.progress import checkpointed_batch_of
-from penstock.events.types import BatchProgress, Event, EventType, UpdateState
+from penstock.events.types import BatchProgress, Event, EventType, FlowStatus, UpdateState
 
 PERIODS: Final = 2048
 """So many periods of arrivals are kept of a flow; when there are more, neighbours are merged."""
@@ -60,6 +60,7 @@ class FlowActivity:
         samples: the newest batches of each size, by powers of two of their rows, and the first ones of updates apart.
         starts: seconds from the beginning of an update to the flow's first batch, of the newest updates.
         ends: seconds from the flow's last batch to the end of the update, of the newest updates that completed.
+        query_starts: seconds that the start of the flow's query took, from STARTING to RUNNING, of the newest updates.
         state_files: how many files of state a batch writes at least: one for each operator and partition.
         first, last: the start of the oldest batch and the end of the newest, seconds since 1970.
         replaces: whether each batch replaces all rows of the target, as a materialized view does.
@@ -75,6 +76,7 @@ class FlowActivity:
     samples: dict[tuple[bool, int], deque[BatchSample]] = field(default_factory=dict)
     starts: deque[float] = field(default_factory=lambda: deque(maxlen=_SAMPLES))
     ends: deque[float] = field(default_factory=lambda: deque(maxlen=_SAMPLES))
+    query_starts: deque[float] = field(default_factory=lambda: deque(maxlen=_SAMPLES))
     state_files: int = 0
     partitions: int = _SPARK_PARTITIONS
     first: float | None = None
@@ -148,6 +150,7 @@ class FlowActivity:
             "names": [self.dataset, self.flow],
             "starts": list(self.starts),
             "ends": list(self.ends),
+            "query_starts": list(self.query_starts),
             "samples": [[each.rows, each.milliseconds, int(each.first)] for each in self.all_samples()],
             # a text, which a reader that does not want it need not take apart
             "periods": json.dumps([[round(p.start, 3), round(p.end, 3), p.rows, p.batches] for p in self.periods]),
@@ -170,6 +173,7 @@ class FlowActivity:
             setattr(known, name, _number(totals.get(name)))
         known.starts.extend(_numbers(totals.get("starts")))
         known.ends.extend(_numbers(totals.get("ends")))
+        known.query_starts.extend(_numbers(totals.get("query_starts")))
         for rows, milliseconds, first in _tuples(totals.get("samples"), 3):
             sample = BatchSample(int(rows), int(milliseconds), bool(first))
             known.samples.setdefault((sample.first, sample.rows.bit_length()), deque(maxlen=_SAMPLES)).append(sample)
@@ -192,6 +196,8 @@ class ActivityProjection(SummedProjection):
         self._update_id = ""
         self._began: datetime | None = None
         self._stops = True
+        self._starting: dict[Key, datetime] = {}
+        self._query_starts: dict[Key, float] = {}
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
@@ -210,6 +216,10 @@ class ActivityProjection(SummedProjection):
                 self._flows[other].restart()
         if fact.progress is not None:
             self._batch(key, event, fact, fact.progress)
+        elif fact.status is FlowStatus.STARTING:
+            self._starting[key] = fact.timestamp
+        elif fact.status is FlowStatus.RUNNING and key in self._starting:
+            self._query_starts[key] = (fact.timestamp - self._starting.pop(key)).total_seconds()
 
     def _batch(self, key: Key, event: Event, fact: FlowFact, progress: BatchProgress) -> None:
         activity = self._flows.get(key)
@@ -224,6 +234,8 @@ class ActivityProjection(SummedProjection):
             if self._began is not None and fact.update_id == self._update_id:
                 passed = (fact.timestamp - self._began).total_seconds() - (progress.batch_duration_ms or 0) / 1000
                 activity.starts.append(round(max(passed, 0.0), 3))
+            if key in self._query_starts:
+                activity.query_starts.append(round(max(self._query_starts.pop(key), 0.0), 3))
         most = min(PERIODS, max(_ALL_PERIODS // len(self._flows), _LEAST_PERIODS))
         activity.add(fact, progress, first=first, stops=self._stops, most=most)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.recorded.days import FLOWS, SESSION_START, STOP, DaysRecorder, rows_between
+from tests.recorded.days import FLOWS, QUERY_START, SESSION_START, STOP, DaysRecorder, rows_between
 from tests.unit.observe.story import Story
 
 from penstock.care.cost.estimate import Estimate, ScheduleCost, WhatIf, estimate
 from penstock.care.cost.measures import CostProjection, Measured, assumed, measure, measured_of
 from penstock.care.cost.prices import Cluster, Prices, Spot
-from penstock.care.cost.report import confidence, markdown, to_json
+from penstock.care.cost.report import confidence, markdown, marks, to_json
 from penstock.care.cost.schedules import schedules
 from penstock.errors import ConfigError
 
@@ -57,7 +58,7 @@ def test_another_schedule_costs_what_its_own_run_would_have_cost(recorded: Measu
     simulated = _of(estimate(recorded, prices, schedules(every=[_HOUR]), name="shop"), "AvailableNow every 1 hour")
     real = DaysRecorder(str(tmp_path))
     real.available_now(24, every=_HOUR)
-    hours = (24 * (SESSION_START + STOP) + sum(real.busy.values())) / 3600
+    hours = (24 * (SESSION_START + 2 * QUERY_START + STOP) + sum(real.busy.values())) / 3600
     # no end of an update that ends by itself was seen: STOP is not known
     assert simulated.hours_on == pytest.approx(hours - 24 * STOP / 3600, rel=0.05)
     busy = {table.dataset: table.busy for table in simulated.tables}
@@ -152,6 +153,18 @@ def test_larger_batches_than_were_measured_are_said_to_be_extrapolated(recorded:
     found = estimate(recorded, _PRICES, schedules(), name="shop")
     assert _of(found, "always on").extrapolated < 1
     assert _of(found, "AvailableNow every 1 hour").extrapolated > 10
+    assert "extrapolated" in " ".join(marks(_of(found, "AvailableNow every 1 hour")))
+
+
+@pytest.mark.parametrize(("factor", "said"), [(0.0, []), (1.0, []), (1.049, []), (1.05, ["extrapolated 1.1x"])])
+def test_batches_about_as_large_as_the_measured_ones_are_not(
+    recorded: Measured, factor: float, said: list[str]
+) -> None:
+    found = estimate(recorded, _PRICES, schedules(), name="shop")
+    changed = replace(found.schedules[0], extrapolated=factor, on_frontier=False)
+    assert marks(changed) == said
+    assert any("Extrapolated" in line for line in confidence(replace(found, schedules=(changed,)))) == bool(said)
+    assert (to_json(replace(found, schedules=(changed,)))["schedules"][0]["extrapolated"] is not None) == bool(said)
     assert any(line.startswith("Extrapolated") for line in confidence(found))
 
 

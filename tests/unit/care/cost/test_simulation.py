@@ -94,6 +94,18 @@ def test_a_table_waits_for_the_one_that_it_reads() -> None:
     assert simulation.runs[0] == (600, 630)
 
 
+def test_a_query_that_waited_for_its_input_must_start_first_with_new_rows_or_without() -> None:
+    first = SimulatedFlow(_even(3600), BatchTime(10.0, 0.0), query_start=5.0)
+    second = SimulatedFlow(_even(3600), BatchTime(20.0, 0.0), inputs=(0,), query_start=3.0)
+    simulation = simulate([first, second], _runs(600), 0, _HOUR, Surroundings(session_start=7.0))
+    assert simulation.batches[0][0].start == 607, "what the first queries need is part of the session's start"
+    assert simulation.batches[1][0].start == 620
+    assert simulation.runs[:1] == [(600, 640)]
+    silent = SimulatedFlow(Arrivals([Period(0, 1, 1, 1)]), BatchTime(20.0, 0.0), inputs=(0,), query_start=3.0)
+    assert simulate([first, silent], _runs(600), 0, _HOUR, Surroundings()).runs[1:2] == [(1200, 1213)]
+    assert simulate([first, second], _on(60), 0, _HOUR, Surroundings()).batches[1][0].start % 60 == 0
+
+
 def test_a_table_reads_what_the_other_has_committed() -> None:
     first = SimulatedFlow(_even(3600), BatchTime(10.0, 0.0))
     second = SimulatedFlow(_even(3600), BatchTime(1.0, 0.0), inputs=(0,))
