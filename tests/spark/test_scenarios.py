@@ -98,8 +98,11 @@ CASES = {
 }
 
 
-def test_each_scenario_is_tested() -> None:
+def test_each_scenario_is_tested_and_its_page_shows_what_it_prints() -> None:
     assert set(CASES) == {folder.name for folder in SCENARIOS.iterdir() if folder.is_dir()}
+    page = (ROOT / "docs/how-to/scenarios.md").read_text(encoding="utf-8")
+    outputs = [f"<!-- output: {name} {command} -->\n```text" for name in CASES for command in ("run", "doctor", "cost")]
+    assert [each for each in outputs if each not in page] == []
 
 
 @pytest.mark.parametrize("name", CASES)
