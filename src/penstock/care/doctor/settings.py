@@ -9,12 +9,9 @@ from typing import Any, Final
 
 from penstock.config import PipelineConfig, TriggerKind, parse_interval
 from penstock.config.values.secret import REFERENCE
+from penstock.errors.secret_names import REDACTED_KEYS, is_secret
 
-SECRET_KEY: Final = re.compile(
-    r"secret|passw|passphrase|token(?!izer)|access[._-]?key|account[._-]?key|private[._-]?key|credential|jaas|connectionstring",
-    re.IGNORECASE,
-)
-_PATHS: Final = re.compile(r"provider|\.enabled$|\.impl$|path$|file$|location$|class$", re.IGNORECASE)
+_REDACTED: Final = re.compile(REDACTED_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,7 @@ def settings_facts(
         once=config.trigger.kind is TriggerKind.ONCE,
         continuous=config.keeps_running,
         interval=None if config.trigger.interval is None else parse_interval(config.trigger.interval),
-        conf={key: "***" if SECRET_KEY.search(key) else value for key, value in conf.items()},
+        conf={key: "***" if _REDACTED.search(key) else value for key, value in conf.items()},
         authenticated=authenticated,
         plain_secrets=tuple(sorted({*_plain(config.spark_conf), *_plain(config.configuration)})),
         watched=tuple(config.alerts.tables),
@@ -111,9 +108,5 @@ def settings_facts(
 
 
 def _plain(values: Mapping[str, str]) -> list[str]:
-    """Returns the keys whose name says that the value is a secret, and whose value is no reference."""
-    return [
-        key
-        for key, value in values.items()
-        if SECRET_KEY.search(key) and not _PATHS.search(key) and value and not REFERENCE.search(value)
-    ]
+    """Returns the keys whose value is a secret, and not a reference to one."""
+    return [key for key, value in values.items() if is_secret(key, value) and not REFERENCE.search(value)]

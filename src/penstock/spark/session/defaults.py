@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from penstock.errors.secret_names import REDACTED_KEYS
 from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL
 from penstock.spark.accelerators.own_classes import FILE_SYSTEM, LOG_STORE, OBJECT_LOG_STORE, own_jars
 
@@ -78,9 +79,6 @@ def _cores_if_local(machine: Machine) -> str | None:
     return str(machine.cores) if machine.local else None
 
 
-_REDACTED_KEYS = (
-    "(?i)secret|password|passphrase|token|access[.]?key|account[.]?key|private|credential|jaas|sasl|connectionstring"
-)
 # Spark looks through the text of each plan: a look at the first letter saves a third of that time.
 _REDACTED_TEXTS = (
     r"(?i)(?=[psta])(?:password|passwd|pwd|secret|token|sharedaccesskey|accountkey)\s*=\s*(?:\"(?:[^\"\\]|\\.)*\"|[^\s,;]+)"
@@ -259,7 +257,7 @@ DEFAULTS: tuple[Default, ...] = (
     ),
     Default(
         "spark.redaction.regex",
-        _REDACTED_KEYS,
+        REDACTED_KEYS,
         "Spark's own list misses Kafka's sasl.jaas.config and storage account keys",
     ),
     Default("spark.redaction.string.regex", _REDACTED_TEXTS, "passwords inside plans and log lines"),

@@ -13,17 +13,11 @@ from penstock.care.lint.finding import Check, Found
 from penstock.care.lint.frames import Frame, Origin, Step
 from penstock.care.lint.queries import FILE_FORMATS, known_options, option_of
 from penstock.care.lint.script import Script
+from penstock.errors.secret_names import is_secret
 
 _LOADS: Final = {"load", "table", *FILE_FORMATS}
 _TRUE: Final = {"true", True}
 _FALSE: Final = {"false", False}
-_SECRET: Final = re.compile(
-    r"password|secret|account\.key|access\.?key|sharedaccesskey|sas\.fixed\.token|api\.?key", re.IGNORECASE
-)
-_IN_TEXT: Final = re.compile(
-    r"""(?:password|SharedAccessKey|AccountKey)\s*=\s*["']?(?P<value>[^"';\s]+)""", re.IGNORECASE
-)
-_PLACEHOLDER: Final = re.compile(r"^$|[<>{}*$%]|^(?:x+|\.+|none|null|changeme|your[-_ ].*|my[-_ ].*)$", re.IGNORECASE)
 _FIXED_SCHEMA: Final = {"binaryfile", "text"}
 """Formats of Auto Loader that have the same columns always."""
 _MOUNT: Final = re.compile(r"(?:dbfs:|/dbfs)?/mnt/")
@@ -154,14 +148,6 @@ def _secrets(script: Script) -> Iterator[Found]:
 def is_mount(path: str) -> bool:
     """Returns whether a path is below a mount of Databricks."""
     return _MOUNT.match(path) is not None
-
-
-def is_secret(name: str, text: str) -> bool:
-    """Returns whether the value of an option is a secret and no placeholder for one."""
-    inside = _IN_TEXT.search(text)
-    if inside is not None:
-        return not _PLACEHOLDER.search(inside["value"])
-    return bool(_SECRET.search(name)) and not _PLACEHOLDER.search(text) and text.casefold() not in {"true", "false"}
 
 
 CHECKS: Final[dict[str, Check]] = {

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.care.lint.constants import GAP
-from penstock.care.lint.rules.sources import is_mount, is_secret
+from penstock.care.lint.rules.sources import is_mount
 from penstock.care.lint.sql.found import SqlCheck, SqlFound, found_at
 from penstock.care.lint.sql.queries import Group, Item, groups_in, is_word
 from penstock.care.lint.sql.statements import SqlStatement
 from penstock.declare.sql.statements import SetParameter
+from penstock.errors.secret_names import is_secret
 from penstock.graph.sql.tokens import Token, TokenKind, string_value
 
 _KAFKA: Final = "read_kafka"

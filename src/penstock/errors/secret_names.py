@@ -1,0 +1,30 @@
+"""Which settings and options hold secrets, by their names: to redact them, and to find those in clear text."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NAMES: Final = "secret|passw|passphrase|access[._-]?key|account[._-]?key|api[._-]?key|credential|connectionstring"
+
+REDACTED_KEYS: Final = f"(?i){_NAMES}|token|private|jaas|sasl"
+"""The keys whose values are never shown, for Python and for Java; too many rather than too few."""
+
+_SECRET: Final = re.compile(rf"{_NAMES}|token(?!iz|s)|private[._-]?key", re.IGNORECASE)
+_PLACE: Final = re.compile(r"provider|\.enabled$|\.impl$|path$|file$|location$|class$", re.IGNORECASE)
+"""Names of settings that say where a secret is, or who gives it."""
+
+_IN_TEXT: Final = re.compile(
+    r"""(?:password|SharedAccessKey|AccountKey)\s*=\s*["']?(?P<value>[^"';\s]+)""", re.IGNORECASE
+)
+_PLACEHOLDER: Final = re.compile(r"^$|[<>{}*$%]|^(?:x+|\.+|none|null|changeme|your[-_ ].*|my[-_ ].*)$", re.IGNORECASE)
+
+
+def is_secret(name: str, text: str) -> bool:
+    """Returns whether the value of a setting or option is a secret in clear text, and no placeholder or reference."""
+    inside = _IN_TEXT.search(text)
+    if inside is not None:
+        return not _PLACEHOLDER.search(inside["value"])
+    if not _SECRET.search(name) or _PLACE.search(name):
+        return False
+    return not _PLACEHOLDER.search(text) and text.casefold() not in {"true", "false"}
