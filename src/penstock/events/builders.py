@@ -155,6 +155,7 @@ def flow_definition(
     comment: str | None = None,
     location: str | None = None,
     lineage: ColumnLineage | None = None,
+    limits: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Built:
     """A flow as this update sees it.
 
@@ -173,6 +174,7 @@ def flow_definition(
         comment: the user's description.
         location: `file:line` of the declaration.
         lineage: what its columns are made of; None when it was not analysed.
+        limits: by source, the options that bound its batches.
     """
     external = list(sources)
     read = [*input_datasets, *(f"{kind} {description}".strip() for kind, description, _ in external)]
@@ -193,6 +195,7 @@ def flow_definition(
             "comment": comment,
             "location": location,
             "column_lineage": None if lineage is None else lineage_to_json(lineage),
+            **({"limits": limits} if limits else {}),
         }
     }
 

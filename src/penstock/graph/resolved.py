@@ -37,7 +37,8 @@ class Input:
     `("delta", "other.table")`. `name` is the source's name in the checkpoint, None for a batch read.
     With `from_quarantine` it is not the rows of `dataset`, a table, that are read, but those of its quarantine: its
     flows write both, so whatever holds for a reader of the table holds for a reader of the quarantine.
-    A source that is not `replayable` cannot give a batch again.
+    A source that is not `replayable` cannot give a batch again. `limits` are the options that bound its batches, and
+    how many tasks read one, as they were given.
     """
 
     format: str
@@ -47,6 +48,7 @@ class Input:
     name: str | None = None
     from_quarantine: bool = False
     replayable: bool = True
+    limits: tuple[tuple[str, str], ...] = ()
 
     @property
     def source(self) -> str:

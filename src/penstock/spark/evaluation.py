@@ -238,8 +238,8 @@ class Evaluation:
             read, load = self.settings.outside.source(spark, read, lambda *_: source.stream(declared), place)
             source = source_of(read.format)
         streaming = not self.settings.batch
-        again = source.replayable
-        self.note(Input(requested, description, streaming, name=name if streaming else None, replayable=again))
+        found = Input(requested, description, streaming, replayable=source.replayable, limits=read.limits)
+        self.note(replace(found, name=name if streaming else None))
         read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
         source_read = checked(source, self._source_read(spark, read, load, name, description))
         source_read = replace(source_read, persist=self.settings.persist, opened=self.auto_loader_sources.append)

@@ -221,6 +221,7 @@ def test_definitions() -> None:
     definition = details["flow_definition"]
     assert definition["sources"] == [{"format": "kafka", "description": "orders", "name": "S0"}]
     assert definition["watermark"] == {"column": "at", "delay": "1 hour"}
+    assert "limits" not in definition
     assert (definition["flow_type"], definition["input_datasets"], definition["once"]) == ("append", [], False)
     message, details = builders.planning_information([("run flow", "shop.t", "t", "why")])
     assert message == "planned 1 stage"

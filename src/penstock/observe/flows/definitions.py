@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.events.details import mapping, mappings, text, texts
@@ -19,8 +19,9 @@ class FlowDefinition:
     """One flow as the newest definition in the log has it.
 
     `inputs` are datasets of the pipeline, `sources` (format, description) outside of it; `watermark` is (column,
-    delay). `lineage` is that of its columns, None in the log of an older version. `update_id` is of the update that
-    defined it last. `last` is its newest batch, `checkpoint` what that batch left in the checkpoint.
+    delay). `limits` are the options that bound the batches of its sources, by the name of the source. `lineage` is
+    that of its columns, None in the log of an older version. `update_id` is of the update that defined it last.
+    `last` is its newest batch, `checkpoint` what that batch left in the checkpoint.
     """
 
     dataset: str
@@ -31,6 +32,7 @@ class FlowDefinition:
     sources: tuple[tuple[str, str], ...] = ()
     stateful: tuple[str, ...] = ()
     watermark: tuple[str, str] | None = None
+    limits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plan: str = ""
     lineage: ColumnLineage | None = None
     update_id: str = ""
@@ -89,7 +91,16 @@ def _defined(known: FlowDefinition, details: Mapping[str, Any]) -> FlowDefinitio
             for source in mappings(details, "sources")
         ),
         stateful=texts(details, "stateful"),
+        limits=_limits(details),
         watermark=None if watermark is None else (str(watermark.get("column")), str(watermark.get("delay"))),
         plan=text(details, "explain_text") or "",
         lineage=lineage_of(details),
     )
+
+
+def _limits(details: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    return {
+        str(source): {str(option): str(value) for option, value in options.items()}
+        for source, options in (mapping(details, "limits") or {}).items()
+        if isinstance(options, dict)
+    }

@@ -274,6 +274,7 @@ class Reporter:
                 comment=None if flow is None else flow.declaration.comment,
                 location=None if flow is None else str(flow.declaration.location),
                 lineage=lineage,
+                limits={each.name or each.source: dict(each.limits) for each in inputs if each.limits},
             ),
             dataset=str(output),
             flow=name,

@@ -15,6 +15,11 @@ Load = Callable[[str | None, Mapping[str, str]], DataFrame]
 NAMED_SOURCES: Final = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 """Spark's setting under which each source of a query has a name; without it none may have one."""
 
+_LIMITS: Final = {
+    *("maxoffsetspertrigger", "minoffsetspertrigger", "minpartitions", "maxrecordsperpartition"),
+    *("maxfilespertrigger", "maxbytespertrigger"),
+}
+
 
 def no_stream(name: str | None, more_options: Mapping[str, str]) -> DataFrame:
     """The `Load` of a batch read, which no connector asks for."""
@@ -40,6 +45,16 @@ class StreamRead:
         """Returns the value of an option, its key compared without regard to case."""
         folded = key.casefold()
         return next((value for name, value in self.options.items() if name.casefold() == folded), default)
+
+    @property
+    def limits(self) -> tuple[tuple[str, str], ...]:
+        """The options that bound how much a batch reads, or say in how many tasks: none of them holds a secret."""
+        known = {name: str(value) for name, value in self.options.items()}
+        return tuple(
+            (name, value)
+            for name, value in known.items()
+            if name.casefold().removeprefix("cloudfiles.") in _LIMITS and value.isascii() and value.isalnum()
+        )
 
 
 def native_load(
