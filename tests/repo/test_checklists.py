@@ -8,14 +8,17 @@ from tools.generate_doctor_docs import (
     CHECKS_PAGE,
     GUIDES_PAGE,
     ROOT,
+    SETTINGS_PAGE,
     checklists,
     render_checks,
     render_guides,
+    render_settings,
     test_of,
 )
 
 from penstock.care.doctor.catalogue import rules
 from penstock.care.lint.catalogue import rules as lint_rules
+from penstock.care.tuning.settings import SETTINGS
 
 find_test = test_of
 del test_of  # pytest would take it for a test
@@ -24,6 +27,7 @@ del test_of  # pytest would take it for a test
 def test_the_pages_are_those_of_the_catalogue_and_the_checklists() -> None:
     made = "run: python tools/generate_doctor_docs.py"
     assert CHECKS_PAGE.read_text(encoding="utf-8") == render_checks(), made
+    assert SETTINGS_PAGE.read_text(encoding="utf-8") == render_settings(), made
     assert GUIDES_PAGE.read_text(encoding="utf-8") == render_guides(), made
 
 
@@ -33,9 +37,15 @@ def test_each_line_of_a_checklist_has_rules_and_each_rule_a_test_that_exists() -
     for _, line, names in lines:
         assert names, line
         for name in names:
-            assert name in {*rules(), *lint_rules()}, (line, name)
+            assert name in {*rules(), *lint_rules(), *SETTINGS}, (line, name)
             file, test = find_test(name)
             assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), (name, test)
+
+
+def test_the_advice_on_each_setting_has_a_test_that_exists() -> None:
+    for name in SETTINGS:
+        file, test = find_test(name)
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), (name, test)
 
 
 def test_no_cell_of_the_tables_is_empty() -> None:

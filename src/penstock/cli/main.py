@@ -23,7 +23,7 @@ from penstock.cli.commands.checkpoints import (
 from penstock.cli.commands.project import explain, graph, init, lint, plan, run_tests, setup, stubs, validate
 from penstock.cli.commands.running import run, script, ui
 from penstock.cli.commands.tables import compact, drop, late, maintenance, quarantine, show, sql
-from penstock.cli.commands.watching import alerts, audit, cost, doctor, events, metrics, status, top, watermark
+from penstock.cli.commands.watching import alerts, audit, cost, doctor, events, metrics, status, top, tune, watermark
 from penstock.cli.screen.repeated_messages import limit_repeated_messages
 from penstock.cli.stopping import end_quickly, interruptible
 
@@ -109,6 +109,7 @@ for panel, function in (
     (LOOK, events.events),
     (LOOK, audit.audit),
     (LOOK, doctor.doctor),
+    (LOOK, tune.tune),
     (LOOK, show.show),
     (LOOK, sql.sql),
     (LOOK, replay_batch.replay),

@@ -78,11 +78,14 @@ def _companion(table: StoredTable, time: str, summarize: Callable[[StoredTable],
 
 
 def _checks(question: Mapping[str, Any]) -> dict[str, Any]:
-    from penstock.care.doctor.examination import examine
+    from penstock.care.doctor.examination import examination_of
+    from penstock.care.doctor.facts import read_facts
     from penstock.care.doctor.settings import SettingsFacts
+    from penstock.care.tuning.tuning import tuning_of
 
     settings = question.get("settings")
-    return examine(str(question["storage"]), None if settings is None else SettingsFacts.from_json(settings)).to_json()
+    facts = read_facts(str(question["storage"]), None if settings is None else SettingsFacts.from_json(settings))
+    return {**examination_of(facts).to_json(), "advice": tuning_of(facts).to_json()["settings"]}
 
 
 def _place(question: Mapping[str, Any]) -> StoredTable:

@@ -213,3 +213,6 @@ def test_checks_show_the_production_checklist_with_the_settings_of_the_pipeline(
     assert '<span class="badge warn">Fail</span>' in page
     assert "<code>penstock doctor --explain trigger-set</code>" in page
     assert "The jars of the user who runs the pipeline were not looked at." in page
+    assert "<code>spark.<wbr>executor.<wbr>memory</code>" in page
+    assert "There are no executors (master local[*])." in page
+    assert "<code>penstock tune</code>" in page

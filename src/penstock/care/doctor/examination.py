@@ -66,7 +66,11 @@ def examine(
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
     """
-    facts = read_facts(storage_uri, settings)
+    return examination_of(read_facts(storage_uri, settings), also=also)
+
+
+def examination_of(facts: StorageFacts, *, also: Iterable[Finding] | None = None) -> Examination:
+    """As `examine`, of a storage that was read already."""
     facts = replace(facts, jars_checked=also is not None)
     findings = _errors_first([*(also or ()), *findings_of(facts)])
     return Examination(

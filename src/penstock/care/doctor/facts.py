@@ -12,14 +12,17 @@ from penstock.care.checkpoints.inventory import Inventory
 from penstock.care.checkpoints.verify import Verification, verify
 from penstock.care.doctor.settings import SettingsFacts
 from penstock.care.doctor.tables import TableFacts, read_table_facts
-from penstock.events.flows.facts import details_of
+from penstock.events.flows.facts import FlowFacts, details_of
 from penstock.events.log.reader import read_events
 from penstock.events.types import Event, EventType
-from penstock.observe.flows.history import PipelineHistory, PipelineHistoryProjection, project_history
+from penstock.observe.flows.activity import ActivityProjection, FlowActivity
+from penstock.observe.flows.history import FlowHistory, PipelineHistory, PipelineHistoryProjection, project_history
 from penstock.observe.status.pipeline_status import DatasetStatus
 from penstock.observe.status.undeclared import UndeclaredDatasets
 from penstock.observe.stored.tables import StoredTable
 from penstock.storage import Storage, StorageLayout
+from penstock.storage.checkpoint.partitions import SHUFFLE_PARTITIONS
+from penstock.storage.checkpoint.state import state_partitions
 from penstock.storage.local_disk import local_path
 from penstock.storage.lock import LockHolder, read_holder
 from penstock.storage.maintenance_records import MaintenanceRecord, read_maintenance
@@ -57,6 +60,9 @@ class StorageFacts:
         settings: the pipeline's settings; None where only the storage is known.
         now: when it was looked at.
         jars_checked: whether the jars of the cache were looked at as well.
+        activity: what each flow has done over all of the log, for advice on settings.
+        state_partitions: into how many partitions the state of a flow is divided, by its name; Spark 4.2 has them in
+            the state's own files, and no longer among the settings of a plan.
     """
 
     storage: str
@@ -77,6 +83,14 @@ class StorageFacts:
     settings: SettingsFacts | None = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     jars_checked: bool = False
+    activity: tuple[FlowActivity, ...] = ()
+    state_partitions: Mapping[str, int] = field(default_factory=dict)
+
+    def partitions_of(self, flow: FlowHistory) -> int | None:
+        """Returns into how many partitions a flow's state is divided; None of one without state, or not recorded."""
+        checkpoint = flow.definition.checkpoint
+        recorded = "" if checkpoint is None else checkpoint.settings.get(SHUFFLE_PARTITIONS, "")
+        return self.state_partitions.get(flow.name) or (int(recorded) if recorded.isdecimal() else None)
 
     @property
     def is_local(self) -> bool:
@@ -92,11 +106,14 @@ def read_facts(storage_uri: str, settings: SettingsFacts | None = None) -> Stora
     """
     storage, unreadable = Storage(storage_uri), dict[tuple[str, int], None]()
     undeclared, writers, projection = UndeclaredDatasets(), dict[str, Writer](), PipelineHistoryProjection()
+    flow_facts, activity = FlowFacts(), ActivityProjection()
 
     def passing() -> Iterator[Event]:
         for event in read_events(storage_uri, unreadable=lambda file, line: unreadable.setdefault((file, line))):
             undeclared.apply(event)
-            projection.apply(event)
+            fact = flow_facts.apply(event)
+            projection.take(event, fact)
+            activity.take(event, fact)
             if event.event_type is EventType.CREATE_UPDATE:
                 version = str(details_of(event).get("version"))
                 writers.setdefault(version, Writer(version, event.timestamp))
@@ -104,9 +121,10 @@ def read_facts(storage_uri: str, settings: SettingsFacts | None = None) -> Stora
 
     inventory, holder = Inventory(storage_uri, passing()), read_holder(storage)
     history = projection.history()
+    verification = verify(inventory, inventory.checkpoints, list(inventory.records))
     return StorageFacts(
         storage=storage.uri,
-        verification=verify(inventory, inventory.checkpoints, list(inventory.records)),
+        verification=verification,
         tables=inventory.tables,
         undeclared=undeclared.names,
         unreadable=tuple(unreadable),
@@ -121,7 +139,15 @@ def read_facts(storage_uri: str, settings: SettingsFacts | None = None) -> Stora
         maintenance=read_maintenance(StorageLayout(storage.uri)),
         mode=_mode(storage),
         settings=settings,
+        activity=activity.flows(),
+        state_partitions=_state_partitions(verification),
     )
+
+
+def _state_partitions(verification: Verification) -> dict[str, int]:
+    stateful = [each for each in verification.checked if any(each.folder.below("state"))]
+    found = {each.name: state_partitions(Storage(each.folder.uri)) for each in stateful}
+    return {name: partitions for name, partitions in found.items() if partitions is not None}
 
 
 def _mode(storage: Storage) -> int | None:

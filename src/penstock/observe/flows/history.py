@@ -15,6 +15,7 @@ from penstock.events.cluster import cluster_resources_of
 from penstock.events.details import text
 from penstock.events.flows.facts import FlowFact, FlowProjection, details_of, flow_key
 from penstock.observe.definitions import DatasetDefinition, DefinitionProjection
+from penstock.observe.flows.cluster_use import ClusterUse, ClusterUseProjection
 from penstock.observe.flows.definitions import FlowDefinition, FlowDefinitionProjection
 from penstock.observe.flows.throughput import WINDOW, falling_behind
 from penstock.observe.status.pipeline_status import PipelineStatus, StatusProjection
@@ -102,6 +103,7 @@ class PipelineHistory:
         undelivered: the destinations of alerts whose newest message was not taken, and when that was.
         first_event_at: the time of the oldest event; None of an empty log.
         last_event_at: the time of the newest one.
+        cluster: the executors of all runs.
     """
 
     status: PipelineStatus
@@ -113,6 +115,7 @@ class PipelineHistory:
     undelivered: dict[str, datetime] = field(default_factory=dict)
     first_event_at: datetime | None = None
     last_event_at: datetime | None = None
+    cluster: ClusterUse = field(default_factory=ClusterUse)
 
     def longest_outage(self, now: datetime) -> timedelta | None:
         """Returns the longest time without any run, up to `now`; None before the first update."""
@@ -159,6 +162,7 @@ class PipelineHistoryProjection(FlowProjection):
         self._sinks: dict[str, SinkDefinition] = {}
         self._batches: dict[tuple[str, str], deque[Batch]] = {}
         self._executors: int | None = None
+        self._cluster = ClusterUseProjection()
         self._maintained: dict[str, datetime] = {}
         self._undelivered: dict[str, datetime] = {}
         self._first: datetime | None = None
@@ -170,6 +174,7 @@ class PipelineHistoryProjection(FlowProjection):
         self._status.take(event, fact)
         self._flows.take(event, fact)
         self._datasets.apply(event)
+        self._cluster.apply(event)
         match event.event_type:
             case EventType.CREATE_UPDATE:
                 self._executors = None
@@ -211,6 +216,7 @@ class PipelineHistoryProjection(FlowProjection):
             undelivered=dict(self._undelivered),
             first_event_at=self._first,
             last_event_at=self._last,
+            cluster=self._cluster.use(),
         )
 
     def _flow(self, definition: FlowDefinition) -> FlowHistory:

@@ -232,6 +232,12 @@ def test_each_check_has_its_cases() -> None:
     assert CHECKS.keys() <= rules().keys()
 
 
+def test_shuffle_partitions_are_those_of_the_state_where_the_plan_lacks_them() -> None:
+    stateful = facts(flow(stateful=("a",)))
+    assert status(stateful, "shuffle-partitions") is Status.NOT_APPLICABLE
+    assert status(replace(stateful, state_partitions={"shop.orders": 200}), "shuffle-partitions") is Status.FAIL
+
+
 @pytest.mark.parametrize("rule", CASES)
 def test_what_is_wrong_fails_and_what_is_sound_passes(rule: str) -> None:
     wrong, sound = CASES[rule]

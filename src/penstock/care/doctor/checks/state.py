@@ -20,7 +20,6 @@ _GC: Final = 0.1
 _PARTITIONS_PER_CORE: Final = 8
 _SKEW: Final = 5
 _SKEWED_ROWS: Final = 10_000
-_SHUFFLE: Final = "spark.sql.shuffle.partitions"
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 
 
@@ -93,11 +92,9 @@ def _shuffle_partitions(facts: StorageFacts, settings: SettingsFacts) -> Outcome
     if settings.cores is None:
         return NotApplicable("The number of cores of a cluster is not recorded.")
     known = {
-        flow.name: int(recorded)
+        flow.name: partitions
         for flow in facts.history.flows
-        if flow.definition.stateful
-        and flow.definition.checkpoint is not None
-        and (recorded := flow.definition.checkpoint.settings.get(_SHUFFLE, "")).isdecimal()
+        if flow.definition.stateful and (partitions := facts.partitions_of(flow)) is not None
     }
     if not known:
         return NotApplicable("No checkpoint of a stateful flow has recorded its shuffle partitions.")

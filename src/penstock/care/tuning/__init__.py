@@ -1,0 +1,1 @@
+"""Advice on Spark settings, computed from what the event log has measured."""
