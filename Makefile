@@ -56,7 +56,7 @@ layers: $(STAMP) ## Check that no package imports a higher one
 	@$(BIN)/lint-imports --no-logo
 
 test-unit: $(STAMP) ## Tests without a JVM (ARGS="-k name" for some)
-	@$(BIN)/python -m pytest -q -n logical tests/unit tests/golden tests/repo $(ARGS)
+	@$(BIN)/python -m pytest -q -n logical tests/unit tests/golden tests/repo $(if $(CI),--durations=30) $(ARGS)
 
 test-spark: setup ## Tests on a local Spark session (FULL=1 for all; SESSIONS=2: two processes share the files)
 	@$(BIN)/python -m pytest -q tests/spark $(if $(SESSIONS),-n $(SESSIONS) --dist loadfile) $(SELECTED) $(ARGS)
