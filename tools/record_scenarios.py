@@ -66,7 +66,7 @@ def main() -> None:
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     said = (
         f"The outputs are of {today}, of runs of {given.seconds:g} seconds on {os.cpu_count()} cores, on which other "
-        f"programs ran too (load {load} before). Your times will differ."
+        f"programs ran too (load {load} before, {os.getloadavg()[0]:.1f} after). Your times will differ."
     )
     PAGE.write_text(_replaced(text, "machine", [said]), encoding="utf-8")
 
