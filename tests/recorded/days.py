@@ -76,7 +76,7 @@ class DaysRecorder:
             tick = start + SESSION_START + (number - 1) * trigger
             rows = rows_between(before, tick, mean=self._mean)
             if number == 1:
-                self._start_queries(FLOWS, tick)
+                self._start_queries(FLOWS, tick, running=tick)
             self._batches(tick, rows, tick - before, first=number == 1)
             before = tick
         self._close(UpdateState.CANCELED)
@@ -117,8 +117,8 @@ class DaysRecorder:
         self._log.append(EventType.UPDATE_PROGRESS, *builders.update_progress(state, pipeline="shop"))
         self._log.close()
 
-    def _start_queries(self, flows: Sequence[RecordedFlow], running: float) -> None:
-        for status, second in ((FlowStatus.STARTING, running - QUERY_START), (FlowStatus.RUNNING, running)):
+    def _start_queries(self, flows: Sequence[RecordedFlow], ready: float, *, running: float) -> None:
+        for status, second in ((FlowStatus.STARTING, ready - QUERY_START), (FlowStatus.RUNNING, running)):
             self._clock.moment = BEGINNING + timedelta(seconds=second)
             for flow in flows:
                 built = builders.flow_status(_name(flow), status)
@@ -129,7 +129,7 @@ class DaysRecorder:
         for flow in FLOWS:
             if starts:
                 start += QUERY_START if flow.reads else 0.0
-                self._start_queries([flow], start)
+                self._start_queries([flow], start, running=start - QUERY_START / 3)
             read = round(rows * flow.share)
             seconds = flow.seconds(read, first=first)
             self.busy[flow.table] += seconds

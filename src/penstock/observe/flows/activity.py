@@ -9,7 +9,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from penstock.events.details import total
@@ -60,7 +60,8 @@ class FlowActivity:
         samples: the newest batches of each size, by powers of two of their rows, and the first ones of updates apart.
         starts: seconds from the beginning of an update to the flow's first batch, of the newest updates.
         ends: seconds from the flow's last batch to the end of the update, of the newest updates that completed.
-        query_starts: seconds that the start of the flow's query took, from STARTING to RUNNING, of the newest updates.
+        query_starts: seconds that the start of the flow's query took, of the newest updates: from STARTING to its first
+            batch, or to RUNNING where the update goes on and a batch may wait for rows.
         state_files: how many files of state a batch writes at least: one for each operator and partition.
         first, last: the start of the oldest batch and the end of the newest, seconds since 1970.
         replaces: whether each batch replaces all rows of the target, as a materialized view does.
@@ -197,7 +198,7 @@ class ActivityProjection(SummedProjection):
         self._began: datetime | None = None
         self._stops = True
         self._starting: dict[Key, datetime] = {}
-        self._query_starts: dict[Key, float] = {}
+        self._running: dict[Key, datetime] = {}
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
@@ -218,8 +219,8 @@ class ActivityProjection(SummedProjection):
             self._batch(key, event, fact, fact.progress)
         elif fact.status is FlowStatus.STARTING:
             self._starting[key] = fact.timestamp
-        elif fact.status is FlowStatus.RUNNING and key in self._starting:
-            self._query_starts[key] = (fact.timestamp - self._starting.pop(key)).total_seconds()
+        elif fact.status is FlowStatus.RUNNING:
+            self._running[key] = fact.timestamp
 
     def _batch(self, key: Key, event: Event, fact: FlowFact, progress: BatchProgress) -> None:
         activity = self._flows.get(key)
@@ -234,8 +235,10 @@ class ActivityProjection(SummedProjection):
             if self._began is not None and fact.update_id == self._update_id:
                 passed = (fact.timestamp - self._began).total_seconds() - (progress.batch_duration_ms or 0) / 1000
                 activity.starts.append(round(max(passed, 0.0), 3))
-            if key in self._query_starts:
-                activity.query_starts.append(round(max(self._query_starts.pop(key), 0.0), 3))
+            starting, running = self._starting.pop(key, None), self._running.pop(key, None)
+            ready = fact.timestamp - timedelta(milliseconds=progress.batch_duration_ms or 0) if self._stops else running
+            if starting is not None and ready is not None:
+                activity.query_starts.append(round(max((ready - starting).total_seconds(), 0.0), 3))
         most = min(PERIODS, max(_ALL_PERIODS // len(self._flows), _LEAST_PERIODS))
         activity.add(fact, progress, first=first, stops=self._stops, most=most)
 
