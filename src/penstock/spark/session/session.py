@@ -73,8 +73,7 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     if config.class_archive_to_record:
         _running.after_stop, _running.seconds_to_stop = (lambda: None), 300.0
     try:
-        with start_limit(_running.driver, config):
-            return _connect(_running.driver, port, secret, config)
+        return _connect(_running.driver, port, secret, config)
     except BaseException as error:
         refusal = _refusal(error, config, _running.driver.log)  # before the end: Java is asked for its message
         _end_session(None)
@@ -129,7 +128,8 @@ def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfi
         if config.short_lived:
             # For each Java object that Python forgets, one more message; this JVM soon forgets them all.
             gateway.gateway_property.enable_memory_management = False
-        context = SparkContext(gateway=gateway)
+        with start_limit(driver, config):
+            context = SparkContext(gateway=gateway)
         _require_image(context, config.master)
         session = SparkSession.builder.getOrCreate()
     if secrets := secrets_pattern():
