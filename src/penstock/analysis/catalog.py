@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from penstock.errors import DefinitionError
-from penstock.graph.companions.quarantine import declared_owner, owner_of, quarantine_of
+from penstock.graph.companions.quarantine import owner_of, quarantine_of
+from penstock.graph.companions.quarantining import declared_owner
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import TemporaryView
 from penstock.graph.identifier import Identifier

@@ -22,7 +22,8 @@ from penstock.analysis.table_layout import (
 )
 from penstock.analysis.view_quarantine import view_behind
 from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError, PipelineInvalid
-from penstock.graph.companions.quarantine import has_quarantine, quarantine_schema, with_event_parts
+from penstock.graph.companions.quarantine import quarantine_schema
+from penstock.graph.companions.quarantining import has_quarantine, with_event_parts
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import (
     AnySink,

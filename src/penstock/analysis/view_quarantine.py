@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from penstock.graph.companions.quarantine import has_quarantine, quarantine_of
+from penstock.graph.companions.quarantine import quarantine_of
+from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import TemporaryView, UndecidedTable, UnresolvedFlow
 from penstock.spark.expectations.quarantine import quarantine_rows

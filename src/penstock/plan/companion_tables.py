@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from penstock.graph.companions.late_rows import LATE_ROWS, late_rows_of
-from penstock.graph.companions.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantine_schema
+from penstock.graph.companions.quarantine import quarantine_of, quarantine_path, quarantine_schema
+from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import COLUMN_MAPPING, TYPE_WIDENING, MaterializedView, StreamingTable, Table
 from penstock.graph.protection import MASKS, ROW_FILTER, protection_properties
 from penstock.graph.resolved import ResolvedGraph

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from penstock.graph.companions.quarantine import has_quarantine, quarantine_of, quarantine_path
+from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
+from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import MaterializedView
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import SourceLocation
-from penstock.graph.companions.quarantine import has_quarantine, with_event_parts
+from penstock.graph.companions.quarantining import has_quarantine, with_event_parts
 from penstock.graph.elements import EventPart, Expectation, OnViolation, StreamingTable, UnresolvedFlow
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier

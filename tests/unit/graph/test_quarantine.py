@@ -7,7 +7,8 @@ import json
 import pytest
 
 from penstock.errors import SourceLocation
-from penstock.graph.companions.quarantine import declared_owner, owner_of, quarantine_of, quarantine_schema
+from penstock.graph.companions.quarantine import owner_of, quarantine_of, quarantine_schema
+from penstock.graph.companions.quarantining import declared_owner
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import ChangeFlow, Expectation, OnViolation, UndecidedTable
 from penstock.graph.identifier import Identifier

@@ -9,7 +9,8 @@ import pytest
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import StateError
-from penstock.graph.companions.quarantine import quarantine_schema, with_event_parts
+from penstock.graph.companions.quarantine import quarantine_schema
+from penstock.graph.companions.quarantining import with_event_parts
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import ROW_FILTER, FunctionCall
 from penstock.graph.resolved import AppliedChanges

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from penstock.analysis.table_layout import mapped_names
 from penstock.errors import PenstockError, did_you_mean
-from penstock.graph.companions.quarantine import RESERVED_PREFIX, has_quarantine
+from penstock.graph.companions.quarantine import RESERVED_PREFIX
+from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import COLUMN_MAPPING, TYPE_WIDENING
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedGraph
 from penstock.graph.schema.declared_columns import undeclared_column, undeclared_columns, unfilled_columns

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.care.checkpoints.target import Target
 from penstock.errors import ConfigError, PenstockError, StateError, did_you_mean
@@ -19,6 +19,9 @@ from penstock.observe.stored.tables import list_tables
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
 from penstock.storage.layout import decode_part
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,11 @@ class Inventory:
         if isinstance(found, StateError):
             raise found
         return found
+
+    def opened(self, dataset: Identifier) -> DeltaTable | None:
+        """Returns the table that `target` has opened; None when it was not asked for, or could not be opened."""
+        found = self._targets.get(dataset)
+        return found.table if isinstance(found, Target) else None
 
     def record_of(self, checkpoint: StoredCheckpoint) -> FlowRecord:
         """Returns what the event log says about the checkpoint's flow."""

@@ -20,13 +20,16 @@ _COMMITS_LOOKED_AT = 100
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A stored table as the target of flows: its newest version, and the generation of its checkpoints."""
+    """A stored table as the target of flows: its newest version, and the generation of its checkpoints.
+
+    `table` is the table as it was opened.
+    """
 
     name: str
     uri: str
     version: int
     generation: int
-    _table: DeltaTable
+    table: DeltaTable
 
     @classmethod
     def open(cls, name: str, uri: str) -> Target | None:
@@ -45,11 +48,11 @@ class Target:
     @property
     def holds_rows(self) -> bool:
         """Whether there is any file with rows."""
-        return bool(self._table.file_uris())
+        return bool(self.table.file_uris())
 
     def newest_batch(self, query_id: str) -> int | None:
         """Returns the newest batch of a query that the table notes; None for none."""
-        return self._table.transaction_version(query_id)
+        return self.table.transaction_version(query_id)
 
     def damage(self) -> tuple[str, ...]:
         """Returns what is wrong with the table's log, as ends of "it …"; see `log_damage` and `damaged_files`.
@@ -58,7 +61,7 @@ class Target:
             StateError: TABLE_NOT_READABLE.
         """
         with readable(self.name):
-            lost = log_damage(self._table, self.uri)
+            lost = log_damage(self.table, self.uri)
             files = tuple(f"{reason}: {file}" for file, reason in damaged_files(self.uri))
         return files if lost is None else (lost.reason, *files)
 
@@ -67,7 +70,7 @@ class Target:
         from deltalake.exceptions import DeltaError
 
         try:
-            storage, now = Storage(self.uri), set(self._table.file_uris())
+            storage, now = Storage(self.uri), set(self.table.file_uris())
             gone = set(open_delta_table(self.uri, version=version).file_uris()) - now
         except (DeltaError, OSError):
             return False
@@ -81,7 +84,7 @@ class Target:
             StateError: TABLE_NOT_READABLE.
         """
         with readable(self.name):
-            self._table.restore(version)
+            self.table.restore(version)
 
     def version_of(self, query_id: str, batch: int) -> int | None:
         """Returns the version that a batch made; None when it is not among the newest hundred."""

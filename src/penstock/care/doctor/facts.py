@@ -121,7 +121,7 @@ def read_facts(storage_uri: str, settings: SettingsFacts | None = None) -> Stora
 
     inventory, holder = Inventory(storage_uri, passing()), read_holder(storage)
     history = projection.history()
-    verification = verify(inventory, inventory.checkpoints, list(inventory.records))
+    verification = verify(inventory, inventory.checkpoints, list(inventory.records))  # opens the targets of flows
     return StorageFacts(
         storage=storage.uri,
         verification=verification,
@@ -134,7 +134,7 @@ def read_facts(storage_uri: str, settings: SettingsFacts | None = None) -> Stora
         datasets=history.status.datasets,
         writers=tuple(writers.values()),
         own_version=metadata.version("penstock"),
-        table_facts=tuple(map(read_table_facts, inventory.tables)),
+        table_facts=tuple(read_table_facts(table, inventory.opened(table.identifier)) for table in inventory.tables),
         history=history,
         maintenance=read_maintenance(StorageLayout(storage.uri)),
         mode=_mode(storage),

@@ -58,13 +58,16 @@ class TableFacts:
         return str(self.table.identifier)
 
 
-def read_table_facts(table: StoredTable) -> TableFacts:
-    """Reads the log of a table and looks whether its files are there; what is wrong becomes `error`."""
+def read_table_facts(table: StoredTable, opened: DeltaTable | None = None) -> TableFacts:
+    """Reads the log of a table and looks whether its files are there; what is wrong becomes `error`.
+
+    `opened` is the table if it is open already.
+    """
     from deltalake.exceptions import DeltaError
 
     name = str(table.identifier)
     try:
-        opened = open_delta_table(table.uri)
+        opened = opened or open_delta_table(table.uri)
         missing = missing_data_files(opened, table.uri, name)
         return TableFacts(table, missing) if missing is not None else _facts(table, opened)
     except PenstockError as refused:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.errors import PenstockError
-from penstock.graph.companions.quarantine import quarantine_of, quarantining
+from penstock.graph.companions.quarantine import quarantine_of
+from penstock.graph.companions.quarantining import quarantining
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import Dataset, Expectation, Sink, Table, UnresolvedFlow
 from penstock.graph.identifier import Identifier

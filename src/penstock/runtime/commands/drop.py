@@ -9,7 +9,8 @@ from penstock.config import PipelineConfig
 from penstock.errors import StateError
 from penstock.events import EventLog, EventType, builders, new_update_id
 from penstock.graph.companions.late_rows import LATE_ROWS, late_rows_path
-from penstock.graph.companions.quarantine import has_quarantine, quarantine_of, quarantine_path, quarantining
+from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
+from penstock.graph.companions.quarantining import has_quarantine, quarantining
 from penstock.graph.elements import Dataset
 from penstock.graph.identifier import Identifier
 from penstock.plan.companion_tables import QUARANTINE

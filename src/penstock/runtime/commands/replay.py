@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from penstock.config import PipelineConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, builders, new_update_id, read_events
-from penstock.graph.companions.quarantine import FLOW, has_quarantine, quarantine_path
+from penstock.graph.companions.quarantine import FLOW, quarantine_path
+from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import ChangeFlow, MaterializedView, StreamingTable
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import DefaultSchema, Identifier

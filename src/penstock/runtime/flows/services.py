@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.config import RetrySettings, Trigger, TriggerKind, trigger_kind
 from penstock.errors import PenstockError
 from penstock.graph.companions.lateness_counting import LatenessCounting
-from penstock.graph.companions.quarantine import has_quarantine
+from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import ChangeFlow, FlowFunction, OutputMode, SnapshotChangeFlow, Table, has_uniqueness
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier

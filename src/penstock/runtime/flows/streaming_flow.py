@@ -14,7 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.config import Trigger, TriggerKind
 from penstock.errors import PenstockError
 from penstock.events import CheckpointedBatch, Event, FlowStatus, Level, OperatorState, tail_events
-from penstock.graph.companions.quarantine import has_quarantine, quarantine_path
+from penstock.graph.companions.quarantine import quarantine_path
+from penstock.graph.companions.quarantining import has_quarantine
 from penstock.plan.stages import RunSinkFlow, RunStreamingFlow
 from penstock.runtime.flows.accepted_loss import needs_data_correction
 from penstock.runtime.flows.accounting import StreamAccounts, report_accounts

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 
 from penstock.analysis import accepts_rewrites, check_view_read
 from penstock.errors import DefinitionError
-from penstock.graph.companions.quarantine import has_quarantine, owner_of, quarantine_of, quarantine_path
+from penstock.graph.companions.quarantine import owner_of, quarantine_of, quarantine_path
+from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedGraph
 from penstock.runtime.storage_state.first_read import FROM_THE_FIRST_VERSION, reads_from_the_first_version

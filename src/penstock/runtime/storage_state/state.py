@@ -15,7 +15,8 @@ from penstock.events import read_events, tail_events
 from penstock.events.flows.records import FlowRecords
 from penstock.events.flows.state_size import StateSize, state_sizes
 from penstock.graph.companions.late_rows import late_rows_of, late_rows_path
-from penstock.graph.companions.quarantine import has_quarantine, quarantine_of, quarantine_path
+from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
+from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import MASKS, ROW_FILTER

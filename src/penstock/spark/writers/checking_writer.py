@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.graph.companions import quarantine
+from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import OutputMode, Table, has_uniqueness
 from penstock.graph.schema.table_schema import Schema
 from penstock.spark import _jvm
@@ -179,7 +180,7 @@ class CheckingWriter:
 
     @property
     def _has_quarantine(self) -> bool:
-        return quarantine.has_quarantine(self.table)
+        return has_quarantine(self.table)
 
     @property
     def _quarantine(self) -> str:
