@@ -85,7 +85,9 @@ def _state_store(facts: StorageFacts) -> Outcome:
             text = f"{byte_size(held)} of state is on the heap (HDFSBackedStateStoreProvider)"
             faults.append(Fault(Subject("flow", flow.name), text, {"state_bytes": held}))
     held = sum(each.batches[-1].progress.state_bytes or 0 for each in flows)
-    return judged(faults, f"{counted(len(flows), 'flow')} with {byte_size(held)} of state in memory", state_bytes=held)
+    return judged(
+        faults, f"{counted(len(flows), 'flow')} whose state takes {byte_size(held)} of memory", state_bytes=held
+    )
 
 
 def _shuffle_partitions(facts: StorageFacts, settings: SettingsFacts) -> Outcome:
