@@ -52,6 +52,7 @@ def crowded(tmp_path: Path) -> Iterator[YarnCluster]:
         yield yarn
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_an_application_that_waits_in_the_queue_is_taken_out_of_it(crowded: YarnCluster, small: Path) -> None:
     outcome = penstock("run", small, "--json", environ=crowded.environ, timeout=_SECONDS).expect(1)
