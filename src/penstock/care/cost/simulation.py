@@ -191,8 +191,8 @@ def _runs(
 ) -> Simulation:
     simulation = Simulation([[] for _ in flows])
     before = [math.floor(flow.arrivals.until(begin) + _HAIR) for flow in flows]
-    start = begin + interval
-    while start <= end + _HAIR:
+    due = 1
+    while (start := begin + due * interval) <= end + _HAIR:
         ready = start + surroundings.cluster_start + surroundings.session_start
         seen = min(start if surroundings.run_time is not None else ready, end)
         stops: list[float] = []
@@ -214,7 +214,7 @@ def _runs(
         if surroundings.run_time is not None:
             finish = surroundings.end(start, surroundings.run_time)
         simulation.runs.append((start, finish))
-        start = begin + max(1, math.ceil((max(finish, start + _HAIR) - begin) / interval - _HAIR)) * interval
+        due = max(due + 1, math.ceil((finish - begin) / interval - _HAIR))
     return simulation
 
 
