@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.integration.s3_server import S3Server
 from tests.spark.pipeline_project import PipelineProject
+from tests.spark.s3_of_session import s3_of_session
 from tests.spark.session_settings import CHOSEN
 
 from penstock.spark._jvm import jvm
@@ -30,3 +32,10 @@ def project(spark: SparkSession, tmp_path: Path) -> Iterator[PipelineProject]:
     yield PipelineProject(tmp_path, spark)
     # Delta keeps the state of each table that it has seen for an hour: hundreds, and no heap left for the last tests.
     jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
+@pytest.fixture(scope="module")
+def s3(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A running S3, which the session reads under its settings while the tests of a file run: one at a time."""
+    with s3_of_session(spark, tmp_path_factory.mktemp("s3")) as server:
+        yield server

@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.s3_server import S3Server
-from tests.spark.s3_of_session import s3_of_session
 from tests.spark.script.guide_data import EVENTS, ORDERS
 from tests.spark.script.script_project import ScriptProject
 
@@ -23,13 +22,6 @@ def app(spark: SparkSession, tmp_path: Path) -> Iterator[ScriptProject]:
     """An empty folder for scripts."""
     with query_settings(spark, LIKE_SPARK):
         yield ScriptProject(tmp_path, spark)
-
-
-@pytest.fixture(scope="package")
-def s3(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """A running S3, which the session reads under its settings."""
-    with s3_of_session(spark, tmp_path_factory.mktemp("s3")) as server:
-        yield server
 
 
 _buckets = count(1)
