@@ -47,10 +47,14 @@ class Landing:
     def put(self, name: str, content: str, *, modified: float | None = None) -> Path:
         path = self.files / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-        if modified is not None:
-            os.utime(path, (modified, modified))
-        return path
+        return _write(path, content, modified)
+
+    def move_in(self, name: str, content: str, *, modified: float | None = None) -> Path:
+        """Puts a file that is whole when it appears: a query that runs may read it at any moment."""
+        written = _write(self.root / f".{Path(name).name}", content, modified)
+        path = self.files / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return written.rename(path)
 
     def put_json(self, name: str, rows: Iterable[object]) -> Path:
         return self.put(name, "".join(json.dumps(row) + "\n" for row in rows))
@@ -114,6 +118,13 @@ class Landing:
     @property
     def batch_count(self) -> int:
         return len([name for name in (self.root / "checkpoint" / "commits").iterdir() if name.name.isdecimal()])
+
+
+def _write(path: Path, content: str, modified: float | None) -> Path:
+    path.write_text(content)
+    if modified is not None:
+        os.utime(path, (modified, modified))
+    return path
 
 
 def _plain(value: Any) -> Any:

@@ -91,7 +91,7 @@ def test_a_stream_goes_on_with_what_has_arrived_and_what_is_in_its_checkpoint(la
     it.put_json("1.json", [{"id": 1}])
     with it.streaming() as query:
         for number in range(2, 6):
-            it.put(f"{number}.json", f'{{"id": {number}}}\n', modified=_LONG_AGO)
+            it.move_in(f"{number}.json", f'{{"id": {number}}}\n', modified=_LONG_AGO)
         query.processAllAvailable()
         assert it.rows() == [(number,) for number in range(1, 6)]
     it.put_json("6.json", [{"id": 6}])

@@ -157,7 +157,7 @@ def test_a_folder_that_is_deleted_while_the_stream_runs(landing: Build) -> None:
     with it.streaming() as query:
         shutil.rmtree(it.files)
         query.processAllAvailable()
-        it.put_json("2.json", [{"id": 2}])
+        it.move_in("2.json", '{"id": 2}\n')
         query.processAllAvailable()
         assert it.rows() == [(1,), (2,)], "it waits for the folder"
         shutil.rmtree(it.files)

@@ -52,12 +52,12 @@ def test_a_folder_without_changes_is_left_alone_until_the_backfill(landing: Buil
     time.sleep(_SETTLED)
     with _running(it) as query:
         listed = _private(_discovery(query), "listed")
-        it.put("a b%.txt", "second\n", modified=_LONG_AGO)
+        it.move_in("a b%.txt", "second\n", modified=_LONG_AGO)
         os.utime(it.files, (_LONG_AGO, _LONG_AGO))
         query.processAllAvailable()
         assert _values(it) == ["first", "second"]
         time.sleep(_SETTLED)
-        it.put("3.txt", "third\n")
+        it.move_in("3.txt", "third\n")
         query.processAllAvailable()
         assert _values(it) == ["first", "second", "third"]
         if interval == "1 day":
@@ -74,7 +74,7 @@ def test_a_folder_of_files_is_not_listed_to_find_new_ones(landing: Build) -> Non
         listed = _private(_discovery(query), "namesListed")
         for number in range(600):  # more than a key of Java's keeps
             it.put(f".{number}", "never\n")
-        it.put("2.txt", "second\n")
+        it.move_in("2.txt", "second\n")
         (it.root / "3.txt").write_text("third\n")
         (it.root / "3.txt").rename(it.files / "3 ä%.txt")
         query.processAllAvailable()
@@ -82,12 +82,12 @@ def test_a_folder_of_files_is_not_listed_to_find_new_ones(landing: Build) -> Non
         assert _private(_discovery(query), "namesListed") == listed
         it.files.rename(it.root / "former")
         it.files.mkdir()
-        it.put("4.txt", "fourth\n")
+        it.move_in("4.txt", "fourth\n")
         query.processAllAvailable()
-        it.put("5.txt", "fifth\n")
+        it.move_in("5.txt", "fifth\n")
         query.processAllAvailable()
         assert _values(it) == ["fifth", "first", "fourth", "second", "third"]
-        it.put("day=1/6.txt", "sixth\n")
+        it.move_in("day=1/6.txt", "sixth\n")
         query.processAllAvailable()
         assert _private(_discovery(query), "watcher") is None, "Spark says what a folder in it means"
 
@@ -100,7 +100,7 @@ def test_where_linux_cannot_tell_names_the_folder_is_listed(landing: Build) -> N
     try:
         with _running(it) as query:
             assert _private(_discovery(query), "watcher") is None
-            it.put("2.txt", "second\n")
+            it.move_in("2.txt", "second\n")
             query.processAllAvailable()
             assert _values(it) == ["first", "second"]
     finally:
@@ -114,7 +114,7 @@ def test_where_everything_is_listed_each_time(landing: Build, option: str) -> No
     it.put("1.txt", "first\n")
     with _running(it) as query:
         assert "ChangedFolders" not in _discovery(query).getClass().getName()
-        it.put("2.txt", "second\n")
+        it.move_in("2.txt", "second\n")
         query.processAllAvailable()
         assert _values(it) == ["first", "second"]
 
