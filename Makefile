@@ -29,11 +29,11 @@ demo: setup ## Run the orders pipeline on arriving data for DEMO_SECONDS (60)
 	@$(BIN)/python tools/demo.py
 
 test: setup ## Run the tests, as CI does (FULL=1 for the slow ones too)
-	@# A suite with a JVM waits for a third of its time, so two sessions and the other suites run beside each other;
-	@# the others print at the end.
+	@# A suite with a JVM waits for a third of its time, so two sessions and the suites with servers run beside each
+	@# other; these print at the end.
 	@log=$$(mktemp); \
-	$(MAKE) --no-print-directory --keep-going test-unit test-integration test-faults test-browser >"$$log" 2>&1 & beside=$$!; \
-	$(MAKE) --no-print-directory --keep-going test-spark SESSIONS=2 $(AFTER); code=$$?; \
+	$(MAKE) --no-print-directory --keep-going test-integration test-faults test-browser >"$$log" 2>&1 & beside=$$!; \
+	$(MAKE) --no-print-directory --keep-going test-unit test-spark SESSIONS=2 $(AFTER); code=$$?; \
 	wait $$beside || code=1; cat "$$log"; rm -f "$$log"; exit $$code
 
 check: $(STAMP) ## What CI runs: format, lint, types, layers, then all tests and the small benchmarks
