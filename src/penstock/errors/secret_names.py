@@ -11,6 +11,7 @@ REDACTED_KEYS: Final = f"(?i){_NAMES}|token|private|jaas|sasl"
 """The keys whose values are never shown, for Python and for Java; too many rather than too few."""
 
 _SECRET: Final = re.compile(rf"{_NAMES}|token(?!iz|s)|private[._-]?key", re.IGNORECASE)
+_LOGIN: Final = re.compile(rf"{_SECRET.pattern}|jaas", re.IGNORECASE)
 _PLACE: Final = re.compile(r"provider|\.enabled$|\.impl$|path$|file$|location$|class$", re.IGNORECASE)
 """Names of settings that say where a secret is, or who gives it."""
 
@@ -18,6 +19,11 @@ _IN_TEXT: Final = re.compile(
     r"""(?:password|SharedAccessKey|AccountKey)\s*=\s*["']?(?P<value>[^"';\s]+)""", re.IGNORECASE
 )
 _PLACEHOLDER: Final = re.compile(r"^$|[<>{}*$%]|^(?:x+|\.+|none|null|changeme|your[-_ ].*|my[-_ ].*)$", re.IGNORECASE)
+
+
+def names_secret(name: str) -> bool:
+    """Returns whether a setting of this name holds a secret, or a login that may: no placeholder belongs there."""
+    return bool(_LOGIN.search(name)) and not _PLACE.search(name)
 
 
 def is_secret(name: str, text: str) -> bool:

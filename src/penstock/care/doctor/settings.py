@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from penstock.config import PipelineConfig, TriggerKind, parse_interval
 from penstock.config.values.secret import REFERENCE
-from penstock.errors.secret_names import REDACTED_KEYS, is_secret
+from penstock.errors.secret_names import REDACTED_KEYS, is_secret, names_secret
 
 _REDACTED: Final = re.compile(REDACTED_KEYS)
 
@@ -109,4 +109,8 @@ def settings_facts(
 
 def _plain(values: Mapping[str, str]) -> list[str]:
     """Returns the keys whose value is a secret, and not a reference to one."""
-    return [key for key, value in values.items() if is_secret(key, value) and not REFERENCE.search(value)]
+    return [
+        key
+        for key, value in values.items()
+        if value and not REFERENCE.search(value) and (names_secret(key) or is_secret(key, value))
+    ]

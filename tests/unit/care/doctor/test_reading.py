@@ -64,6 +64,14 @@ def test_settings_go_to_another_process_without_their_secrets(tmp_path: Path) ->
     assert SettingsFacts.from_json(found.to_json()) == found
 
 
+def test_a_placeholder_in_the_pipeline_file_is_a_secret_in_clear_text(tmp_path: Path) -> None:
+    (tmp_path / "penstock.yml").write_text(
+        "name: shop\nspark_conf: {spark.a.password: changeme, spark.b.jaas.config: Krb5LoginModule required;}\n"
+        "configuration: {api.token: my-token, no.password: ''}\n"
+    )
+    assert settings_of(load_project(tmp_path)).plain_secrets == ("api.token", "spark.a.password", "spark.b.jaas.config")
+
+
 def counters(*values: tuple[str, int], order: str = "<") -> bytes:
     """A file of HotSpot's counters, with one that is no number."""
     entries = b""
