@@ -45,8 +45,8 @@ _HAIR_OF_ROW: Final = 0.01
 class SimulatedFlow:
     """A flow: when its rows arrived, how long a batch takes, and by number the flows whose tables it reads.
 
-    A `view` computes its table anew in each batch, in a time that does not depend on the new rows. `query_start` is how
-    long the start of the query takes.
+    A `view` recomputes its whole table in each batch, in a time that does not depend on the new rows. `query_start` is
+    how long the start of the query takes.
     """
 
     arrivals: Arrivals

@@ -118,12 +118,12 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         _CONFIGURATION,
     ),
     "spark.decommission.enabled": Setting(
-        "An executor that is told to go finishes its tasks first; else they are lost, and run again.",
+        "A decommissioned executor finishes its tasks first; without that they are lost, and run again.",
         "true once an executor was lost during a run.",
         _CONFIGURATION,
     ),
     "spark.storage.decommission.enabled": Setting(
-        "An executor that is told to go hands its shuffle files on; else the stages that wrote them run again.",
+        "A decommissioned executor hands its shuffle files on; without that the stages that wrote them run again.",
         "true once an executor was lost during a run.",
         _CONFIGURATION,
     ),
