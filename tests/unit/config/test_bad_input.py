@@ -76,6 +76,12 @@ CASES: list[tuple[str, str, int | None, dict[str, str]]] = [
     ("name: o\ntrigger: 10s\n", "CONFIG_INVALID_TRIGGER", 2, {"suggestion": "Did you mean '10 seconds'?"}),
     ("name: o\ntrigger: {available_now: 1 second}\n", "CONFIG_INVALID_TRIGGER", 2, {"trigger": "available_now"}),
     ("name: o\nretries: {first_delay: soon}\n", "INVALID_INTERVAL", 2, {"interval": "soon"}),
+    (
+        "name: o\nmetrics:\n  otlp: {endpoint: http://h/v1, interval: 0 seconds}\n",
+        "CONFIG_INVALID_VALUE",
+        3,
+        {"key": "metrics.otlp.interval", "value": "0 seconds", "expected": "at least '1 second'"},
+    ),
     ("name: o\nsecrets: {p: hunter2}\n", "CONFIG_SECRET_LITERAL", 2, {"secret": "p"}),
     ("name: o\nenvironments: {e: {secrets: {p: 7}}}\n", "CONFIG_SECRET_LITERAL", 2, {"secret": "p"}),
     ('name: o\nstorage: "${env:X}"\n', "CONFIG_REFERENCE_REFUSED", 2, {"key": "storage"}),

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.config.references import reference, web_address
 from penstock.config.shapes import Count, Key, Section, Text, TextMap
-from penstock.config.values.interval import interval_of_key
+from penstock.config.values.interval import pause_of_key
 from penstock.config.values.secret import SecretReference
 
 
@@ -59,7 +59,13 @@ _OTLP = Section(
             "Headers that authenticate the sender; references, because they are secrets.",
             '{api-key: "${env:OTLP_KEY}"}',
         ),
-        Key("interval", Text(interval_of_key), "The interval between two posts.", "30 seconds", "1 minute"),
+        Key(
+            "interval",
+            Text(pause_of_key),
+            "The interval between two posts; at least a second.",
+            "30 seconds",
+            "1 minute",
+        ),
     )
 )
 

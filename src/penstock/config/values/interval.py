@@ -58,6 +58,20 @@ def interval_of_key(key: str, text: str) -> float:
     return parse_interval(text)
 
 
+def pause_of_key(key: str, text: str) -> float:
+    """Parses the value of a key that says how long to wait before the next time: at least a second.
+
+    Raises:
+        ConfigError: INVALID_INTERVAL, CONFIG_INVALID_VALUE.
+    """
+    seconds = parse_interval(text)
+    if seconds < 1:
+        raise ConfigError(
+            "CONFIG_INVALID_VALUE", key=key, value=text, expected="at least '1 second'", example="30 seconds"
+        )
+    return seconds
+
+
 def _suggestion(number: str, unit: str) -> str:
     if unit in _SHORT:
         return f"Did you mean '{number} {_SHORT[unit]}'?"

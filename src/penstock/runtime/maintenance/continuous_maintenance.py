@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from pyspark import InheritableThread
+from pyspark.util import inheritable_thread_target
 
 from penstock.config import MaintenanceSettings
 from penstock.errors import PenstockError
@@ -17,12 +17,13 @@ from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.plan.maintenance import due_maintenance
 from penstock.runtime.flows.services import FlowServices
-from penstock.runtime.maintenance.tables import Maintenance
+from penstock.runtime.maintenance.tables import FAILURES, Maintenance
 from penstock.runtime.storage_state.state import stored_tables
 from penstock.spark.delta.maintenance import cancel
 from penstock.storage.maintenance_records import read_maintenance
 
 _LOOK_SECONDS: Final = 600.0
+_LEAST_PAUSE: Final = 1.0  # seconds; an interval of 0 means "always due", not "without a pause"
 _LONGEST_BATCH: Final = 86_400.0  # seconds
 _APPENDING: Final = {FlowType.APPEND, FlowType.APPEND_ONCE}
 
@@ -46,12 +47,10 @@ def looking_after_tables(services: FlowServices, settings: MaintenanceSettings) 
         stop=ended,
         least_retention=_LONGEST_BATCH,
     )
-    thread = InheritableThread(
-        target=lambda: _look_again_and_again(services, settings.interval, maintenance, ended),
-        name="maintenance",
-        session=services.spark,
+    inheriting = inheritable_thread_target(services.spark)
+    thread = services.reporter.background_thread(
+        inheriting(lambda: _look_again_and_again(services, settings.interval, maintenance, ended)), "maintenance"
     )
-    thread.daemon = True
     thread.start()
     try:
         yield
@@ -64,8 +63,8 @@ def looking_after_tables(services: FlowServices, settings: MaintenanceSettings) 
 def _look_again_and_again(
     services: FlowServices, interval: float, maintenance: Maintenance, ended: threading.Event
 ) -> None:
-    while not ended.wait(min(interval, _LOOK_SECONDS)):
-        with suppress(PenstockError):  # of a table or a storage that fails: the flows that use it say so
+    while not ended.wait(max(min(interval, _LOOK_SECONDS), _LEAST_PAUSE)):
+        with suppress(PenstockError, *FAILURES):  # of a table or a storage that fails: the flows that use it say so
             tables = stored_tables(services.graph, services.paths)
             records = read_maintenance(services.layout)
             maintenance.run(due_maintenance(tables, records, now=time.time(), interval=interval))
