@@ -153,9 +153,10 @@ def test_a_worker_without_memory_fails_its_flow_and_with_enough_of_it_the_next_r
     project.arrive("1", [{"id": 1}, {"id": 2}])
     little.touch()
     errors = {error.dataset: error for error in project.run().errors}
-    assert {name: error.condition for name, error in errors.items()} == dict.fromkeys(
-        ("shop.asking", "shop.killed"), "FLOW_FAILED"
-    )
+    assert {name: error.condition for name, error in errors.items()} == {
+        "shop.asking": "FLOW_FAILED",
+        "shop.killed": "PYTHON_WORKER_DIED",
+    }
     assert "MemoryError" in errors["shop.asking"].facts["detail"]
     little.unlink()
     assert project.run().errors == ()

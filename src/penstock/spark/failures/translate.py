@@ -84,6 +84,10 @@ _FILE_SYSTEMS = (
     "penstock.localdisk.",
 )
 """Whoever throws one of those below a call of these has met a disk or an object store that does not work."""
+_PYTHON_WORKER_DIED = "Python worker exited unexpectedly"
+"""How Spark's exception begins; it has no condition."""
+_OF_NO_CAUSE = {None, "STREAM_FAILED", "TASK_WRITE_FAILED"}
+"""What Spark says of any failure of a query, or of a task that writes."""
 _DATABASE = ("java.sql.", "org.postgresql.util.PSQL")
 _OF_NO_PLACE = {"JVM_DIED", "DATA_FILES_MISSING"}
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
@@ -208,7 +212,7 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     if _jvm_is_gone(error, causes):
         return ExternalError("JVM_DIED", dataset=dataset)
     root = causes[-1] if causes else Cause(type(error).__name__, None, str(error), {})
-    said = [cause for cause in causes if cause.condition not in {None, "STREAM_FAILED"}]
+    said = [cause for cause in causes if cause.condition not in _OF_NO_CAUSE]
     detail = (said[-1] if said else root).message
     return ExternalError("FLOW_FAILED", dataset=dataset, flow=flow, detail=_first_line(detail))
 
@@ -277,12 +281,8 @@ def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | Non
     if condition.startswith(_DAMAGED_LOG):
         reason = f"the log of it, or of a table that it is made of, is damaged: {_first_line(cause.message)}"
         return StateError("TABLE_NOT_READABLE", dataset=dataset, name=dataset, reason=reason.removesuffix("."))
-    if _DISK_FULL.search(cause.message):
-        return ExternalError("STORAGE_FULL", dataset=dataset, detail=_first_line(cause.message))
-    if is_away(cause.class_name):
-        return ExternalError("KAFKA_LOST", dataset=dataset, detail=_first_line(cause.message))
-    if cause.class_name.startswith("io.delta.exceptions.") and any(name in cause.class_name for name in _CONFLICTS):
-        return ExternalError("TABLE_CONFLICT", dataset=dataset, detail=_first_line(cause.message))
+    if external := _external_condition(cause):
+        return ExternalError(external, dataset=dataset, detail=_first_line(cause.message))
     if condition == "DELTA_NOT_NULL_CONSTRAINT_VIOLATED":
         column = cause.message.partition("column: ")[2].partition("SQLSTATE")[0].strip(" .\n")
         return DataError("NOT_NULL_VIOLATED", dataset=dataset, flow=flow, name=dataset, column=column)
@@ -291,6 +291,18 @@ def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | Non
     if (cause.sql_state or "").startswith(_DATA_EXCEPTION):
         detail = _first_line(cause.message)
         return data_exception(condition, cause.message, detail, cause.place, dataset=dataset, flow=flow)
+    return None
+
+
+def _external_condition(cause: Cause) -> str | None:
+    if _DISK_FULL.search(cause.message):
+        return "STORAGE_FULL"
+    if cause.message.startswith(_PYTHON_WORKER_DIED):
+        return "PYTHON_WORKER_DIED"
+    if is_away(cause.class_name):
+        return "KAFKA_LOST"
+    if cause.class_name.startswith("io.delta.exceptions.") and any(name in cause.class_name for name in _CONFLICTS):
+        return "TABLE_CONFLICT"
     return None
 
 
@@ -350,7 +362,8 @@ def causes_of(error: BaseException) -> Iterator[Cause]:
             if name.startswith(_DATABASE):
                 state = throwable.getSQLState()
             is_storage = name in _IO_FAILURES and _is_thrown_by_storage(throwable)
-            yield Cause(name, condition, str(throwable.getMessage()), parameters, state, is_storage, place)
+            message = str(throwable.getMessage() or name)  # an EOFException has none, for example
+            yield Cause(name, condition, message, parameters, state, is_storage, place)
             throwable = throwable.getCause()
 
 
