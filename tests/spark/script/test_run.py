@@ -121,6 +121,31 @@ def test_names_of_tables_live_in_the_storage_and_are_known_to_the_next_run(app: 
     app.spark.sql("DROP SCHEMA app_shop CASCADE")
 
 
+def test_a_script_writes_to_one_catalog_and_to_those_of_its_session(app: ScriptProject) -> None:
+    app.arrive("1", ORDERS)
+    code = """\
+        df = spark.readStream.format("json").schema("id LONG").load("DIR/in")
+        def write(table):
+            stream = df.writeStream.format("delta").option("checkpointLocation", f"DIR/checkpoints/{table}")
+            stream.trigger(availableNow=True).toTable(table).awaitTermination()
+        write("bronze.app_shop.orders")
+        write("app_shop.again")
+        OTHER
+        """
+    error = app.run(code.replace("OTHER", 'write("silver.app_shop.orders")')).error("SCRIPT_TABLE_IN_ANOTHER_CATALOG")
+    assert (error.facts["catalog"], error.facts["own"]) == ("silver", "bronze")
+    assert str(error.location) == "app.py:4"
+    assert app.spark.table("app_shop.orders").count() == 2, "the rows of another catalog are not among them"
+    # A catalog that the session has is Spark's affair, here a class that is missing.
+    app.spark.conf.set("spark.sql.catalog.silver", "no.such.Catalog")
+    try:
+        failed = app.run(code.replace("OTHER", 'write("silver.app_shop.orders")')).error("DATASET_FUNCTION_FAILED")
+        assert "no.such.Catalog" in str(failed)
+    finally:
+        app.spark.conf.unset("spark.sql.catalog.silver")
+        app.spark.sql("DROP SCHEMA app_shop CASCADE")
+
+
 class TestErrors:
     def test_of_spark_name_the_line_of_the_script(self, app: ScriptProject) -> None:
         app.arrive("1", ORDERS)

@@ -9,6 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from penstock.errors import DefinitionError
 from penstock.graph.identifier import Identifier
 from penstock.graph.sql.names import literal, quoted
 from penstock.runtime.script.stream_write import StreamWrite
@@ -16,14 +17,20 @@ from penstock.storage import Storage, StorageLayout
 from penstock.storage.layout import decode_part
 
 DEFAULT_SCHEMA = "default"
+_SESSION_CATALOG = "spark_catalog"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ScriptTables:
-    """Spark's catalog of one process, filled from the folders of the storage."""
+    """Spark's catalog of one process, filled from the folders of the storage.
+
+    A name may begin with a catalog. One that the session has (`spark.sql.catalog.NAME`) is Spark's affair; otherwise
+    the first that the script writes to is that of the storage, which holds one.
+    """
 
     spark: SparkSession
     layout: StorageLayout
+    catalog: str | None = None
 
     def register(self) -> None:
         """Makes the catalog know the tables that earlier runs have left."""
@@ -31,11 +38,23 @@ class ScriptTables:
             self._create_schema(identifier.schema)
             self.spark.sql(f"CREATE TABLE IF NOT EXISTS {_sql(identifier)} USING delta LOCATION {literal(uri)}")
 
+    def identifier(self, name: str) -> Identifier:
+        """Returns what events call a table of this name: without its catalog, unless the session has that."""
+        found = Identifier.parse(name, default_schema=DEFAULT_SCHEMA)
+        return found if self._is_of_session(found.catalog) else replace(found, catalog=None)
+
     def placed(self, write: StreamWrite) -> StreamWrite:
-        """Returns a write into a table by name with the table's place, where it is or is going to be."""
+        """Returns a write into a table by name with the table's place, where it is or is going to be.
+
+        Raises:
+            DefinitionError: SCRIPT_TABLE_IN_ANOTHER_CATALOG.
+        """
         if write.table is None:
             return write
         identifier = Identifier.parse(write.table, default_schema=DEFAULT_SCHEMA)
+        if self._is_of_session(identifier.catalog):
+            return write
+        self._check_catalog(write, identifier)
         name = _sql(identifier)
         self._create_schema(identifier.schema)
         if not write.is_delta:
@@ -63,6 +82,26 @@ class ScriptTables:
         if write.cluster_columns:
             builder = builder.clusterBy(*write.cluster_columns)
         builder.execute()
+
+    def _is_of_session(self, catalog: str | None) -> bool:
+        if catalog is None or catalog.casefold() == _SESSION_CATALOG:
+            return False
+        return self.spark.conf.get(f"spark.sql.catalog.{catalog}", None) is not None
+
+    def _check_catalog(self, write: StreamWrite, identifier: Identifier) -> None:
+        catalog = identifier.catalog
+        if catalog is None or catalog.casefold() == _SESSION_CATALOG:
+            return
+        self.catalog = self.catalog or catalog
+        if self.catalog.casefold() != catalog.casefold():
+            raise DefinitionError(
+                "SCRIPT_TABLE_IN_ANOTHER_CATALOG",
+                location=write.location,
+                dataset=str(identifier),
+                name=identifier,
+                catalog=catalog,
+                own=self.catalog,
+            )
 
     def _create_schema(self, schema: str) -> None:
         if schema.casefold() == DEFAULT_SCHEMA:
