@@ -98,7 +98,8 @@ SETTINGS_HEAD = """\
 # Settings of penstock tune
 
 How [`penstock tune`](../how-to/spark-settings.md) computes its advice, in the order in which it prints it. Thresholds
-that no documentation has are ours. `penstock tune --json` has the same `why`, `formula` and `source`.
+that no documentation has are ours. The sources were read on 2026-11-26; each setting
+has what they say. `penstock tune --json` has the same `why`, `formula` and `source`.
 
 This page is made from `src/penstock/care/tuning/settings.py` by `python tools/generate_doctor_docs.py`.
 """
@@ -160,6 +161,7 @@ def _setting(name: str, setting: Setting) -> str:
 - Advised: {setting.formula}
 - Set as: {setting.where}
 - Source: {sources}
+- It says: {setting.says}
 """
 
 
