@@ -17,7 +17,8 @@ from benchmarks.reliability.pipelines import continuous
 from penstock.care.cost.arrivals import Arrivals
 from penstock.care.cost.schedules import Schedule
 from penstock.care.cost.simulation import Batch, freshness
-from penstock.events import EventReader, batch_progress_of, read_events
+from penstock.events import EventReader, EventType, UpdateState, batch_progress_of, read_events
+from penstock.events.flows.facts import details_of
 from penstock.observe.flows.activity import Period
 
 EVERY: Final = 0.5
@@ -56,7 +57,8 @@ class RealRun:
 
     Attributes:
         busy: the seconds of each table's batches.
-        on: the seconds of the processes, from their start to their end.
+        on: the seconds of its updates, as the log has them.
+        processes: the seconds of its processes, from their start to their end.
         ages: how old the last table's rows were when they could be read, as (seconds, rows).
         seconds: how long the day was.
     """
@@ -64,6 +66,7 @@ class RealRun:
     storage: str
     busy: dict[str, float]
     on: float
+    processes: float
     ages: list[tuple[float, float]]
     seconds: float
 
@@ -100,8 +103,9 @@ def run_day(place: Path, files: Sequence[File], schedule: Schedule) -> RealRun:
     with_spark("run", place)
     if schedule.always_on:
         (place / "penstock.yml").write_text(f"{settings}trigger: {schedule.interval:g} seconds\n")
-    on = _always_on(place, arriving) if schedule.always_on else _at_intervals(place, arriving, schedule.interval)
-    return _what_happened(str(place / ".penstock"), on, arriving)
+    run = _always_on if schedule.always_on else _at_intervals
+    processes = run(place, arriving, schedule)
+    return _what_happened(str(place / ".penstock"), processes, arriving)
 
 
 class _Arriving(threading.Thread):
@@ -131,7 +135,7 @@ class _Arriving(threading.Thread):
         self.came.append((time.time(), file.rows))
 
 
-def _always_on(place: Path, arriving: _Arriving) -> float:
+def _always_on(place: Path, arriving: _Arriving, _: Schedule) -> float:
     """Stops the run when the last table has all rows."""
     reader = EventReader(str(place / ".penstock"))
     started, rows = time.monotonic(), 0
@@ -158,26 +162,31 @@ def _always_on(place: Path, arriving: _Arriving) -> float:
     return time.monotonic() - started
 
 
-def _at_intervals(place: Path, arriving: _Arriving, interval: float) -> float:
+def _at_intervals(place: Path, arriving: _Arriving, schedule: Schedule) -> float:
     """A run at each interval; after one that takes longer, the next one waits for its own interval, as simulated."""
     arriving.start()
-    on, due, all_came = 0.0, 1, False
+    seconds, due, all_came = 0.0, 1, False
     while not all_came:
-        time.sleep(max(arriving.begin + due * interval - time.time(), 0))
-        all_came = due * interval > arriving.last_at
-        on += with_spark("run", place)
-        due = max(due + 1, math.ceil((time.time() - arriving.begin) / interval))
-    return on
+        time.sleep(max(arriving.begin + due * schedule.interval - time.time(), 0))
+        all_came = due * schedule.interval > arriving.last_at
+        seconds += with_spark("run", place)
+        due = max(due + 1, math.ceil((time.time() - arriving.begin) / schedule.interval))
+    return seconds
 
 
-def _what_happened(storage: str, on: float, arriving: _Arriving) -> RealRun:
+def _what_happened(storage: str, processes: float, arriving: _Arriving) -> RealRun:
     busy: dict[str, float] = {}
     batches: list[Batch] = []
     early = [each for each in arriving.came if each[0] < arriving.begin]
     before = rows = sum(size for _, size in early)
+    begun = on = 0.0
     for event in read_events(storage):
         progress, table = batch_progress_of(event), event.origin.dataset_name or ""
         end = event.timestamp.timestamp() - arriving.begin
+        if event.event_type is EventType.CREATE_UPDATE:
+            begun = end
+        elif event.event_type is EventType.UPDATE_PROGRESS and begun > 0:
+            on += end - begun if details_of(event).get("state") == UpdateState.COMPLETED.value else 0.0
         if progress is None or not progress.num_input_rows or end < 0:
             continue
         seconds = (progress.batch_duration_ms or 0) / 1000
@@ -188,4 +197,4 @@ def _what_happened(storage: str, on: float, arriving: _Arriving) -> RealRun:
     if rows != arriving.rows:
         raise SystemExit(f"{LAST_TABLE} has read {rows} rows, not {arriving.rows}")
     truth = Arrivals([Period(at - 0.001, at, size, 1) for at, size in arriving.came[len(early) :]], arriving.begin)
-    return RealRun(storage, busy, on, freshness(truth, batches), arriving.last_at + EVERY)
+    return RealRun(storage, busy, on, processes, freshness(truth, batches), arriving.last_at + EVERY)
