@@ -34,7 +34,7 @@ class Setting:
         why: what goes wrong with another value, a sentence.
         formula: how the advised value is computed; thresholds that are ours are called so.
         source: the documentation that the formula is from.
-        says: what of the formula that documentation says, as it was read on 2026-11-26.
+        says: what of the formula that documentation says, by stored copies and excerpts that were read on 2026-11-26.
         where: where the value is set.
     """
 
@@ -89,11 +89,11 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "is paid for.",
         "the heap whose old generation is 60 % full (ours) with what it holds now, in steps of 512 MiB, at least "
         "Spark's 1g; the old generation is two thirds of a heap by the default of the parallel collector (NewRatio=2), "
-        "which sessions of Penstock use. More than now where the old generation is over 85 % full or collection takes over "
-        "10 % of the time (ours); less only if half of it is enough after a day.",
+        "which sessions of Penstock use. More than now where the old generation is over 85 % full or collection takes "
+        "over 10 % of the time (ours); less only if half of it is enough after a day.",
         f"{_CONFIGURATION}, {_HOTSPOT}",
-        "Spark: 1g by default. Oracle: NewRatio is the ratio of the old generation to the young one; a JVM 17 with the "
-        "parallel collector reports 2.",
+        "Oracle: NewRatio is the ratio of the old generation to the young one. A JVM 17 with the parallel collector "
+        "reports 2 for it.",
     ),
     "spark.executor.memory": Setting(
         "State on the heap that does not fit ends the executor.",
@@ -127,13 +127,13 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "what the median hour needs: executors now x busy time of all flows / (1 hour x 0.7) (the 70 % are ours; rates "
         "are taken to grow with the executors).",
         _DYNAMIC,
-        "A lower bound of the executors. The calculation is ours.",
+        "Nothing of the calculation, which is ours.",
     ),
     "spark.dynamicAllocation.maxExecutors": Setting(
         "Without a bound a backlog takes the whole cluster.",
         "what the busiest hour needs, as spark.dynamicAllocation.minExecutors.",
         _DYNAMIC,
-        "An upper bound of the executors. The calculation is ours.",
+        "Nothing of the calculation, which is ours.",
     ),
     "spark.task.maxFailures": Setting(
         "A task that was lost with its executor this often in a row fails the batch.",
