@@ -99,7 +99,8 @@ SETTINGS_HEAD = """\
 
 How [`penstock tune`](../how-to/spark-settings.md) computes its advice, in the order in which it prints it. Thresholds
 that no documentation has are ours. Each setting has what its sources say: stored copies of
-them were read on 2026-11-26, of some only excerpts, and of some an older version. `penstock tune --json` has the same `why`, `formula` and `source`.
+them were read on 2026-11-26, of some only excerpts, and of some an older version. `penstock tune --json` has the same
+`why`, `formula` and `source`.
 
 This page is made from `src/penstock/care/tuning/settings.py` by `python tools/generate_doctor_docs.py`.
 """
