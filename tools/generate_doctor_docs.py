@@ -98,7 +98,9 @@ SETTINGS_HEAD = """\
 # Settings of penstock tune
 
 How [`penstock tune`](../how-to/spark-settings.md) computes its advice, in the order in which it prints it. Thresholds
-that no documentation has are ours. `penstock tune --json` has the same `why`, `formula` and `source`.
+that no documentation has are ours. Each setting has what its sources say: stored copies of
+them were read on 2026-11-26, of some only excerpts, and of some an older version. `penstock tune --json` has the same
+`why`, `formula` and `source`.
 
 This page is made from `src/penstock/care/tuning/settings.py` by `python tools/generate_doctor_docs.py`.
 """
@@ -160,6 +162,7 @@ def _setting(name: str, setting: Setting) -> str:
 - Advised: {setting.formula}
 - Set as: {setting.where}
 - Source: {sources}
+- It says: {setting.says}
 """
 
 

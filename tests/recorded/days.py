@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -76,7 +75,7 @@ class DaysRecorder:
             tick = start + SESSION_START + (number - 1) * trigger
             rows = rows_between(before, tick, mean=self._mean)
             if number == 1:
-                self._start_queries(FLOWS, tick, running=tick)
+                self._start_together(tick)
             self._batches(tick, rows, tick - before, first=number == 1)
             before = tick
         self._close(UpdateState.CANCELED)
@@ -117,19 +116,25 @@ class DaysRecorder:
         self._log.append(EventType.UPDATE_PROGRESS, *builders.update_progress(state, pipeline="shop"))
         self._log.close()
 
-    def _start_queries(self, flows: Sequence[RecordedFlow], ready: float, *, running: float) -> None:
-        for status, second in ((FlowStatus.STARTING, ready - QUERY_START), (FlowStatus.RUNNING, running)):
-            self._clock.moment = BEGINNING + timedelta(seconds=second)
-            for flow in flows:
-                built = builders.flow_status(_name(flow), status)
-                self._log.append(EventType.FLOW_PROGRESS, *built, dataset=flow.table, flow=_name(flow))
+    def _start_together(self, ready: float) -> None:
+        """All queries start at once, and are RUNNING one after the other, the last one when all are `ready`."""
+        for flow in FLOWS:
+            self._status(flow, FlowStatus.STARTING, ready - len(FLOWS) * QUERY_START)
+        for number, flow in enumerate(FLOWS, 1):
+            self._status(flow, FlowStatus.RUNNING, ready - (len(FLOWS) - number) * QUERY_START)
+
+    def _status(self, flow: RecordedFlow, status: FlowStatus, second: float) -> None:
+        self._clock.moment = BEGINNING + timedelta(seconds=second)
+        built = builders.flow_status(_name(flow), status)
+        self._log.append(EventType.FLOW_PROGRESS, *built, dataset=flow.table, flow=_name(flow))
 
     def _batches(self, start: float, rows: int, since: float | None, *, first: bool, starts: bool = False) -> None:
         """A batch of each flow, each after the one whose table it reads; it `starts` its query before."""
         for flow in FLOWS:
             if starts:
                 start += QUERY_START if flow.reads else 0.0
-                self._start_queries([flow], start, running=start - QUERY_START / 3)
+                self._status(flow, FlowStatus.STARTING, start - QUERY_START)
+                self._status(flow, FlowStatus.RUNNING, start - QUERY_START / 3)
             read = round(rows * flow.share)
             seconds = flow.seconds(read, first=first)
             self.busy[flow.table] += seconds

@@ -9,7 +9,7 @@ import pytest
 from tests.recorded.days import BEGINNING, FLOWS, QUERY_START, SESSION_START, STOP, DaysRecorder
 from tests.unit.observe.story import Story
 
-from penstock.events import FlowStatus, UpdateState, read_events
+from penstock.events import EventType, FlowStatus, UpdateState, builders, read_events
 from penstock.events.flows.facts import FlowFacts
 from penstock.observe.flows import activity
 from penstock.observe.flows.activity import ActivityProjection, FlowActivity, Period
@@ -53,6 +53,67 @@ def test_rows_of_a_run_that_ends_arrive_since_the_run_before(tmp_path: Path) -> 
     assert list(revenue.ends) == pytest.approx([STOP] * 5, abs=0.01)
     assert list(revenue.query_starts) == pytest.approx([QUERY_START] * 5, abs=0.1)
     assert all(sample.first for sample in bronze.all_samples())
+
+
+def _running(story: Story, table: str, seconds: float) -> None:
+    story.clock.step(seconds - 1)
+    story.status(table, FlowStatus.RUNNING)
+
+
+def _begin(story: Story, update_id: str, *, continuous: bool) -> None:
+    story.update_id = update_id
+    built = builders.create_update(pipeline="p", cause="USER_ACTION", version="1", continuous=continuous)
+    story.say(EventType.CREATE_UPDATE, built)
+
+
+def test_the_start_of_a_query_does_not_count_that_of_another_one_twice() -> None:
+    story = Story()
+    _begin(story, "one", continuous=True)
+    for table in ("s.raw", "s.clean"):
+        story.status(table, FlowStatus.STARTING)
+    _running(story, "s.raw", 10)
+    _running(story, "s.clean", 2)
+    for table in ("s.raw", "s.clean"):
+        story.batch(table, 0, 10, batch_duration_ms=500)
+    raw, clean = _of(story)
+    assert list(raw.query_starts) == pytest.approx([11], abs=0.1)
+    assert list(clean.query_starts) == pytest.approx([2], abs=0.1)
+
+
+def test_the_start_of_a_session_is_without_the_creation_of_tables() -> None:
+    story = Story()
+    _begin(story, "one", continuous=False)
+    story.state(UpdateState.SETTING_UP_TABLES)
+    story.clock.step(20)
+    story.state(UpdateState.RUNNING)
+    story.status("s.raw", FlowStatus.STARTING)
+    story.batch("s.raw", 0, 10, batch_duration_ms=500)
+    [raw] = _of(story)
+    assert list(raw.starts) == pytest.approx([2.5], abs=0.1)
+
+
+def test_how_runs_begin_is_from_updates_that_end_by_themselves_once_there_are_some() -> None:
+    story = Story()
+
+    def update(update_id: str, milliseconds: int, *, continuous: bool) -> None:
+        _begin(story, update_id, continuous=continuous)
+        story.status("s.raw", FlowStatus.STARTING)
+        story.status("s.raw", FlowStatus.RUNNING)
+        story.batch("s.raw", 0, 100, batch_duration_ms=milliseconds)
+        story.batch("s.raw", 1, 100, batch_duration_ms=100)
+
+    def firsts() -> list[int]:
+        return [sample.milliseconds for sample in _of(story)[0].all_samples() if sample.first]
+
+    update("one", 9000, continuous=True)
+    assert firsts() == [9000]
+    update("two", 4000, continuous=False)
+    assert firsts() == [4000]
+    update("three", 8000, continuous=True)
+    assert firsts() == [4000]
+    [raw] = _of(story)
+    assert (len(raw.starts), len(raw.query_starts)) == (1, 1)
+    assert FlowActivity.from_totals(("s.raw", "raw"), raw.totals()).stops_seen
 
 
 def test_busy_time_is_that_of_all_batches(tmp_path: Path) -> None:

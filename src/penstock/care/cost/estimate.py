@@ -58,6 +58,7 @@ class WhatIf:
 class TableCost:
     """One table on one schedule: its share of the cluster by busy time, its own requests and storage.
 
+    `busy` is the sum of its flows, each of which is busy for a day a day at most.
     `p50` and `p95` are its freshness in seconds; None without rows.
     """
 
@@ -209,7 +210,7 @@ def _cost(basis: _Basis, schedule: Schedule) -> ScheduleCost:
     measured, surroundings = basis.measured, basis.surroundings
     simulation = _replay(basis, schedule)
     on = sum(stop - start for start, stop in simulation.runs)
-    days = on / DAY if schedule.always_on else (simulation.runs[-1][0] - measured.begin) / DAY
+    days = simulation.seconds / DAY
     hours_on = min(on / days / 3600, 24.0)
     known = not measured.even or not schedule.always_on
     compute = hours_on * basis.hour
@@ -250,6 +251,7 @@ def _replay(basis: _Basis, schedule: Schedule) -> Simulation:
             end = begin + max(int(length * _SLACK / schedule.interval), 1) * schedule.interval
         found = simulate(flows, schedule, begin, end, basis.surroundings)
         whole.runs.extend(found.runs)
+        whole.seconds += found.seconds
         for batches, more in zip(whole.batches, found.batches, strict=True):
             batches.extend(more)
     return whole
@@ -286,7 +288,7 @@ def _tables(basis: _Basis, simulation: Simulation, days: float, compute: float) 
     measured, found = basis.measured, dict[str, _OfTable]()
     for number, flow in enumerate(measured.flows):
         table = found.setdefault(flow.dataset.casefold(), _OfTable(flow.dataset))
-        table.busy += simulation.busy(number) / days
+        table.busy += min(simulation.busy(number) / days, DAY)  # its last batch may end after the history
         table.requests += basis.requests(number, len(simulation.batches[number])) / days
         table.rows += 0 if flow.simulated.view else flow.simulated.arrivals.total / measured.days
         table.ages.extend(freshness(flow.simulated.arrivals, simulation.batches[number]))

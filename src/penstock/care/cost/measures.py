@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
+from penstock.care.checkpoints.state_partitions import partitions_of, stored_partitions
 from penstock.care.cost.arrivals import Arrivals
 from penstock.care.cost.batch_time import BatchTime, fit
 from penstock.care.cost.simulation import SimulatedFlow
 from penstock.config import PipelineConfig
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, PenstockError
 from penstock.events import Event
 from penstock.events.flows.facts import FlowFacts
-from penstock.observe.flows.activity import ActivityProjection, FlowActivity, Period
+from penstock.graph.identifier import Identifier
+from penstock.observe.flows.activity import SPARK_PARTITIONS, ActivityProjection, FlowActivity, Period
 from penstock.observe.flows.definitions import FlowDefinition, FlowDefinitionProjection
 from penstock.observe.log.followed_log import FollowedLog
+from penstock.storage import StorageLayout
 
 DAY: Final = 86_400.0
 _EVEN_ROWS: Final = 1_000_000
@@ -40,21 +44,33 @@ class CostProjection:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFlow:
-    """One flow: what its batches took, and what the simulation makes of it."""
+    """One flow: what its batches took, and what the simulation makes of it.
+
+    `partitions` is into how many its state is divided, None where that is not known.
+    """
 
     dataset: str
     flow: str
     activity: FlowActivity
     simulated: SimulatedFlow
+    partitions: int | None = None
 
     @property
     def requests(self) -> int:
         """How many objects one batch writes at least.
 
         The entries of the checkpoint's offset and commit logs, the commit of the table and one data file; of each
-        stateful operator one file for each partition.
+        stateful operator one file for each partition, of which there are as many as by Spark's default if that is not
+        known.
         """
-        return 4 + self.activity.state_files
+        return 4 + self.activity.state_operators * (self.partitions or SPARK_PARTITIONS)
+
+    def busy_per_day(self, days: float) -> float:
+        """Returns for how many seconds a day it was busy; its batches may have begun before the `days` of arrivals."""
+        activity = self.activity
+        if activity.first is not None and activity.last is not None:
+            days = max(days, (activity.last - activity.first) / DAY)
+        return activity.busy_ms / 1000 / days
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +119,20 @@ def measure(storage_uri: str, *, name: str) -> Measured:
     Raises:
         ConfigError: COST_NOT_MEASURED, with what is missing; STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
     """
-    return measured_of(FollowedLog(storage_uri, CostProjection).look(), name=name)
+    found = measured_of(FollowedLog(storage_uri, CostProjection).look(), name=name)
+    return with_stored_partitions(found, storage_uri)
+
+
+def with_stored_partitions(measured: Measured, storage_uri: str) -> Measured:
+    """Returns the pipeline with the partitions that the state in its checkpoints has; what is not readable stays."""
+    layout, flows = StorageLayout(storage_uri), list[MeasuredFlow]()
+    for flow in measured.flows:
+        stored = None
+        if flow.activity.state_operators:
+            with suppress(PenstockError):
+                stored = stored_partitions(layout, Identifier.parse(flow.dataset, default_schema=""), flow.flow)
+        flows.append(replace(flow, partitions=stored or flow.partitions))
+    return replace(measured, flows=tuple(flows))
 
 
 def measured_of(projection: CostProjection, *, name: str) -> Measured:
@@ -230,7 +259,8 @@ def _place(
     query_start = median(activity.query_starts) if activity.query_starts else 0.0
     simulated = SimulatedFlow(arrivals, time, tuple(read), view=activity.replaces, query_start=query_start)
     placing.places[number] = len(placing.flows)
-    placing.flows.append(MeasuredFlow(activity.dataset, activity.flow, activity, simulated))
+    recorded = partitions_of(definition, None)
+    placing.flows.append(MeasuredFlow(activity.dataset, activity.flow, activity, simulated, recorded))
 
 
 def _of_inputs(own: Arrivals, activity: FlowActivity, inputs: Sequence[Arrivals]) -> Arrivals:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from penstock.care.cost.estimate import Estimate, ScheduleCost
-from penstock.care.cost.measures import Measured, MeasuredFlow
+from penstock.care.cost.measures import DAY, Measured, MeasuredFlow
 from penstock.care.cost.schedules import length_text
+from penstock.observe.flows.activity import SPARK_PARTITIONS
 from penstock.observe.numbers import UNKNOWN, duration_ms, short_count
 
 _MILLION: Final = 1_000_000
@@ -174,8 +175,24 @@ def confidence(found: Estimate) -> list[str]:
         lines.append("No update was seen to begin: the start of a session counts as 0 seconds.")
     if measured.stop is None and not measured.even and found.what_if.run_time is None:
         lines.append("No update was seen to end by itself: what a run does after its last batch counts as 0 seconds.")
+    starts_seen = found.what_if.run_time is not None or any(flow.activity.stops_seen for flow in measured.flows)
+    if len(measured.flows) > 1 and not starts_seen:
+        lines.append(
+            "How runs begin is from runs that go on, where all flows start together and slow each other down: "
+            "AvailableNow is cheaper and fresher than said."
+        )
     if found.prices.cluster.start == 0 and found.what_if.run_time is None:
         lines.append("The price file has no 'cluster.start': machines count as there at once.")
+    guessed = [flow.flow for flow in measured.flows if flow.activity.state_operators and flow.partitions is None]
+    if guessed and (found.prices.write_per_1000 or found.prices.read_per_1000):
+        lines.append(
+            f"How many partitions the state has is not known, so that requests count {SPARK_PARTITIONS} of them, "
+            f"Spark's default: {', '.join(guessed)}."
+        )
+    if beside := [each.dataset for each in found.chosen.tables if each.busy > DAY]:
+        lines.append(
+            f"More than a day busy a day, because several flows run alongside each other: {', '.join(beside)}."
+        )
     if found.left_out:
         names = ", ".join(each.name for each in found.left_out)
         lines.append(f"Left out, because the history is shorter than their interval: {names}.")
@@ -235,7 +252,7 @@ def _flow_json(flow: MeasuredFlow, measured: Measured) -> dict[str, Any]:
         "flow": flow.flow,
         "batches": flow.activity.batches,
         "rows": flow.activity.rows,
-        "busy_seconds_per_day": flow.activity.busy_ms / 1000 / measured.days,
+        "busy_seconds_per_day": flow.busy_per_day(measured.days),
         "rows_per_day": flow.simulated.arrivals.total / measured.days,
         "fixed_seconds": time.fixed,
         "seconds_per_million_rows": time.per_row * _MILLION,

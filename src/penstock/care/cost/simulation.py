@@ -100,10 +100,14 @@ class Surroundings:
 
 @dataclass(slots=True)
 class Simulation:
-    """What has happened: the batches of each flow, and from when until when the cluster was on."""
+    """What has happened: the batches of each flow, and from when until when the cluster was on.
+
+    `seconds` is the time that the runs stand for, each with the pause until the next one can start.
+    """
 
     batches: list[list[Batch]]
     runs: list[tuple[float, float]] = field(default_factory=list)
+    seconds: float = 0.0
 
     def busy(self, flow: int) -> float:
         """Returns the seconds that the flow's batches took."""
@@ -131,7 +135,7 @@ def simulate(
         inputs = [batches[number] for number in flow.inputs]
         interval = max(schedule.interval, _VIEW_INTERVAL) if flow.view else schedule.interval
         batches.append(list(_stream(flow, inputs, interval, (begin, end), surroundings)))
-    return Simulation(batches, [(begin, end)])
+    return Simulation(batches, [(begin, end)], end - begin)
 
 
 def _stream(
@@ -215,6 +219,7 @@ def _runs(
             finish = surroundings.end(start, surroundings.run_time)
         simulation.runs.append((start, finish))
         due = max(due + 1, math.ceil((finish - begin) / interval - _HAIR))
+    simulation.seconds = (due - 1) * interval
     return simulation
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 
 from penstock.care.checkpoints.inventory import Inventory
+from penstock.care.checkpoints.state_partitions import partitions_of
 from penstock.care.checkpoints.verify import Verification, verify
 from penstock.care.doctor.settings import SettingsFacts
 from penstock.care.doctor.tables import TableFacts, read_table_facts
@@ -21,7 +22,6 @@ from penstock.observe.status.pipeline_status import DatasetStatus
 from penstock.observe.status.undeclared import UndeclaredDatasets
 from penstock.observe.stored.tables import StoredTable
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.checkpoint.partitions import SHUFFLE_PARTITIONS
 from penstock.storage.checkpoint.state import state_partitions
 from penstock.storage.local_disk import local_path
 from penstock.storage.lock import LockHolder, read_holder
@@ -88,9 +88,7 @@ class StorageFacts:
 
     def partitions_of(self, flow: FlowHistory) -> int | None:
         """Returns into how many partitions a flow's state is divided; None of one without state, or not recorded."""
-        checkpoint = flow.definition.checkpoint
-        recorded = "" if checkpoint is None else checkpoint.settings.get(SHUFFLE_PARTITIONS, "")
-        return self.state_partitions.get(flow.name) or (int(recorded) if recorded.isdecimal() else None)
+        return partitions_of(flow.definition, self.state_partitions.get(flow.name))
 
     @property
     def is_local(self) -> bool:

@@ -37,6 +37,8 @@ _ON_HEAP: Final = "HDFSBackedStateStoreProvider"
 _ROCKSDB: Final = "RocksDBStateStoreProvider"
 _BOUNDED: Final = "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage"
 _ROCKSDB_MIB: Final = "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB"
+_MINIMUM: Final = "spark.executor.minMemoryOverhead"
+_FACTOR: Final = "spark.executor.memoryOverheadFactor"
 _LEAST_OVERHEAD: Final = 384 * _MIB
 
 
@@ -129,8 +131,9 @@ def memory_overhead(load: PipelineLoad) -> Iterator[Advice]:
         yield too_little(_OVERHEAD, f"{_BOUNDED} is off: RocksDB takes what it finds.", now=given)
     elif heap is not None:
         bound = round(load.number(_ROCKSDB_MIB, 500))
-        needed = _LEAST_OVERHEAD + bound * _MIB
-        now = _bytes(given) if given is not None else max(_LEAST_OVERHEAD, heap // 10)
+        least = _bytes(load.conf(_MINIMUM, "")) or _LEAST_OVERHEAD
+        needed = least + bound * _MIB
+        now = _bytes(given) if given is not None else max(least, round(heap * load.number(_FACTOR, 0.1)))
         evidence = (
             f"{counted(len(flows), 'flow')} with state in RocksDB ({flows[0].basis}), which takes up to {bound} MiB."
         )

@@ -72,11 +72,12 @@ class CostPage:
         return {**context, "found": _shown(found)}
 
     def _measured(self, name: str) -> Measured:
-        from penstock.care.cost.measures import measured
+        from penstock.care.cost.measures import measured, with_stored_partitions
 
         with self._site.log.lock:
             projections = self._site.log.projections
-            return measured(projections.activity.flows(), projections.flows.declared(), name=name)
+            found = measured(projections.activity.flows(), projections.flows.declared(), name=name)
+        return with_stored_partitions(found, self._site.log.storage)
 
 
 def _shown(found: Estimate) -> dict[str, Any]:

@@ -25,7 +25,9 @@ _ALL_PERIODS: Final = 40_000
 _LEAST_PERIODS: Final = 64
 _SAMPLES: Final = 25
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
-_SPARK_PARTITIONS: Final = 200
+SPARK_PARTITIONS: Final = 200
+"""Spark's default."""
+
 _SUMS: Final = ("batches", "rows", "busy_ms", "fold")
 _TIMES: Final = ("first", "last", "window_start", "window_end", "previous_start")
 
@@ -58,10 +60,15 @@ class FlowActivity:
         periods: when the rows arrived, oldest first.
         fold: how many batches a period holds at least, once it is closed.
         samples: the newest batches of each size, by powers of two of their rows, and the first ones of updates apart.
-        starts: seconds from the beginning of an update to the flow's first batch, of the newest updates.
+        starts: seconds from the beginning of an update to the flow's first batch, of the newest updates; without those
+            for which tables were set up, as later runs find them.
         ends: seconds from the flow's last batch to the end of the update, of the newest updates that completed.
         query_starts: seconds that the start of the flow's query took, of the newest updates: from STARTING to its first
-            batch, or to RUNNING where the update goes on and a batch may wait for rows.
+            batch, or to RUNNING where the update goes on and a batch may wait for rows. Queries of such an update start
+            together: what one takes until another is RUNNING is a part of that one's start.
+        stops_seen: whether an update was seen that ends by itself. `starts`, `query_starts` and the first batches among
+            `samples` are then of such updates only: in those that go on, all queries start at the same time, and slow
+            each other down.
         state_files: how many files of state a batch writes at least: one for each operator and partition.
         first, last: the start of the oldest batch and the end of the newest, seconds since 1970.
         replaces: whether each batch replaces all rows of the target, as a materialized view does.
@@ -78,8 +85,9 @@ class FlowActivity:
     starts: deque[float] = field(default_factory=lambda: deque(maxlen=_SAMPLES))
     ends: deque[float] = field(default_factory=lambda: deque(maxlen=_SAMPLES))
     query_starts: deque[float] = field(default_factory=lambda: deque(maxlen=_SAMPLES))
+    stops_seen: bool = False
     state_files: int = 0
-    partitions: int = _SPARK_PARTITIONS
+    partitions: int = SPARK_PARTITIONS
     first: float | None = None
     last: float | None = None
     replaces: bool = False
@@ -88,9 +96,23 @@ class FlowActivity:
     window_end: float | None = None
     previous_start: float | None = None
 
+    @property
+    def state_operators(self) -> int:
+        """How many stateful operators its newest batch had."""
+        return self.state_files // self.partitions if self.partitions else 0
+
     def all_samples(self) -> list[BatchSample]:
         """Returns the samples of all sizes."""
         return [sample for samples in self.samples.values() for sample in samples]
+
+    def learns_start(self, *, stops: bool) -> bool:
+        """Returns whether an update that `stops` by itself or goes on shows how runs start; see `stops_seen`."""
+        if stops and not self.stops_seen:
+            self.stops_seen = True
+            self.starts.clear()
+            self.query_starts.clear()
+            self.samples = {key: samples for key, samples in self.samples.items() if not key[0]}
+        return stops or not self.stops_seen
 
     def restart(self) -> None:
         """A full refresh reads again what had arrived long before: its batches say nothing about arrivals."""
@@ -106,7 +128,7 @@ class FlowActivity:
         self.replaces = fact.replaces
         self.first = start if self.first is None else self.first
         self.last = end
-        if milliseconds:
+        if milliseconds and (not first or self.learns_start(stops=stops)):
             size = progress.num_input_rows.bit_length()
             samples = self.samples.setdefault((first, size), deque(maxlen=_SAMPLES))
             samples.append(BatchSample(progress.num_input_rows, milliseconds, first))
@@ -146,7 +168,10 @@ class FlowActivity:
     def totals(self) -> dict[str, Any]:
         """Returns all of it for a `compaction` event."""
         return {
-            **{name: getattr(self, name) for name in (*_SUMS, "state_files", "partitions", "replaces", "update_id")},
+            **{
+                name: getattr(self, name)
+                for name in (*_SUMS, "state_files", "partitions", "replaces", "update_id", "stops_seen")
+            },
             **{name: getattr(self, name) for name in _TIMES},
             "names": [self.dataset, self.flow],
             "starts": list(self.starts),
@@ -168,6 +193,7 @@ class FlowActivity:
         known.fold = max(known.fold, 1)
         known.state_files = total(totals, "state_files")
         known.partitions = total(totals, "partitions")
+        known.stops_seen = totals.get("stops_seen") is True
         known.replaces = totals.get("replaces") is True
         known.update_id = str(totals.get("update_id") or "")
         for name in _TIMES:
@@ -197,16 +223,22 @@ class ActivityProjection(SummedProjection):
         self._update_id = ""
         self._began: datetime | None = None
         self._stops = True
+        self._setting_up: datetime | None = None
+        self._set_up = timedelta()
         self._starting: dict[Key, datetime] = {}
-        self._running: dict[Key, datetime] = {}
+        self._started: dict[Key, timedelta] = {}
+        self._last_running: datetime | None = None
 
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
         if event.event_type is EventType.CREATE_UPDATE:
             self._update_id, self._began = event.origin.update_id, event.timestamp
             self._stops = details_of(event).get("continuous") is not True
+            self._setting_up, self._set_up, self._last_running = None, timedelta(), None
+            self._starting.clear()
+            self._started.clear()
         elif event.event_type is EventType.UPDATE_PROGRESS:
-            self._end(event)
+            self._progress(event)
         for key, totals in totals_of(event, self.PART):
             self._flows[key] = FlowActivity.from_totals(key, totals)
         if fact is None:
@@ -220,7 +252,7 @@ class ActivityProjection(SummedProjection):
         elif fact.status is FlowStatus.STARTING:
             self._starting[key] = fact.timestamp
         elif fact.status is FlowStatus.RUNNING:
-            self._running[key] = fact.timestamp
+            self._start(key, fact.timestamp)
 
     def _batch(self, key: Key, event: Event, fact: FlowFact, progress: BatchProgress) -> None:
         activity = self._flows.get(key)
@@ -232,19 +264,35 @@ class ActivityProjection(SummedProjection):
             checkpoint = checkpointed_batch_of(event)
             partitions = checkpoint.settings.get(_PARTITIONS, "") if checkpoint is not None else ""
             activity.partitions = int(partitions) if partitions.isdecimal() else activity.partitions
-            if self._began is not None and fact.update_id == self._update_id:
-                passed = (fact.timestamp - self._began).total_seconds() - (progress.batch_duration_ms or 0) / 1000
-                activity.starts.append(round(max(passed, 0.0), 3))
-            starting, running = self._starting.pop(key, None), self._running.pop(key, None)
-            ready = fact.timestamp - timedelta(milliseconds=progress.batch_duration_ms or 0) if self._stops else running
-            if starting is not None and ready is not None:
-                activity.query_starts.append(round(max((ready - starting).total_seconds(), 0.0), 3))
+            began = fact.timestamp - timedelta(milliseconds=progress.batch_duration_ms or 0)
+            starting, started = self._starting.pop(key, None), self._started.pop(key, None)
+            if starting is not None and self._stops:
+                started = began - starting
+            learns = activity.learns_start(stops=self._stops)
+            if learns and self._began is not None and fact.update_id == self._update_id:
+                activity.starts.append(_seconds(began - self._began - self._set_up))
+            if learns and started is not None:
+                activity.query_starts.append(_seconds(started))
         most = min(PERIODS, max(_ALL_PERIODS // len(self._flows), _LEAST_PERIODS))
         activity.add(fact, progress, first=first, stops=self._stops, most=most)
 
+    def _start(self, key: Key, running: datetime) -> None:
+        """Takes a query that is RUNNING now: what it took since another one was, or since its own STARTING."""
+        starting = self._starting.get(key)
+        if starting is not None and key not in self._started:
+            self._started[key] = running - max(starting, self._last_running or starting)
+        self._last_running = running
+
+    def _progress(self, event: Event) -> None:
+        state = details_of(event).get("state")
+        if state == UpdateState.SETTING_UP_TABLES.value and self._setting_up is None:
+            self._setting_up = event.timestamp
+        elif state == UpdateState.RUNNING.value and self._setting_up is not None:
+            self._set_up, self._setting_up = event.timestamp - self._setting_up, None
+        elif state == UpdateState.COMPLETED.value:
+            self._end(event)
+
     def _end(self, event: Event) -> None:
-        if details_of(event).get("state") != UpdateState.COMPLETED.value:
-            return
         for activity in self._flows.values():
             if activity.update_id == event.origin.update_id and activity.last is not None:
                 activity.ends.append(round(max(event.timestamp.timestamp() - activity.last, 0.0), 3))
@@ -262,6 +310,10 @@ def _merge(into: Period, other: Period) -> None:
     into.start, into.end = min(into.start, other.start), max(into.end, other.end)
     into.rows += other.rows
     into.batches += other.batches
+
+
+def _seconds(passed: timedelta) -> float:
+    return round(max(passed.total_seconds(), 0.0), 3)
 
 
 def _number(value: object) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,12 +10,24 @@ import pytest
 from tests.recorded.days import FLOWS, QUERY_START, SESSION_START, STOP, DaysRecorder, rows_between
 from tests.unit.observe.story import Story
 
+from penstock.care.cost.arrivals import Arrivals
+from penstock.care.cost.batch_time import BatchTime
 from penstock.care.cost.estimate import Estimate, ScheduleCost, WhatIf, estimate
-from penstock.care.cost.measures import CostProjection, Measured, assumed, measure, measured_of
+from penstock.care.cost.measures import (
+    CostProjection,
+    Measured,
+    MeasuredFlow,
+    assumed,
+    measure,
+    measured_of,
+    with_stored_partitions,
+)
 from penstock.care.cost.prices import Cluster, Prices, Spot
 from penstock.care.cost.report import confidence, markdown, marks, to_json
 from penstock.care.cost.schedules import schedules
+from penstock.care.cost.simulation import SimulatedFlow
 from penstock.errors import ConfigError
+from penstock.observe.flows.activity import FlowActivity, Period
 
 _HOUR, _DAY = 3600.0, 86_400.0
 _PRICES = Prices(cluster=Cluster(worker_hour=15.0, workers=1.0), currency="USD")
@@ -84,6 +97,47 @@ def test_the_cost_is_split_by_busy_time_and_adds_up(recorded: Measured) -> None:
         assert each.requests == pytest.approx(each.batches * 4 * 0.005 / 1000)
         bronze = next(table for table in each.tables if table.dataset == "shop.bronze_orders")
         assert bronze.per_million == pytest.approx(bronze.cost / bronze.rows * 1e6)
+
+
+def test_the_files_of_state_are_as_many_as_the_state_has_partitions(recorded: Measured, tmp_path: Path) -> None:
+    prices = Prices(cluster=Cluster(worker_hour=15.0, workers=1.0), currency="USD", write_per_1000=0.005)
+    first, *others = recorded.flows
+    activity = replace(first.activity, state_files=2 * 200, partitions=200)
+    stateful = replace(recorded, flows=(replace(first, activity=activity), *others))
+    assert stateful.flows[0].requests == 4 + 2 * 200
+    guessed = estimate(stateful, prices, schedules(), name="shop")
+    assert any("partitions" in line and first.flow in line for line in confidence(guessed))
+
+    described = tmp_path / f"checkpoints/{first.dataset.replace('.', '/')}/{first.flow}/3/state/0/_metadata/v2/0"
+    described.parent.mkdir(parents=True)
+    document = {
+        "operatorInfo": {"operatorId": 0, "operatorName": "dedupe"},
+        "stateStoreInfo": [{"storeName": "default", "numPartitions": 8}],
+    }
+    described.write_text(f"v2\n{json.dumps(document)}")
+    known = with_stored_partitions(stateful, str(tmp_path))
+    assert known.flows[0].requests == 4 + 2 * 8
+    assert [flow.requests for flow in known.flows[1:]] == [4, 4]
+    assert not any("partitions" in line for line in confidence(estimate(known, prices, schedules(), name="shop")))
+
+
+def test_a_flow_is_busy_for_a_day_a_day_at_most_and_flows_into_one_table_add_up() -> None:
+    rows = [Period(0.0, 60.0, 6000, 4)]
+    activity = FlowActivity("s.t", "a", batches=4, rows=6000, busy_ms=100_000, periods=rows, first=0.0, last=120.0)
+    flow = MeasuredFlow("s.t", "a", activity, SimulatedFlow(Arrivals(rows), BatchTime(25.0, 0.0)))
+    one = estimate(Measured((flow,), (), 0.0, 60.0), Prices(), schedules(every=[30.0]), name="shop")
+    assert [each.tables[0].busy for each in one.schedules] == [_DAY, pytest.approx(_DAY * 50 / 60)]
+    two = estimate(Measured((flow, replace(flow, flow="b")), (), 0.0, 60.0), Prices(), schedules(), name="shop")
+    assert two.schedules[0].tables[0].busy == 2 * _DAY
+    assert any("alongside each other: s.t" in line for line in confidence(two))
+    assert not any("alongside each other: s.t" in line for line in confidence(one))
+    assert to_json(one)["flows"][0]["busy_seconds_per_day"] == pytest.approx(_DAY * 100 / 120)
+
+
+def test_runs_that_are_longer_than_their_interval_are_on_for_the_share_of_it_that_they_take(recorded: Measured) -> None:
+    [_, half] = estimate(recorded, _PRICES, schedules(every=[600]), name="shop", what_if=WhatIf(run_time=900)).schedules
+    assert half.hours_on == pytest.approx(18, rel=0.02)
+    assert half.runs == pytest.approx(72, rel=0.02)
 
 
 def test_the_cheapest_schedule_that_is_fresh_enough_is_recommended(recorded: Measured) -> None:
@@ -176,6 +230,8 @@ def test_an_end_of_an_update_that_was_never_seen_is_said_to_count_as_nothing(
     stopped = estimate(recorded, _PRICES, schedules(every=[_HOUR]), name="shop")
     assert not any("end by itself" in line for line in confidence(ended))
     assert any("end by itself" in line for line in confidence(stopped))
+    assert not any("start together" in line for line in confidence(ended))
+    assert any("start together" in line for line in confidence(stopped))
 
 
 def test_the_document_and_the_text_for_a_pull_request_have_every_schedule(recorded: Measured) -> None:

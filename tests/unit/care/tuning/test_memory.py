@@ -103,12 +103,20 @@ def bounded(given: StorageFacts, **conf: str) -> StorageFacts:
         ("2g", {"spark__executor__memoryOverhead": "512m"}, "512m", Verdict.CHANGE),
         ("2g", {"spark__executor__memoryOverhead": "1g"}, "1g", Verdict.KEEP),
         ("10g", {}, "1024m", Verdict.KEEP),
+        ("2g", {"spark__executor__memoryOverheadFactor": "0.4"}, "819m", Verdict.CHANGE),
+        ("4g", {"spark__executor__memoryOverheadFactor": "0.4"}, "1638m", Verdict.KEEP),
     ],
 )
 def test_the_overhead_has_room_for_rocksdb(memory: str, conf: dict[str, str], now: str, verdict: Verdict) -> None:
     found = advice(bounded(with_state(1_000, "RocksDBStateStoreProvider", memory=memory), **conf), OVERHEAD)
     assert (found.verdict, found.now) == (verdict, now)
     assert found.advised == ("896m" if verdict is Verdict.CHANGE else now)
+
+
+def test_the_least_overhead_that_is_configured_is_kept_beside_rocksdb() -> None:
+    given = with_state(1_000, "RocksDBStateStoreProvider", memory="2g")
+    found = advice(bounded(given, spark__executor__minMemoryOverhead="512m"), OVERHEAD)
+    assert (found.verdict, found.now, found.advised) == (Verdict.CHANGE, "512m", "1024m")
 
 
 def test_rocksdb_without_a_bound_is_too_little() -> None:
