@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ PIPELINES = [block for block in ALL_BLOCKS if block.kind in {"python", "sql"} an
 SHELL = [block for block in ALL_BLOCKS if block.kind in {"sh", "console"}]
 
 
+@cache
 def commands(group: Any = None, prefix: str = "") -> dict[str, Any]:
     """Returns every command by the words that call it, those of groups too."""
     found: dict[str, Any] = {}
@@ -145,7 +147,7 @@ def _is_slow(file: Path, test: str) -> bool:
     """Whether each case of a test, or class of tests, is marked as slow; where only some are, its others run in CI."""
     module = any(
         "mark.slow" in ast.unparse(node)
-        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        for node in _parsed(file).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
     )
     definition = _definition(file, test)
@@ -153,9 +155,14 @@ def _is_slow(file: Path, test: str) -> bool:
 
 
 def _definition(file: Path, test: str) -> ast.FunctionDef | ast.ClassDef | None:
-    tree = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    tree = ast.walk(_parsed(file))
     found = (node for node in tree if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == test)
     return next(found, None)
+
+
+@cache
+def _parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def test_the_conditions_of_bad_event_times_exist() -> None:

@@ -96,13 +96,18 @@ def test_table_decorators_bare_and_called(load: Load, spelling: str, name: str, 
 
 
 @pytest.mark.parametrize(("spelling", "name"), TABLE_KINDS)
-@pytest.mark.parametrize("parameter", QUERY_TABLE_PARAMETERS)
-def test_table_parameters(load: Load, spelling: str, name: str, parameter: str) -> None:
-    written, field, expected = QUERY_TABLE_PARAMETERS[parameter]
-    registry = load(f"{IMPORTS[spelling]}\n@api.{name}(name='shop.t', {parameter}={written})\ndef f(): ...\n")
+def test_table_parameters(load: Load, spelling: str, name: str) -> None:
+    tables = [
+        f"@api.{name}(name='shop.{parameter}', {parameter}={written})\ndef f(): ...\n"
+        for parameter, (written, _, _) in QUERY_TABLE_PARAMETERS.items()
+    ]
+    registry = load("\n".join([IMPORTS[spelling], *tables]))
     assert registry.errors == ()
-    assert getattr(registry.datasets[0], field) == expected
-    assert str(registry.datasets[0].identifier) == "shop.t"
+    for dataset, (parameter, (_, field, expected)) in zip(
+        registry.datasets, QUERY_TABLE_PARAMETERS.items(), strict=True
+    ):
+        assert getattr(dataset, field) == expected, parameter
+        assert str(dataset.identifier) == f"shop.{parameter}"
 
 
 @pytest.mark.parametrize("spelling", IMPORTS)
@@ -121,14 +126,15 @@ def test_view_parameters(load: Load, spelling: str, name: str, parameter: str) -
 
 @pytest.mark.parametrize("spelling", IMPORTS)
 @pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize("parameter", TABLE_PARAMETERS)
-def test_streaming_table_parameters(load: Load, spelling: str, name: str, parameter: str) -> None:
-    written, field, expected = TABLE_PARAMETERS[parameter]
-    registry = load(f"{IMPORTS[spelling]}\napi.{name}('t', {parameter}={written})\n")
+def test_streaming_table_parameters(load: Load, spelling: str, name: str) -> None:
+    tables = [
+        f"api.{name}('{parameter}', {parameter}={written})" for parameter, (written, _, _) in TABLE_PARAMETERS.items()
+    ]
+    registry = load("\n".join([IMPORTS[spelling], *tables]))
     assert registry.errors == ()
-    (dataset,) = registry.datasets
-    assert type(dataset) is StreamingTable
-    assert getattr(dataset, field) == expected
+    for dataset, (parameter, (_, field, expected)) in zip(registry.datasets, TABLE_PARAMETERS.items(), strict=True):
+        assert type(dataset) is StreamingTable
+        assert getattr(dataset, field) == expected, parameter
     assert registry.flows == ()
 
 
@@ -221,17 +227,22 @@ def test_event_time_without_a_length(load: Load, max_future: str, suggestion: st
 
 @pytest.mark.parametrize("spelling", IMPORTS)
 @pytest.mark.parametrize("name", EXPECTATIONS)
-@pytest.mark.parametrize("above", [True, False])
-@pytest.mark.parametrize("dataset", ["@api.table", "@api.table(comment='c')", "@api.view", "@api.temporary_view()"])
-def test_expectations_above_and_below(load: Load, spelling: str, name: str, above: bool, dataset: str) -> None:
+def test_expectations_above_and_below(load: Load, spelling: str, name: str) -> None:
     arguments = "{'a name': 'x > 0'}" if "_all" in name else "'a name', 'x > 0'"
-    lines = [f"@api.{name}({arguments})", dataset]
-    registry = load("\n".join([IMPORTS[spelling], *(lines if above else lines[::-1]), "def f(): ..."]))
+    rule, lines = f"@api.{name}({arguments})", [IMPORTS[spelling]]
+    places = []
+    for decorator in ("@api.table", "@api.table(comment='c')", "@api.view", "@api.temporary_view()"):
+        lines += [rule, decorator, f"def above_{len(lines)}(): ..."]
+        places.append(len(lines) - 2)
+        lines += [decorator, rule, f"def below_{len(lines)}(): ..."]
+        places.append(len(lines) - 1)
+    registry = load("\n".join(lines))
     assert registry.errors == ()
-    (expectation,) = registry.datasets[0].expectations
-    assert (expectation.name, expectation.constraint) == ("a name", "x > 0")
-    assert expectation.on_violation is EXPECTATIONS[name]
-    assert str(expectation.location) == f"pipeline.py:{2 if above else 3}"
+    for dataset, line in zip(registry.datasets, places, strict=True):
+        (expectation,) = dataset.expectations
+        assert (expectation.name, expectation.constraint) == ("a name", "x > 0")
+        assert expectation.on_violation is EXPECTATIONS[name]
+        assert str(expectation.location) == f"pipeline.py:{line}"
 
 
 @pytest.mark.parametrize(
@@ -293,16 +304,17 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", ["table", "create_table", "materialized_view"])
-@pytest.mark.parametrize("parameter", WRONG)
-def test_wrong_types_of_table_parameters(load: Load, name: str, parameter: str) -> None:
-    written, got = WRONG[parameter]
-    registry = load(f"import penstock as ps\n@ps.{name}({parameter}={written})\ndef t(): ...\n")
-    (error,) = registry.errors
-    assert error.condition == "INVALID_PARAMETER"
-    assert error.facts["function"] == name
-    assert (error.facts["parameter"], error.facts["got"]) == (parameter, got)
-    assert str(error.location) == "pipeline.py:2"
-    assert [str(dataset.identifier) for dataset in registry.datasets] == ["default.t"]
+def test_wrong_types_of_table_parameters(load: Load, name: str) -> None:
+    tables = [
+        f"@ps.{name}({parameter}={written})\ndef of_{parameter}(): ..." for parameter, (written, _) in WRONG.items()
+    ]
+    registry = load("\n".join(["import penstock as ps", *tables]))
+    for number, (error, (parameter, (_, got))) in enumerate(zip(registry.errors, WRONG.items(), strict=True)):
+        assert error.condition == "INVALID_PARAMETER"
+        assert error.facts["function"] == name
+        assert (error.facts["parameter"], error.facts["got"]) == (parameter, got)
+        assert str(error.location) == f"pipeline.py:{2 + 2 * number}"
+    assert [str(dataset.identifier) for dataset in registry.datasets] == [f"default.of_{each}" for each in WRONG]
 
 
 @pytest.mark.parametrize(
