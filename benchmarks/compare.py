@@ -169,6 +169,24 @@ def _is_met(run: dict[str, Any]) -> bool:
     return bool(quick and (run["goal"] is None or run["ratio"] <= run["goal"]))
 
 
+def _saved_table(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["what"],
+            _seconds(run),
+            f"{statistics.median(run['seconds_off']):.2f}",
+            f"{statistics.median(run['processor_seconds']):.2f}",
+            f"{statistics.median(run['processor_seconds_off']):.2f}",
+            f"{run['saved']:.1f} %",
+            f"{run['processor_saved']:.1f} %",
+            "yes" if max(run["saved"], run["processor_saved"]) >= run["goal"] else "no",
+        ]
+        for run in runs
+    ]
+    headings = ["what", "seconds with it", "without", "of processors", "without", "saved", "of processors"]
+    return _markdown([*headings, "3 % or more"], rows)
+
+
 def _safety_table(runs: list[dict[str, Any]]) -> str:
     rows = [
         [
@@ -235,6 +253,7 @@ def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 _TABLES = {
+    "accelerators": _saved_table,
     "auto_loader": _goals_table,
     "cdc": _changes_table,
     "cost": _goals_table,

@@ -26,7 +26,9 @@ ACCELERATED = """
 What is faster because it reaches into private parts of Spark, Delta, Hadoop, py4j or the JVM. Each is off with versions
 for which it was not proven. To switch one off, write `"penstock.accelerators.NAME": "off"` under `spark_conf`; the
 environment variable `PENSTOCK_ACCELERATORS=off` switches all of them off. Rows, checkpoints and events are the same
-without them: `make test-plain` runs the tests so.
+without them: `make test-plain` runs the tests so. `python -m benchmarks.accelerators` measures what each of them
+saves, in turns with it and without it. [Java classes without a
+switch](../decisions/own-java-classes.md) give what Spark has not.
 
 | name | what is gained | what it relies on | proven with |
 |---|---|---|---|

@@ -61,6 +61,14 @@ def test_what_was_told_ends_with_the_next_commit_of_anybody(spark: SparkSession,
     assert not remember_transactions(spark, table), "another engine's commit has no checksum"
 
 
+@pytest.mark.parametrize("path", ["nowhere://bucket/table", "file:relative"])
+def test_a_log_that_cannot_be_had_is_no_failure(spark: SparkSession, path: str) -> None:
+    """Delta throws an IOException for the first, which Scala does not declare; after a commit it must end no query."""
+    java, session = _jvm.jvm(spark).penstock.delta, _jvm.java_session(spark)
+    assert java.KnownTransactions.remember(session, path) is False
+    assert java.LogCheckpoints.afterBatch(session, path) is False
+
+
 def test_the_look_through_the_log_is_saved(spark: SparkSession, table: str) -> None:
     assert remember_transactions(spark, table)
     spark.sparkContext.setJobGroup("known", "transactions")

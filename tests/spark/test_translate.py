@@ -26,6 +26,14 @@ def _thrown(spark: SparkSession, throwable: Any) -> BaseException:
     raise AssertionError
 
 
+def _set_frames(spark: SparkSession, throwable: Any, classes: list[str]) -> None:
+    java: Any = spark._jvm.java  # type: ignore[union-attr]
+    frames = spark.sparkContext._gateway.new_array(java.lang.StackTraceElement, len(classes))  # type: ignore[union-attr]
+    for number, name in enumerate(classes):
+        frames[number] = java.lang.StackTraceElement(name, "call", "File.java", 1)
+    throwable.setStackTrace(frames)
+
+
 def test_failures_of_a_running_flow(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     java, kafka = jvm.java, jvm.org.apache.kafka.common.errors
@@ -66,13 +74,32 @@ def test_a_storage_that_does_not_work_is_told_from_what_it_keeps_from_being_done
         (java.net.SocketTimeoutException("Read timed out"), ["com.example.Client"], "FLOW_FAILED"),
     ]
     for thrown, classes, condition in cases:
-        frames = spark.sparkContext._gateway.new_array(java.lang.StackTraceElement, len(classes))  # type: ignore[union-attr]
-        for number, name in enumerate(classes):
-            frames[number] = java.lang.StackTraceElement(name, "call", "File.java", 1)
-        thrown.setStackTrace(frames)
+        _set_frames(spark, thrown, classes)
         error = translate_failure(_thrown(spark, java.lang.RuntimeException("outer", thrown)), dataset="d", flow="f")
         assert (error.condition, error.retryable) == (condition, True), thrown.toString()
         assert error.facts["detail"] == thrown.getMessage()
+
+
+def test_a_member_of_spark_that_is_gone_is_told_from_one_of_the_users_jar(spark: SparkSession) -> None:
+    java: Any = spark._jvm.java  # type: ignore[union-attr]
+    missing = "void org.apache.spark.sql.Something.call()"
+    cases = {
+        ("penstock.json.JsonRecords", "org.apache.spark.Task"): "penstock.json.JsonRecords",
+        ("java.lang.ClassLoader", "penstock.files.SparkReflection"): "penstock.files.SparkReflection",
+        ("com.example.Client", "penstock.files.ArrivingFiles"): None,
+    }
+    for classes, own_class in cases.items():
+        thrown = java.lang.NoSuchMethodError(missing)
+        _set_frames(spark, thrown, list(classes))
+        failure = _thrown(spark, java.lang.RuntimeException("outer", thrown))
+        error = translate_failure(failure, dataset="d", flow="f")
+        analysed = translate_analysis(failure, known=(), location=_PLACE, dataset="d")
+        assert (error.dataset, error.facts["detail"]) == ("d", missing)
+        if own_class is None:
+            assert (error.condition, analysed.condition) == ("FLOW_FAILED", "DATASET_FUNCTION_FAILED")
+        else:
+            assert (error.condition, analysed.condition) == ("SPARK_INTERNALS_CHANGED", "SPARK_INTERNALS_CHANGED")
+            assert (error.facts["java_class"], error.retryable) == (own_class, False)
 
 
 def test_a_checkpoint_that_another_run_has_written_is_not_called_incompatible(spark: SparkSession) -> None:

@@ -3,7 +3,6 @@ package penstock.delta;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.sources.DeltaDataSource;
 import org.apache.spark.sql.execution.streaming.Sink;
@@ -17,11 +16,11 @@ import scala.collection.immutable.Seq;
  * {@code penstock.forgetTransactions} is set, and {@link LogCheckpoints}.
  *
  * <p>Relies on: Spark's {@code StreamSinkProvider} (unstable API) and {@code execution.streaming.Sink}; Delta's
- * {@code DeltaDataSource.createSink} and {@code DeltaLog.forTable}.
+ * {@code DeltaDataSource.createSink}.
  *
  * <p>Without it: {@code has_format} is false in a session without this class, and {@code DeltaWriter} in
- * spark/streams/writes.py uses Delta's own sink. A changed method is a NoSuchMethodError: of {@code createSink} when
- * the query starts, of {@code DeltaLog.forTable} after the first commit.
+ * spark/streams/writes.py uses Delta's own sink. A changed {@code createSink} is a NoSuchMethodError when the
+ * query starts. What fails after a commit is left out: the batch does not fail for it.
  */
 public final class DeltaSinkProvider implements StreamSinkProvider {
   /** Called by Spark for {@code writeStream.format(...)}. */
@@ -53,20 +52,12 @@ public final class DeltaSinkProvider implements StreamSinkProvider {
       }
       delta.addBatch(batchId, rows);
       // In the query's own thread: the next batch may start before a listener is notified of this one.
-      log = logOf(rows.sparkSession());
+      log = LogCheckpoints.logOf(rows.sparkSession(), path);
       if (log != null) {
         LogCheckpoints.afterBatch(rows.sparkSession(), log);
         if (remembers) {
           KnownTransactions.remember(log);
         }
-      }
-    }
-
-    private DeltaLog logOf(SparkSession spark) {
-      try {
-        return DeltaLog.forTable(spark, path);
-      } catch (RuntimeException failure) {
-        return null; // the batch is committed nevertheless
       }
     }
 

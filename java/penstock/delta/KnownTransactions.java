@@ -41,11 +41,8 @@ public final class KnownTransactions {
    * @return whether the snapshot has its transactions now; never throws
    */
   public static boolean remember(SparkSession spark, String path) {
-    try {
-      return remember(DeltaLog.forTable(spark, path));
-    } catch (RuntimeException | LinkageError failure) {
-      return false; // no table, or another version of Delta
-    }
+    DeltaLog log = LogCheckpoints.logOf(spark, path);
+    return log != null && remember(log);
   }
 
   static boolean remember(DeltaLog log) {
@@ -57,8 +54,8 @@ public final class KnownTransactions {
       }
       return SUPPORTED_DELTA.equals(package$.MODULE$.VERSION())
           && remember(snapshot, checksum.get().setTransactions().get());
-    } catch (ReflectiveOperationException | RuntimeException | LinkageError failure) {
-      return false; // Delta computes them itself
+    } catch (Exception | LinkageError failure) {
+      return LogCheckpoints.ignore(failure); // Delta computes them itself
     }
   }
 

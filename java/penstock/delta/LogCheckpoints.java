@@ -64,10 +64,21 @@ public final class LogCheckpoints {
    * @return whether one was written or started; never throws
    */
   public static boolean afterBatch(SparkSession spark, String path) {
+    DeltaLog log = logOf(spark, path);
+    return log != null && afterBatch(spark, log);
+  }
+
+  /**
+   * Returns Delta's log of the table at {@code path}; null if there is none, or if it cannot be had. Never throws: the
+   * batch is committed already. Delta throws checked exceptions too, which Scala does not declare, such as an
+   * IOException of the file system, or an InterruptedException when the query is stopped.
+   */
+  static DeltaLog logOf(SparkSession spark, String path) {
     try {
-      return afterBatch(spark, DeltaLog.forTable(spark, path));
-    } catch (RuntimeException | LinkageError failure) {
-      return false; // no table, or another version of Delta
+      return DeltaLog.forTable(spark, path);
+    } catch (Exception | LinkageError failure) {
+      ignore(failure);
+      return null;
     }
   }
 
@@ -112,11 +123,12 @@ public final class LogCheckpoints {
     log.update(false, Option.empty(), Option.empty());
   }
 
-  private static boolean ignore(Throwable failure) {
+  /** Goes on without an accelerator, whose failure is not the batch's; a later batch tries again. Returns false. */
+  static boolean ignore(Throwable failure) {
     if (failure instanceof InterruptedException) {
       Thread.currentThread().interrupt(); // the query is stopped
     }
-    return false; // no checkpoint now; a later batch tries again
+    return false;
   }
 
   private synchronized boolean takeUpdateNeeded() {

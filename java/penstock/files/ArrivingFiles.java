@@ -51,8 +51,8 @@ import scala.collection.immutable.Seq;
  * {@code FileStreamSourceLog}, {@code FileStreamSourceOffset}, {@code FileSourceOptions}, {@code DataSource},
  * {@code SparkPath}, {@code SparkHadoopUtil.isGlobPath} and {@code SparkSession.sessionState}.
  *
- * <p>Without it: the query fails when it starts: with an IllegalStateException of {@link SparkReflection} for a private
- * member, with a LinkageError for any other. For a session without these classes see {@link ArrivingFilesProvider}.
+ * <p>Without it: the query fails when it starts, with a LinkageError: SPARK_INTERNALS_CHANGED. For a session without
+ * these classes see {@link ArrivingFilesProvider}.
  *
  * <p>Only the files of the next batch are chosen here. The log of the files that were read, and so the checkpoint, has
  * Spark's own format.
@@ -69,6 +69,9 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
 
   /** The option with the seconds for which a file must not have changed; without it, no file waits. */
   static final String SETTLE = "penstock.settleSeconds";
+
+  /** The option to leave the log of the files that were read to Spark's own code. */
+  static final String SPARK_LOG = "penstock.sparkLog";
 
   private static final long NO_MAX_AGE = TimeUnit.DAYS.toMillis(36_500);
   private static final String S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"; // a name: its jar may be missing
@@ -102,7 +105,7 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     allowOverwrites = overwrites.isDefined() && Boolean.parseBoolean(overwrites.get());
     ignoreMissingFiles = new FileSourceOptions(files.options()).ignoreMissingFiles();
     this.folder = local(folder);
-    log = log(folder);
+    log = log(folder, !files.options().get(SPARK_LOG).contains("true"));
     known = (Map<?, ?>) SparkReflection.get(SeenFilesMap.class, "map", seenFiles());
     step = currentLogOffset();
     discovery = discovery(files);
@@ -121,10 +124,10 @@ final class ArrivingFiles extends FileStreamSource implements ReportsSourceMetri
     SparkReflection.set(FileStreamSource.class, field, this, options.updated("recursiveFileLookup", "true"));
   }
 
-  private ReadFilesLog log(String folder) {
+  private ReadFilesLog log(String folder, boolean accelerated) {
     deleteEmptyFolder((FileStreamSourceLog) SparkReflection.get(FileStreamSource.class, "metadataLog", this));
     SparkSession session = (SparkSession) SparkReflection.get(FileStreamSource.class, "sparkSession", this);
-    ReadFilesLog read = new ReadFilesLog(session, folder);
+    ReadFilesLog read = new ReadFilesLog(session, folder, accelerated);
     SparkReflection.set(FileStreamSource.class, "metadataLog", this, read);
     Option<Object> latest = read.getLatestBatchId();
     Object offset = latest.isDefined() ? latest.get() : -1L;

@@ -29,7 +29,8 @@ import org.slf4j.LoggerFactory;
  * {@code HadoopFSUtils.shouldFilterOutPathName} of Spark, which are internal.
  *
  * <p>Without it: without the attribute {@code serves} returns false, and {@link ArrivingFiles} lists everything for
- * each batch; a changed class or method of Spark is a LinkageError, which ends the query.
+ * each batch, as it does with the accelerator {@code file_listing} off; a changed class or method of Spark is a
+ * LinkageError, which ends the query.
  *
  * <p>A process cannot set a ctime: a file that is moved in with an old modification time is found, also in a folder
  * with an old one. In all other cases, such as a new folder, everything is listed.

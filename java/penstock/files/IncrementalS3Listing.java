@@ -20,7 +20,8 @@ import org.apache.spark.util.HadoopFSUtils;
  * <p>Relies on: {@code SparkPath} and {@code HadoopFSUtils.shouldFilterOutPathName} of Spark, which are internal; and
  * what {@link S3Keys} relies on.
  *
- * <p>Without it: a LinkageError, which ends the query.
+ * <p>Without it: with the accelerator {@code file_listing} off everything is listed for each batch; a changed class or
+ * method is a LinkageError, which ends the query.
  *
  * <p>S3 lists a thousand keys per request. A listing starts a hundred keys before the last one, so a file is found if
  * at most a hundred files with greater keys came before it; later ones are found when everything is listed.

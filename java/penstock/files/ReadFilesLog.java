@@ -31,9 +31,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
  * and {@code CheckpointFileManager}; by reflection, the private field {@code FileStreamSourceLog.fileEntryCache}; the
  * format of the log, version 1.
  *
- * <p>Without it: a log of another version, and a line of another format, are read by Spark's own code. A missing field
- * is an IllegalStateException of {@link SparkReflection} in a batch that compacts the log; a changed class or method is
- * a LinkageError, which ends the query.
+ * <p>Without it: with the accelerator {@code read_files_log} off, Spark's own code does all of it, with the same bytes.
+ * It reads a log of another version, and a line of another format, in any case. A missing field is a LinkageError of
+ * {@link SparkReflection} in a batch that compacts the log; so is a changed class or method. The query ends.
  *
  * <p>Spark parses each entry with a JSON mapper: all of them at a start and, to compact, in each tenth batch.
  */
@@ -53,8 +53,12 @@ final class ReadFilesLog extends FileStreamSourceLog {
    */
   record ListingState(long step, long everything, int incremental) {}
 
-  ReadFilesLog(SparkSession session, String folder) {
+  private final boolean accelerated;
+
+  /** Without {@code accelerated} Spark's own code reads and writes the entries. */
+  ReadFilesLog(SparkSession session, String folder, boolean accelerated) {
     super(FileStreamSourceLog.VERSION(), session, folder);
+    this.accelerated = accelerated;
   }
 
   @Override
@@ -80,7 +84,7 @@ final class ReadFilesLog extends FileStreamSourceLog {
 
   @Override
   public boolean add(long batch, FileEntry[] entries) {
-    if (!CompactibleFileStreamLog.isCompactionBatch(batch, compactInterval())) {
+    if (!accelerated || !CompactibleFileStreamLog.isCompactionBatch(batch, compactInterval())) {
       return super.add(batch, entries);
     }
     boolean added = addNewBatchByStream(batch, out -> compact(batch, entries, out));
@@ -142,9 +146,9 @@ final class ReadFilesLog extends FileStreamSourceLog {
     }
   }
 
-  /** Passes the entries of a batch to {@code use}; returns whether its file exists and has this version. */
+  /** Passes the entries of a batch to {@code use}; returns false, and passes none, if Spark's own code must do it. */
   private boolean read(long batch, Consumer<FileEntry> use) {
-    if (!fileManager().exists(batchIdToPath(batch))) {
+    if (!accelerated || !fileManager().exists(batchIdToPath(batch))) {
       return false;
     }
     try (BufferedReader lines =

@@ -9,7 +9,8 @@ import java.lang.reflect.Method;
  *
  * <p>Relies on: the members that {@link ArrivingFiles} and {@link ReadFilesLog} name; nothing else.
  *
- * <p>Without it: an IllegalStateException "another version of Spark: CLASS has no NAME", which ends the query.
+ * <p>Without it: a LinkageError "CLASS has no NAME", as the JVM throws it for a member that is not private. It ends the
+ * query: SPARK_INTERNALS_CHANGED.
  */
 final class SparkReflection {
   private SparkReflection() {}
@@ -49,8 +50,8 @@ final class SparkReflection {
     }
   }
 
-  private static IllegalStateException missing(Class<?> owner, String name, ReflectiveOperationException failure) {
-    return new IllegalStateException("another version of Spark: " + owner.getName() + " has no " + name, failure);
+  private static LinkageError missing(Class<?> owner, String name, ReflectiveOperationException failure) {
+    return new LinkageError(owner.getName() + " has no " + name, failure);
   }
 
   /** Throws a failure unchanged, also a checked one: Scala's methods do not declare what they throw. */

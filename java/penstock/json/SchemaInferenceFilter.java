@@ -19,9 +19,9 @@ import scala.collection.immutable.Map;
  * <p>Relies on: Spark's internal {@code JSONOptions} and {@code UTF8String}, and how Spark's schema inference maps
  * values to types.
  *
- * <p>Without it: in a session without this class (TypeError in {@code inferred} of json_lines.py) Spark infers the
- * schema from all lines. A changed class or method is a LinkageError, with which the inference fails. If Spark infers
- * other types, a column may get a type that is too narrow.
+ * <p>Without it: with the accelerator {@code json_inference} off, as it is with another pyspark package, and in a
+ * session without this class (TypeError in {@code inferred} of json_lines.py) Spark infers the schema from all lines. A
+ * changed class or method is a LinkageError, with which the inference fails.
  *
  * <p>The other lines add nothing to what Spark infers from these, because all values of a kind have the same type.
  * Kinds whose values differ in type are never recorded as known, and neither is a line that is not JSON or repeats a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Thread
-from typing import Any
+from typing import Any, Final
 
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
@@ -14,6 +14,9 @@ from pyspark.errors import ParseException, PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
+
+SPARK_ERROR: Final = "org.apache.spark.SparkThrowable"
+"""The class of Java exceptions that have a condition."""
 
 _A_TIME = 10**15  # any; py4j makes a Long of it, of smaller ones an Integer
 
@@ -144,12 +147,12 @@ def substitute_variables(spark: SparkSession, statement: str) -> str:
 def statement_offset(error: PySparkException, statement: str) -> int | None:
     """Returns the offset in `statement` that Spark says `error` is about, or None when it says none."""
     throwable = getattr(error, "_origin", None)
-    if throwable is None or not is_spark_error(throwable):
+    if throwable is None or not is_instance(throwable, SPARK_ERROR):
         return None
     for context in throwable.getQueryContext():
         if str(context.contextType()) == "SQL" and not context.objectType() and context.startIndex() >= 0:
             return int(context.startIndex())
-    if not _is_instance(throwable, "org.apache.spark.sql.AnalysisException"):
+    if not is_instance(throwable, "org.apache.spark.sql.AnalysisException"):
         return None
     line, column = throwable.line(), throwable.startPosition()
     if line.isEmpty() or column.isEmpty():
@@ -272,28 +275,24 @@ def printing_to(spark: SparkSession) -> Iterator[Callable[[], str]]:
 
 def is_logical_plan(node: Any) -> bool:
     """Returns whether a JVM object is a Catalyst `LogicalPlan`."""
-    return _is_instance(node, "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan")
+    return is_instance(node, "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan")
 
 
 def is_command(spark: SparkSession, plan: Any) -> bool:
     """Returns whether a parsed statement does something other than answer a query."""
     names = ("Command", "ParsedStatement", "UnaryCommand", "V2WriteCommand")
-    return any(_is_instance(plan, f"org.apache.spark.sql.catalyst.plans.logical.{name}") for name in names)
+    return any(is_instance(plan, f"org.apache.spark.sql.catalyst.plans.logical.{name}") for name in names)
 
 
 def file_index(relation: Any) -> Any | None:
     """Returns the `FileIndex` of a `LogicalRelation`, None when it reads no files."""
     source = relation.relation()
     hadoop = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
-    return source.location() if _is_instance(source, hadoop) else None
+    return source.location() if is_instance(source, hadoop) else None
 
 
-def is_spark_error(throwable: Any) -> bool:
-    """Returns whether a Java exception has a condition: py4j answers `hasattr` with True for any name."""
-    return _is_instance(throwable, "org.apache.spark.SparkThrowable")
-
-
-def _is_instance(node: Any, class_name: str) -> bool:
+def is_instance(node: Any, class_name: str) -> bool:
+    """Returns whether a Java object is one of this class: py4j answers `hasattr` with True for any name."""
     return bool(is_instance_of(SparkContext._gateway, node, class_name))
 
 

@@ -107,8 +107,38 @@ LOG_CHECKPOINTS: Final = Accelerator(
     relies_on="`DeltaLog.checkpoint`, called in a thread beside the stream",
     proven={"delta-spark": "4.4.0"},
 )
+FILE_LISTING: Final = Accelerator(
+    "file_listing",
+    gain="a batch of Auto Loader lists what is new, not everything: its time does not grow with the folder",
+    relies_on="`ctime` and inotify as the JDK has them, and S3A's client "
+    "(`sources/auto_loader/files/arriving.py`, `ChangedFolders.java`, `IncrementalS3Listing.java`)",
+    proven={"pyspark": "4.2.0"},
+)
+READ_FILES_LOG: Final = Accelerator(
+    "read_files_log",
+    gain="the list of files that a stream has read is compacted, and read at a start, without a JSON parser",
+    relies_on="the format of Spark's `FileStreamSourceLog`, and its field `fileEntryCache` "
+    "(`sources/auto_loader/files/arriving.py`, `ReadFilesLog.java`)",
+    proven={"pyspark": "4.2.0"},
+)
+JSON_INFERENCE: Final = Accelerator(
+    "json_inference",
+    gain="Spark infers the schema of JSON from the lines that can add to it, not from all",
+    relies_on="how Spark infers types (`sources/auto_loader/formats/json_lines.py`, `SchemaInferenceFilter.java`)",
+    proven={"pyspark": "4.2.0"},
+)
 ACCELERATORS: Final = {
     each.name: each
-    for each in (CLASS_ARCHIVE, GATEWAY_LOOKUPS, TCP_QUICKACK, HADOOP_CONF, KNOWN_TRANSACTIONS, LOG_CHECKPOINTS)
+    for each in (
+        CLASS_ARCHIVE,
+        GATEWAY_LOOKUPS,
+        TCP_QUICKACK,
+        HADOOP_CONF,
+        KNOWN_TRANSACTIONS,
+        LOG_CHECKPOINTS,
+        FILE_LISTING,
+        READ_FILES_LOG,
+        JSON_INFERENCE,
+    )
 }
 """Every accelerator by its name."""

@@ -2,7 +2,8 @@
 
 Their source is in `java/penstock/`; `make java` compiles it into the jar next to this module. The jar is at the end of
 the class path, so a class archive that was made without it stays valid. The comment of each class names the non-public
-API that it relies on, and says what happens without it.
+API that it relies on, and says what happens without it; a LinkageError fails the query with SPARK_INTERNALS_CHANGED.
+docs/decisions/own-java-classes.md says which of them are accelerators, and why the others have no switch.
 
 `delta`: the streaming sink and the log of a Delta table.
 

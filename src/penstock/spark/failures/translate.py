@@ -26,10 +26,11 @@ from penstock.errors import (
     exhaustion,
 )
 from penstock.graph.elements import Table
-from penstock.spark._jvm import is_spark_error
+from penstock.spark._jvm import SPARK_ERROR, is_instance
 from penstock.spark.expectations.observed import FAILURE_MARK
 from penstock.spark.failures.clients import is_away, kafka_failure, object_store_failure
 from penstock.spark.failures.data_exceptions import QueryPlace, data_exception, query_place
+from penstock.spark.failures.own_classes import changed_internals, class_without_member
 from penstock.spark.failures.python_sources import SourceFailure, parse_failure
 from penstock.spark.failures.statement_places import statement_position
 from penstock.storage import local_path
@@ -106,6 +107,8 @@ class Cause:
     is_storage: bool = False
     """Whether the storage itself has failed: no file is missing or damaged, but could not be read or written."""
     place: QueryPlace | None = None
+    own_class: str | None = None
+    """The Java class of Penstock that found a part of Spark, Delta or Hadoop missing."""
 
 
 def translate_analysis(
@@ -131,7 +134,8 @@ def _analysis_error(error: BaseException, known: tuple[str, ...], dataset: str |
         return failure.error(dataset=dataset)
     if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
         return store
-    if (missing := missing_files(causes, dataset)) is not None:
+    changed = changed_internals([(cause.own_class, cause.message) for cause in causes], dataset)
+    if (missing := missing_files(causes, dataset) or changed) is not None:
         return missing
     if isinstance(error, PySparkException):
         condition = error.getCondition() or type(error).__name__
@@ -197,7 +201,8 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
         return storage
     if (failure := parse_failure(cause.message for cause in causes)) is not None:
         return failure.error(dataset=dataset, flow=flow)
-    if (missing := missing_files(causes, dataset)) is not None:
+    changed = changed_internals([(cause.own_class, cause.message) for cause in causes], dataset)
+    if (missing := missing_files(causes, dataset) or changed) is not None:
         return missing
     for cause in causes:
         if known := _known_failure(cause, dataset, flow):
@@ -352,7 +357,7 @@ def causes_of(error: BaseException) -> Iterator[Cause]:
         while throwable is not None and seen < 20:
             seen += 1
             condition, state, parameters, place = None, None, {}, None
-            if is_spark_error(throwable):
+            if is_instance(throwable, SPARK_ERROR):
                 condition, state = throwable.getCondition(), throwable.getSqlState()
                 place = query_place(throwable) if (state or "").startswith(_DATA_EXCEPTION) else None
                 with suppress(Py4JError):  # reflection finds no method on a class that Scala made private
@@ -363,7 +368,8 @@ def causes_of(error: BaseException) -> Iterator[Cause]:
                 state = throwable.getSQLState()
             is_storage = name in _IO_FAILURES and _is_thrown_by_storage(throwable)
             message = str(throwable.getMessage() or name)  # an EOFException has none, for example
-            yield Cause(name, condition, message, parameters, state, is_storage, place)
+            own = class_without_member(throwable)
+            yield Cause(name, condition, message, parameters, state, is_storage, place, own)
             throwable = throwable.getCause()
 
 

@@ -1,4 +1,8 @@
-"""Which calls of the user's code add operators with state to a streaming query: a plan does not show its lines."""
+"""Which calls of the user's code add operators with state to a streaming query: a plan does not show its lines.
+
+Spark records the call of a column only, and has no hook for operators. So public methods of DataFrame are replaced;
+nothing here relies on a private name.
+"""
 
 from __future__ import annotations
 

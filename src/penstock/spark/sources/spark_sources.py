@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.spark import _jvm
+from penstock.spark.accelerators.accelerator import READ_FILES_LOG
 from penstock.spark.accelerators.own_classes import ARRIVING_FILES
 from penstock.spark.sources.option import Option
 from penstock.spark.sources.source import SourceRead
@@ -54,6 +55,8 @@ class FileSource(SparkSource):
         if not _jvm.has_format(read.spark, ARRIVING_FILES):
             return read.load(read.name, options)
         own = {**options, "penstock.format": read.format}
+        if not READ_FILES_LOG.applies():
+            own["penstock.sparkLog"] = "true"
         return native_load(read.spark, ARRIVING_FILES, own, read.schema, read.path, source_name=read.name)
 
     def batch(self, read: SourceRead) -> DataFrame:

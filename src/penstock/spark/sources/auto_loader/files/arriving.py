@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.spark import _jvm
+from penstock.spark.accelerators.accelerator import FILE_LISTING, READ_FILES_LOG
 from penstock.spark.accelerators.own_classes import ARRIVING_FILES
 from penstock.spark.sources.auto_loader.files.discovery import is_flat, is_glob, local_uri
 from penstock.spark.sources.auto_loader.options.names import ALLOW_OVERWRITES, SETTLE_TIME
@@ -39,10 +40,12 @@ def arriving_files(
         own = {"penstock.format": source_format, "penstock.allowOverwrites": str(options.allow_overwrites)}
         settle = session_settle_seconds(spark) if options.settle_seconds is None else options.settle_seconds
         own["penstock.settleSeconds"] = str(settle)
-        if options.backfill_seconds is not None:
+        if options.backfill_seconds is not None and FILE_LISTING.applies():
             own["penstock.backfillSeconds"] = str(options.backfill_seconds)
         if options.listings is not None:
             own["penstock.listingsBetweenBackfills"] = str(options.listings)
+        if not READ_FILES_LOG.applies():
+            own["penstock.sparkLog"] = "true"
         known = _known_partitions(spark, options, partitions)
         if known is not None:
             own["penstock.partitions"] = "\n".join(known)

@@ -18,6 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructFi
 
 from penstock.graph.sql.names import literal, quoted
 from penstock.spark._jvm import java_session, jvm, scala_map
+from penstock.spark.accelerators.accelerator import JSON_INFERENCE
 from penstock.spark.plans.java_columns import called_for_rows
 from penstock.spark.sources.auto_loader.formats.encoded_text import decoded
 from penstock.spark.sources.auto_loader.formats.text_values import exact_fields, rounded_columns
@@ -253,11 +254,13 @@ def inferred(lines: DataFrame, line: str, options: Mapping[str, str]) -> tuple[S
         except TypeError:
             pass
         else:
-            kind = java.org.apache.spark.sql.types.DataTypes.BooleanType
-            text, arrays = text.where(called_for_rows(spark, relevant, "addsToSchema", kind, F.col(line))), counter
-            kind = java.org.apache.spark.sql.types.DataTypes.StringType
+            types = java.org.apache.spark.sql.types.DataTypes
+            if JSON_INFERENCE.applies():
+                adds = called_for_rows(spark, relevant, "addsToSchema", types.BooleanType, F.col(line))
+                text, arrays = text.where(adds), counter
             if folded.get("prefersdecimal") == "true":
-                text = text.select(called_for_rows(spark, relevant, "withoutExponents", kind, F.col(line)).alias(line))
+                plain = called_for_rows(spark, relevant, "withoutExponents", types.StringType, F.col(line))
+                text = text.select(plain.alias(line))
     strings = getattr(text._jdf, "as")(java.org.apache.spark.sql.Encoders.STRING())
     found = java_session(spark).read().options(settings).json(strings).schema()
     columns = StructType.fromJson(json.loads(found.json()))

@@ -1,0 +1,1 @@
+"""How fast messages in Avro, Protobuf and JSON become columns."""
