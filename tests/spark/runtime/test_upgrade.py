@@ -13,14 +13,20 @@ from penstock.cli.main import app
 
 
 @pytest.mark.parametrize("version", upgrade.versions())
-def test_the_storage_of_a_released_version_goes_on(project: PipelineProject, version: str) -> None:
+@pytest.mark.parametrize(
+    "runs", [pytest.param([[2, 3]], id="one run"), pytest.param([[2], [3]], id="two runs", marks=pytest.mark.slow)]
+)
+def test_the_storage_of_a_released_version_goes_on(
+    project: PipelineProject, version: str, runs: list[list[int]]
+) -> None:
     upgrade.unpack(version, project)
     assert upgrade.found(project) == upgrade.expected(2)
     assert _findings(project) == []
-    for files in (3, 4):
-        upgrade.arrive(project, files - 1)
+    for files in runs:
+        for file in files:
+            upgrade.arrive(project, file)
         assert project.run().errors == ()
-        assert upgrade.found(project) == upgrade.expected(files)
+        assert upgrade.found(project) == upgrade.expected(files[-1] + 1)
     assert _findings(project) == []
 
 
