@@ -55,7 +55,7 @@ _FILES: list[list[tuple[str, int]]] = [
 """Keys, and minutes after the start; of the third file three rows are late, of the last one one is."""
 
 
-def arrive(project: PipelineProject, *files: int) -> None:
+def arrive(project: PipelineProject, *files: int, refresh: tuple[str, ...] = ()) -> None:
     """Lets files arrive and runs the pipeline, once for all of them."""
     for file in files:
         rows = [
@@ -63,7 +63,7 @@ def arrive(project: PipelineProject, *files: int) -> None:
             for n, (k, at) in enumerate(_FILES[file])
         ]
         project.arrive(str(file), rows)
-    assert project.run().errors == ()
+    assert project.run(refresh=refresh).errors == ()
 
 
 def windows(files: int, *, length: int, slide: int) -> Counter[tuple[str, int]]:
@@ -134,7 +134,7 @@ def test_windows_are_what_they_would_be_had_the_rows_come_in_time(
     found = {minutes(row["hour"]["end"]): row["n"] for row in read_table(project.path("sliding"))}
     assert (found, late(project, "sliding")) == (every, 0)
 
-    arrive(project, 3)
+    arrive(project, 3, refresh=("orders", "hours"))
     assert (late(project, "hours"), counted(project, "hours")) == (1, 1), "the flow goes on as before"
     monkeypatch.setattr(command, "enter", lambda config, writes: None)
     monkeypatch.setattr(late_reprocessing, "reprocess_late_rows", partial(reprocess_late_rows, spark=project.spark))
