@@ -105,10 +105,10 @@ def test_a_run_looks_after_what_is_due_when_its_flows_have_ended(project: Pipeli
     assert told["shop.bronze"]["retention_hours"] == 2, "silver has not passed the commit of this very OPTIMIZE"
     assert told["shop.silver"]["files_removed"] == 0, "so few files are not worth a job"
     assert DeltaTable(str(project.path("bronze"))).history(1)[0]["operation"] == "OPTIMIZE"
-    third = done(project.events(project.run()))
+    third = done(project.events(project.run(refresh=("bronze",))))
     assert third["shop.bronze"]["files_removed"] == 0, "no row has come since"
     project.settings["maintenance"] = "{automatic: false}"
-    assert done(project.events(project.run())) == {}
+    assert done(project.events(project.run(refresh=("bronze",)))) == {}
     assert project.rows("silver", "id") == [0, 1, 2]
 
 
