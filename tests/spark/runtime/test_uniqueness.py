@@ -72,7 +72,7 @@ def test_a_key_is_kept_once(project: PipelineProject) -> None:
     ]
     project.arrive("2", second)
     project.arrive("3", [{"id": 2, "line": 1, "amount": 1}, {"id": 60, "line": 1, "amount": 60}], folder="also")
-    outcome = project.run()
+    outcome = project.run(refresh=("orders", "ids", "strict"))
     [error] = outcome.errors
     assert (error.condition, error.dataset) == ("EXPECTATION_FAILED", "shop.strict")
     assert error.facts["expectations"] == "'unique id'"
