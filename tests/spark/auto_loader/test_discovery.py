@@ -45,6 +45,7 @@ def _values(it: Landing) -> list[str]:
     return [row[0] for row in it.rows("value")]
 
 
+@pytest.mark.accelerated
 @pytest.mark.parametrize("interval", [pytest.param("1 day", marks=pytest.mark.slow), "2 seconds"])
 def test_a_folder_without_changes_is_left_alone_until_the_backfill(landing: Build, interval: str) -> None:
     it = landing("text", backfillInterval=interval)
@@ -67,6 +68,7 @@ def test_a_folder_without_changes_is_left_alone_until_the_backfill(landing: Buil
         assert (_private(_discovery(query), "listed") == listed) == (interval == "1 day")
 
 
+@pytest.mark.accelerated
 def test_a_folder_of_files_is_not_listed_to_find_new_ones(landing: Build) -> None:
     it = landing("text")
     it.put("1.txt", "first\n")
@@ -92,6 +94,7 @@ def test_a_folder_of_files_is_not_listed_to_find_new_ones(landing: Build) -> Non
         assert _private(_discovery(query), "watcher") is None, "Spark says what a folder in it means"
 
 
+@pytest.mark.accelerated
 def test_where_linux_cannot_tell_names_the_folder_is_listed(landing: Build) -> None:
     it = landing("text")
     it.put("1.txt", "first\n")

@@ -60,6 +60,7 @@ def test_a_file_that_is_appended_to_for_a_while_has_all_its_lines(
     _await(it, query, ["0", *lines])
 
 
+@pytest.mark.accelerated
 def test_what_is_moved_in_is_read_at_once(landing: Build) -> None:
     it = landing("text", settleTime="1 hour")
     it.put("0.txt", "0\n", modified=_LONG_AGO)

@@ -69,6 +69,7 @@ def _private(owner: Any, name: str) -> Any:
     return found.get(owner)
 
 
+@pytest.mark.accelerated
 def test_later_batches_list_what_is_behind_the_last_keys(bucket: Bucket) -> None:
     bucket.options["cloudFiles.useIncrementalListing"] = "true"
     bucket.fill()
@@ -97,6 +98,7 @@ def test_later_batches_list_what_is_behind_the_last_keys(bucket: Bucket) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.accelerated
 def test_by_itself_order_is_found_out_and_a_late_file_is_found_all_the_same(bucket: Bucket) -> None:
     bucket.fill("day=01/")
     time.sleep(1)  # so fine are the times of a listing

@@ -109,7 +109,8 @@ LOG_CHECKPOINTS: Final = Accelerator(
 )
 FILE_LISTING: Final = Accelerator(
     "file_listing",
-    gain="a batch of Auto Loader lists what is new, not everything: its time does not grow with the folder",
+    gain="a batch of Auto Loader lists what is new, not everything: its time does not grow with the folder. Files that "
+    "are moved in need not wait for their settle time",
     relies_on="`ctime` and inotify as the JDK has them, and S3A's client "
     "(`sources/auto_loader/files/arriving.py`, `ChangedFolders.java`, `IncrementalS3Listing.java`)",
     proven={"pyspark": "4.2.0"},
