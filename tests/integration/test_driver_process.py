@@ -18,7 +18,7 @@ import pytest
 from tests.processes import end_family, wait_until
 
 from penstock.spark.session.driver_process import MODULE_OPTIONS
-from penstock.spark.session.setup import find_java
+from penstock.spark.session.setup import find_java, prefetch
 from penstock.spark.session.setup.cache import cache_directory
 from penstock.spark.session.setup.known_jars import SPARK_HOME
 
@@ -48,7 +48,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PENSTOCK_CLASS_ARCHIVE": "off", **environ},
+            env={**os.environ, **environ},
         )
 
     def hear(self) -> dict[str, Any]:
@@ -76,6 +76,12 @@ class Child:
         """The JVM that it started."""
         [jvm] = [each for each in psutil.Process(self.process.pid).children() if "java" in each.name()]
         return jvm
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _class_archive() -> None:
+    """The archive of classes is there: it halves the work of a start, and no start makes it beside itself."""
+    prefetch(print)
 
 
 @pytest.fixture
@@ -145,7 +151,9 @@ def test_a_jvm_that_was_launched_ahead_is_used_once_and_ends_when_nobody_asks_fo
     assert [left.name for left in tmp_path.iterdir() if left.name.startswith("penstock-")] == []
 
 
-def test_settings_are_not_in_the_process_list_nor_left_on_disk(run: Any, tmp_path: Path) -> None:
+def test_settings_are_not_in_the_process_list_nor_left_on_disk_and_a_killed_python_takes_its_jvm_along(
+    run: Any, tmp_path: Path
+) -> None:
     child = run("""
         spark = start(conf={"spark.hadoop.fs.s3a.secret.key": "hunter2 = \\\\ é"})
         tell(secret=spark.sparkContext.getConf().get("spark.hadoop.fs.s3a.secret.key"))
@@ -158,12 +166,6 @@ def test_settings_are_not_in_the_process_list_nor_left_on_disk(run: Any, tmp_pat
     assert not [file for file in files if b"hunter2" in file.read_bytes()]
     [folder] = tmp_path.glob("penstock-*")
     assert folder.stat().st_mode & 0o077 == 0
-
-
-def test_when_python_is_killed_the_jvm_ends(run: Any) -> None:
-    child = run("start(); tell(); sys.stdin.read()")
-    child.hear()
-    jvm = child.jvm()
     child.process.send_signal(signal.SIGKILL)
     child.process.wait(10)
     wait_until(lambda: not jvm.is_running() or jvm.status() == psutil.STATUS_ZOMBIE, timeout=10, what="the JVM's end")
@@ -287,6 +289,7 @@ def test_the_java_that_came_with_penstock_runs_spark(run: Any, tmp_path: Path) -
         s.stop_session(spark)
         """,
         PATH=str(tmp_path / "bin"),
+        PENSTOCK_CLASS_ARCHIVE="off",  # it would make one for this Java
     )
     assert child.hear() == {"rows": 3, "java": "21.0.8"}
     assert child.finish() == (0, "")

@@ -38,7 +38,6 @@ def _checkpoints(project: OrdersProject) -> dict[str, str]:
 
 @pytest.mark.timeout(1200)
 def test_from_init_to_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", COMPILED_QUERIES)  # as a user has it
     project = orders_project(tmp_path / "orders")
     where = project.directory
 
@@ -60,7 +59,9 @@ def test_from_init_to_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "bronze_orders" in str(planned)
     assert not list(project.storage.glob("tables/**/*.parquet"))
 
-    status = penstock("run", where, "--json").expect(0).document
+    with monkeypatch.context() as compiled:
+        compiled.setenv("JAVA_TOOL_OPTIONS", COMPILED_QUERIES)  # as a user has it
+        status = penstock("run", where, "--json").expect(0).document
     assert not [path for path in (project.storage, *project.storage.rglob("*")) if path.stat().st_mode & 0o077]
     expected = project.assert_tables()
     assert status["update"]["state"] == "COMPLETED"

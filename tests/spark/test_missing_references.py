@@ -100,16 +100,17 @@ def _check(query: DataFrame, rule: str) -> None:
     right = query.where(rule)
 
     kept, _ = observe_expectations(query, [_expectation(OnViolation.DROP, rule)], dataset=_DATASET, occurrence=0)
+    right_rows = _sorted(right)
     assert kept.schema == right.schema
-    assert _sorted(kept) == _sorted(right)
+    assert _sorted(kept) == right_rows
 
     rules = [_expectation(OnViolation.QUARANTINE, rule), _expectation(OnViolation.WARN, "1 > 0", "always")]
     aside = quarantine_rows(query, rules, dataset=_DATASET)
     assert _sorted(aside.select(*query.columns)) == _sorted(query.where(f"NOT coalesce({rule}, false)"))
     judged = with_judgements(query, rules)
-    outcome = judged.select(broken_rules(judged, rules, dataset=_DATASET).alias("rules"))
-    assert {tuple(row.rules) for row in outcome.where("rules IS NOT NULL").collect()} <= {("has customer",)}
-    assert outcome.where("rules IS NULL").count() == right.count()
+    outcome = judged.select(broken_rules(judged, rules, dataset=_DATASET).alias("rules")).collect()
+    assert {tuple(row.rules) for row in outcome if row.rules is not None} <= {("has customer",)}
+    assert len([row for row in outcome if row.rules is None]) == len(right_rows)
 
 
 @pytest.mark.parametrize("shape", _NOT_RESOLVED)

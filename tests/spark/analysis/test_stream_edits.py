@@ -9,43 +9,44 @@ from tests.spark.pipeline_project import PipelineProject
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.stream_changes import compare_streams
 
-from .stream_edits import EDITS, SOURCES
+from .stream_edits import EDITS, SOURCES, Edit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
-
-NUMBERS = {name: number for number, name in enumerate(EDITS)}
 
 
 @pytest.fixture(scope="module")
 def definitions(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, StreamDefinition], dict[str, StreamDefinition]]:
-    """The definitions of all queries before and after their edit, from two analyses of one pipeline."""
+    """The definitions of the queries before the edits, and of those after them, from two analyses of one pipeline.
+
+    A query that begins several edits is in it once.
+    """
     folder = tmp_path_factory.mktemp("edits")
-    return _definitions(spark, folder, after=False), _definitions(spark, folder, after=True)
+    before, after = (edit.before for edit in EDITS.values()), (edit.after for edit in EDITS.values())
+    return _definitions(spark, folder, before), _definitions(spark, folder, after)
 
 
-def _definitions(spark: SparkSession, folder: Path, *, after: bool) -> dict[str, StreamDefinition]:
+def _definitions(spark: SparkSession, folder: Path, queries: Iterable[str]) -> dict[str, StreamDefinition]:
     project = PipelineProject(folder, spark)
     for source in ("in", "refunds", "shops"):
         (folder / source).mkdir(exist_ok=True)
-    queries = "".join(
-        f"\n@ps.table\ndef edit_{NUMBERS[name]}():\n    return {edit.after if after else edit.before}\n"
-        for name, edit in EDITS.items()
-    )
-    project.write(SOURCES + queries)
+    tables = {query: f"edit_{number}" for number, query in enumerate(dict.fromkeys(queries))}
+    code = (f"\n@ps.table\ndef {name}():\n    return {query}\n" for query, name in tables.items())
+    project.write(SOURCES + "".join(code))
     report = project.validate()
     assert report.graph is not None, "\n".join(f"{error.location} {error.message}" for error in report.errors)
     streams = {flow.declaration.name: flow.stream for flow in report.graph.flows}
-    found = {name: streams[f"edit_{number}"] for name, number in NUMBERS.items()}
-    return {name: stream for name, stream in found.items() if stream is not None}
+    found = {query: streams[name] for query, name in tables.items()}
+    return {query: stream for query, stream in found.items() if stream is not None}
 
 
-@pytest.mark.parametrize("name", EDITS)
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_an_edit_is_called_what_it_is(
-    name: str, definitions: tuple[dict[str, StreamDefinition], dict[str, StreamDefinition]]
+    edit: Edit, definitions: tuple[dict[str, StreamDefinition], dict[str, StreamDefinition]]
 ) -> None:
     before, after = definitions
-    changes = compare_streams(before[name], after[name], started=True)
-    assert changes.verdict is EDITS[name].verdict, changes.describe()
+    changes = compare_streams(before[edit.before], after[edit.after], started=True)
+    assert changes.verdict is edit.verdict, changes.describe()

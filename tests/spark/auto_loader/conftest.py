@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -114,10 +115,16 @@ class Landing:
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
         """The table's rows, sorted by their text; rescued data as a dict without the file path.
 
-        They are read without Spark, in which a table's first read takes longer than the query that filled it.
+        They are read without Spark, in which a table's first read takes longer than the query that filled it. A column
+        may be a path to a field; of a list, it is that of each element.
         """
-        rows = read_table(self.root / "table")
-        found = (tuple(row[name] for name in columns) if columns else tuple(row.values()) for row in rows)
+        place = self.root / "table"
+        found: Iterable[Iterable[Any]]
+        if "typeWidening" in (DeltaTable(str(place)).protocol().reader_features or ()):  # which only Spark reads
+            found = self.table.select(*columns or "*").collect()
+        else:
+            rows = read_table(place)
+            found = ([_at(row, name.split(".")) for name in columns] if columns else row.values() for row in rows)
         return sorted((tuple(map(_plain, row)) for row in found), key=repr)
 
     @property
@@ -130,6 +137,13 @@ def _write(path: Path, content: str, modified: float | None) -> Path:
     if modified is not None:
         os.utime(path, (modified, modified))
     return path
+
+
+def _at(value: Any, path: list[str]) -> Any:
+    for name in path:
+        if value is not None:
+            value = [each[name] for each in value] if isinstance(value, list) else value[name]
+    return value
 
 
 def _plain(value: Any) -> Any:

@@ -107,8 +107,10 @@ def test_a_file_in_utf16_is_rescued(landing: Build) -> None:
     it.run()
     (it.files / "2.json").write_bytes(_json(2, "utf-16"))
     it.run()
-    assert it.table.where("id = 1 AND _rescued_data IS NULL").count() == 1
-    assert it.table.where("id IS NULL AND _rescued_data LIKE '%_corrupt_record%2.json%'").count() >= 1
+    whole, *broken = it.rows("id", "_rescued_data")
+    assert whole == (1, None)
+    assert broken
+    assert {(key, tuple(rescued)) for key, rescued in broken} == {(None, ("_corrupt_record",))}
 
 
 @pytest.mark.slow
@@ -131,10 +133,10 @@ def test_a_file_that_is_cut_off_is_named_and_commits_nothing(landing: Build) -> 
         it.run()
     assert error.value.condition == "AUTO_LOADER_FILE_UNREADABLE"
     assert error.value.facts["file"].endswith("2.json.gz")
-    assert it.table.count() == 1
+    assert len(it.rows()) == 1
     cut.write_bytes(whole)
     it.run()
-    assert it.table.count() == 1001
+    assert len(it.rows()) == 1001
 
 
 def test_a_file_with_new_columns_that_is_cut_off_is_named(landing: Build) -> None:
@@ -148,7 +150,7 @@ def test_a_file_with_new_columns_that_is_cut_off_is_named(landing: Build) -> Non
     assert error.value.condition == "AUTO_LOADER_FILE_UNREADABLE"
     assert error.value.facts["file"].endswith("2.json.gz")
     assert "Unexpected end of input stream" in error.value.facts["reason"]
-    assert it.table.count() == 1
+    assert len(it.rows()) == 1
 
 
 def test_a_folder_that_is_deleted_while_the_stream_runs(landing: Build) -> None:

@@ -102,7 +102,7 @@ def test_a_query_as_the_source_of_changes(project: PipelineProject) -> None:
     """A query in parentheses, a function and a DataFrame give what a view with that query gives."""
     (project.directory / "flows.sql").write_text(
         """
-        CREATE STREAMING TABLE raw AS SELECT * FROM STREAM read_files('in', format => 'json', maxFilesPerTrigger => 1,
+        CREATE STREAMING TABLE raw AS SELECT * FROM STREAM read_files('in', format => 'json',
           schema => 'id LONG, name STRING, seen INT');
         CREATE TEMPORARY VIEW wanted AS SELECT id, upper(name) AS name, seen FROM STREAM(raw) WHERE id IS NOT NULL;
         CREATE STREAMING TABLE of_view;

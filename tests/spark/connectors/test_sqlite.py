@@ -140,10 +140,10 @@ def test_a_function_reads_it_as_a_batch(project: PipelineProject) -> None:
     (project.directory / "in").mkdir()
     (project.directory / "in/1.json").write_text('{"id": 7}')
     assert project.run().errors == ()
+    assert project.rows("by_arguments", "id", "amount") == [(0, 0.0), (1, 1.5)]
     _write(project.directory / "shop.db", [3])
-    assert project.run().errors == ()
-    for name in ("by_path", "by_arguments"):
-        assert project.rows(name, "id", "amount") == [(0, 0.0), (1, 1.5), (3, 4.5)]
+    assert project.run(refresh=("by_path",)).errors == ()
+    assert project.rows("by_path", "id", "amount") == [(0, 0.0), (1, 1.5), (3, 4.5)]
     assert project.rows("files", "id") == ["7"]
     project.write("""
         @ps.materialized_view

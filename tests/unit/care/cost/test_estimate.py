@@ -43,6 +43,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     return measure(storage, name="shop")
 
 
+@pytest.fixture(scope="module")
+def found(recorded: Measured) -> Estimate:
+    """What all schedules cost for that day."""
+    return estimate(recorded, _PRICES, schedules(), name="shop")
+
+
 def _of(found: Estimate, name: str) -> ScheduleCost:
     return next(each for each in found.schedules if each.schedule.name == name)
 
@@ -79,8 +85,8 @@ def test_another_schedule_costs_what_its_own_run_would_have_cost(recorded: Measu
         assert busy[table] == pytest.approx(seconds, rel=0.05)
 
 
-def test_rows_of_a_table_are_those_of_the_log(recorded: Measured) -> None:
-    [on, *_] = estimate(recorded, _PRICES, schedules(), name="shop").schedules
+def test_rows_of_a_table_are_those_of_the_log(found: Estimate) -> None:
+    [on, *_] = found.schedules
     rows = {table.dataset: table.rows for table in on.tables}
     assert rows["shop.bronze_orders"] == pytest.approx(rows_between(0, _DAY), rel=0.01)
 
@@ -151,9 +157,8 @@ def test_the_cheapest_schedule_that_is_fresh_enough_is_recommended(recorded: Mea
     assert not any(each.recommended for each in impossible.schedules)
 
 
-def test_on_the_frontier_no_schedule_is_both_cheaper_and_fresher(recorded: Measured) -> None:
-    found = estimate(recorded, _PRICES, schedules(), name="shop").schedules
-    frontier = sorted((each for each in found if each.on_frontier), key=lambda each: each.cost)
+def test_on_the_frontier_no_schedule_is_both_cheaper_and_fresher(found: Estimate) -> None:
+    frontier = sorted((each for each in found.schedules if each.on_frontier), key=lambda each: each.cost)
     assert len(frontier) > 3
     assert [each.p95 for each in frontier] == sorted((each.p95 or 0 for each in frontier), reverse=True)
     assert "always on, trigger 1 minute" not in {each.schedule.name for each in frontier}, "as dear, and less fresh"
@@ -203,18 +208,14 @@ def test_a_schedule_longer_than_the_history_is_left_out_by_name(tmp_path: Path) 
     assert any("every 1 day" in line for line in confidence(found))
 
 
-def test_larger_batches_than_were_measured_are_said_to_be_extrapolated(recorded: Measured) -> None:
-    found = estimate(recorded, _PRICES, schedules(), name="shop")
+def test_larger_batches_than_were_measured_are_said_to_be_extrapolated(found: Estimate) -> None:
     assert _of(found, "always on").extrapolated < 1
     assert _of(found, "AvailableNow every 1 hour").extrapolated > 10
     assert "extrapolated" in " ".join(marks(_of(found, "AvailableNow every 1 hour")))
 
 
 @pytest.mark.parametrize(("factor", "said"), [(0.0, []), (1.0, []), (1.049, []), (1.05, ["extrapolated 1.1x"])])
-def test_batches_about_as_large_as_the_measured_ones_are_not(
-    recorded: Measured, factor: float, said: list[str]
-) -> None:
-    found = estimate(recorded, _PRICES, schedules(), name="shop")
+def test_batches_about_as_large_as_the_measured_ones_are_not(found: Estimate, factor: float, said: list[str]) -> None:
     changed = replace(found.schedules[0], extrapolated=factor, on_frontier=False)
     assert marks(changed) == said
     assert any("Extrapolated" in line for line in confidence(replace(found, schedules=(changed,)))) == bool(said)
