@@ -178,8 +178,8 @@ def confidence(found: Estimate) -> list[str]:
     starts_seen = found.what_if.run_time is not None or any(flow.activity.stops_seen for flow in measured.flows)
     if len(measured.flows) > 1 and not starts_seen:
         lines.append(
-            "How runs begin is from runs that go on, where all flows start together and slow each other down: "
-            "AvailableNow is cheaper and fresher than said."
+            "How runs begin is from runs that go on: what AvailableNow costs, and how fresh its tables are, is rough, "
+            "and likely too good."
         )
     if found.prices.cluster.start == 0 and found.what_if.run_time is None:
         lines.append("The price file has no 'cluster.start': machines count as there at once.")

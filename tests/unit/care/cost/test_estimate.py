@@ -231,8 +231,8 @@ def test_an_end_of_an_update_that_was_never_seen_is_said_to_count_as_nothing(
     stopped = estimate(recorded, _PRICES, schedules(every=[_HOUR]), name="shop")
     assert not any("end by itself" in line for line in confidence(ended))
     assert any("end by itself" in line for line in confidence(stopped))
-    assert not any("start together" in line for line in confidence(ended))
-    assert any("start together" in line for line in confidence(stopped))
+    assert not any("How runs begin" in line for line in confidence(ended))
+    assert any("How runs begin" in line for line in confidence(stopped))
 
 
 def test_the_document_and_the_text_for_a_pull_request_have_every_schedule(recorded: Measured) -> None:
