@@ -1,10 +1,11 @@
 """Compares the simulation of `penstock cost` with real runs: `python -m benchmarks.cost [--seconds N] [--rows N]`.
 
 A day of arrivals passes in `--seconds`: a file twice a second, four times as large in the afternoon as at night. A
-pipeline of two tables reads them always on, with a short trigger. From the log of that run the other schedules are
-simulated, and then each of them really runs over the same files at the same times, each run in a process of its own.
-Compared are the time for which batches were busy, the time for which the cluster was on, and the freshness of the
-second table, of which the truth is known: when each file came, and when the batch ended that had it.
+pipeline of two tables reads them on a schedule. From the log of that run another schedule is simulated, and then really
+runs over the same files at the same times. This is done with two triggers of runs that are always on (warm when the day
+begins), and with two intervals of AvailableNow, where each run is a process of its own. Compared are the time for which
+batches were busy, the time for which the cluster was on, and the freshness of the second table, of which the truth is
+known: when each file came, and when the batch ended that had it.
 
 `--batches N` adds how long `penstock cost` takes on a log of N batches in 30 days (some minutes, to write it);
 `--seconds 0` leaves out the rest.
@@ -23,10 +24,10 @@ from typing import Any, Final
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
-from benchmarks.cost.day import LAST_TABLE, RealRun, run_day, write_files
+from benchmarks.cost.day import LAST_TABLE, RealRun, measured_day, run_day, warm_up, write_files
 from benchmarks.cost.long_log import write_long_log
 from penstock.care.cost.estimate import ScheduleCost, estimate
-from penstock.care.cost.measures import DAY, Measured, measure
+from penstock.care.cost.measures import DAY, Measured
 from penstock.care.cost.prices import Prices
 from penstock.care.cost.schedules import Schedule, ScheduleKind
 from penstock.care.cost.simulation import percentiles
@@ -34,7 +35,6 @@ from penstock.observe.log.totals import bring_up_to_date
 
 _GOAL: Final = 0.1
 _LONG_GOAL: Final = 3.0
-_RECORDED: Final = Schedule(ScheduleKind.ALWAYS_ON, 2.0)
 
 
 def main() -> int:
@@ -51,21 +51,21 @@ def main() -> int:
             _compare_days(note, place, given)
         if given.batches:
             _time_long_log(note, place / "long", given.batches)
-    arguments = {name: getattr(given, name) for name in ("seconds", "rows", "trigger", "every", "batches")}
+    names = ("seconds", "rows", "recorded_trigger", "trigger", "recorded_every", "every", "batches")
+    arguments = {name: getattr(given, name) for name in names}
     publish("cost", arguments, runs, given.results)
     return 0
 
 
 def _compare_days(note: Any, place: Path, given: Any) -> None:
-    files = write_files(place / "files", given.seconds, given.rows)
-    measured = measure(run_day(place / "recorded", files, _RECORDED).storage, name="cost")
-    schedules = (
-        Schedule(ScheduleKind.ALWAYS_ON, given.trigger),
-        Schedule(ScheduleKind.AVAILABLE_NOW, given.every),
-    )
-    for schedule in schedules:
-        real = run_day(place / schedule.kind.value, files, schedule)
-        _compare(note, schedule, _simulated(measured, schedule), real)
+    always_on = [Schedule(ScheduleKind.ALWAYS_ON, each) for each in (given.recorded_trigger, given.trigger)]
+    at_intervals = [Schedule(ScheduleKind.AVAILABLE_NOW, each) for each in (given.recorded_every, given.every)]
+    before = max(map(warm_up, always_on))
+    files = write_files(place / "files", given.seconds, given.rows, before)
+    for recorded, other in (always_on, at_intervals):
+        measured = measured_day(run_day(place / f"{recorded.kind.value} recorded", files, recorded))
+        real = run_day(place / other.kind.value, files, other)
+        _compare(note, other, _simulated(measured, other), real)
 
 
 def _simulated(measured: Measured, schedule: Schedule) -> ScheduleCost:
@@ -122,10 +122,12 @@ def _of_children() -> float:
 
 def _arguments() -> Any:
     parser = parser_of("cost", __doc__)
-    parser.add_argument("--seconds", type=float, default=180, help="how long the day takes")
+    parser.add_argument("--seconds", type=float, default=240, help="how long the day takes")
     parser.add_argument("--rows", type=int, default=5000, help="rows of a file, on average")
-    parser.add_argument("--trigger", type=float, default=8, help="of the schedule that is always on, in seconds")
-    parser.add_argument("--every", type=float, default=30, help="of AvailableNow, in seconds")
+    parser.add_argument("--recorded-trigger", type=float, default=3, help="of the recorded run that is always on")
+    parser.add_argument("--trigger", type=float, default=6, help="of the one that is simulated, in seconds")
+    parser.add_argument("--recorded-every", type=float, default=30, help="of the recorded runs of AvailableNow")
+    parser.add_argument("--every", type=float, default=60, help="of those that are simulated, in seconds")
     parser.add_argument("--batches", type=int, default=0, help="also time a log of so many batches")
     return parse(parser)
 

@@ -15,14 +15,18 @@ from typing import Final
 from benchmarks.commands import with_spark
 from benchmarks.reliability.pipelines import continuous
 from penstock.care.cost.arrivals import Arrivals
+from penstock.care.cost.measures import CostProjection, Measured, measured_of, with_stored_partitions
 from penstock.care.cost.schedules import Schedule
 from penstock.care.cost.simulation import Batch, freshness
-from penstock.events import EventReader, EventType, UpdateState, batch_progress_of, read_events
+from penstock.events import Event, EventReader, EventType, UpdateState, batch_progress_of, read_events
 from penstock.events.flows.facts import details_of
 from penstock.observe.flows.activity import Period
 
 EVERY: Final = 0.5
 """So many seconds pass from one file to the next."""
+
+WARM_UP: Final = 40
+"""So many intervals pass before the day of a run that is always on: Java compiles its code in the first batches."""
 
 LAST_TABLE: Final = "bench.daily"
 _PATIENCE: Final = 600.0
@@ -44,7 +48,7 @@ def daily():
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file with `rows` rows, that comes `at` seconds after the beginning."""
+    """A file with `rows` rows, that comes `at` seconds after the day has begun, or before it where that is negative."""
 
     path: Path
     rows: int
@@ -61,9 +65,11 @@ class RealRun:
         processes: the seconds of its processes, from their start to their end.
         ages: how old the last table's rows were when they could be read, as (seconds, rows).
         seconds: how long the day was.
+        begin: when it began, in seconds since 1970.
     """
 
     storage: str
+    begin: float
     busy: dict[str, float]
     on: float
     processes: float
@@ -71,13 +77,16 @@ class RealRun:
     seconds: float
 
 
-def write_files(folder: Path, seconds: float, rows: int) -> list[File]:
-    """Writes a file for each EVERY seconds, of `rows` rows on average, four times as large at noon as at midnight."""
+def write_files(folder: Path, seconds: float, rows: int, before: float) -> list[File]:
+    """Writes a file for each EVERY seconds, of `rows` rows on average, four times as large at noon as at midnight.
+
+    They begin `before` seconds before the day.
+    """
     folder.mkdir(parents=True)
     files: list[File] = []
     number = 0
-    for tick in range(int(seconds / EVERY)):
-        at = tick * EVERY
+    for tick in range(int((before + seconds) / EVERY)):
+        at = tick * EVERY - before
         size = round(rows * (1 - 0.6 * math.cos(2 * math.pi * at / seconds)))
         path = folder / f"{tick:05}.json"
         with path.open("w") as file:
@@ -92,13 +101,14 @@ def run_day(place: Path, files: Sequence[File], schedule: Schedule) -> RealRun:
     """Lets the files come, and runs the pipeline meanwhile as the schedule says, as `penstock run` in a cron job does.
 
     Each run is a process with a session of its own, unless benchmarks share one. The tables exist before the day, from
-    a run with the first file: to create them, and to start what is always on, is no part of it.
+    a run with the first file: to create them, to start what is always on and to warm it up is no part of it.
     """
+    before = warm_up(schedule)
     (place / "in").mkdir(parents=True)
     settings = "name: cost\nschema: bench\n"
     (place / "penstock.yml").write_text(settings)
     (place / "pipeline.py").write_text(_PIPELINE.format(folder=str(place / "in")))
-    arriving = _Arriving(place / "in", files)
+    arriving = _Arriving(place / "in", [file for file in files if file.at >= -before])
     arriving.next_file()
     with_spark("run", place)
     if schedule.always_on:
@@ -108,8 +118,13 @@ def run_day(place: Path, files: Sequence[File], schedule: Schedule) -> RealRun:
     return _what_happened(str(place / ".penstock"), processes, arriving)
 
 
+def warm_up(schedule: Schedule) -> float:
+    """Returns for how many seconds files come before the day: two of them at least."""
+    return max(WARM_UP * schedule.interval, 2 * EVERY) if schedule.always_on else 2 * EVERY
+
+
 class _Arriving(threading.Thread):
-    """Lets files come at their times since its start, when the day begins; some may come before."""
+    """Lets files come at their times, from the next one of them on; some may come before its start."""
 
     def __init__(self, folder: Path, files: Sequence[File]) -> None:
         super().__init__(daemon=True)
@@ -120,7 +135,7 @@ class _Arriving(threading.Thread):
         self.came: list[tuple[float, int]] = []
 
     def start(self) -> None:
-        self.begin = time.time()
+        self.begin = time.time() - self._left[0].at
         super().start()
 
     def run(self) -> None:
@@ -158,7 +173,7 @@ def _always_on(place: Path, arriving: _Arriving, _: Schedule) -> float:
     with continuous(place, ends=signal.SIGTERM) as goes_on:
         read(sum(rows for _, rows in arriving.came), _PATIENCE)
         arriving.start()
-        read(arriving.rows, arriving.last_at + _PATIENCE)
+        read(arriving.rows, arriving.begin + arriving.last_at - time.time() + _PATIENCE)
     return time.monotonic() - started
 
 
@@ -178,7 +193,7 @@ def _what_happened(storage: str, processes: float, arriving: _Arriving) -> RealR
     busy: dict[str, float] = {}
     batches: list[Batch] = []
     early = [each for each in arriving.came if each[0] < arriving.begin]
-    before = rows = sum(size for _, size in early)
+    before, rows = sum(size for _, size in early), 0
     begun = on = 0.0
     for event in read_events(storage):
         progress, table = batch_progress_of(event), event.origin.dataset_name or ""
@@ -187,14 +202,31 @@ def _what_happened(storage: str, processes: float, arriving: _Arriving) -> RealR
             begun = end
         elif event.event_type is EventType.UPDATE_PROGRESS and begun > 0:
             on += end - begun if details_of(event).get("state") == UpdateState.COMPLETED.value else 0.0
-        if progress is None or not progress.num_input_rows or end < 0:
+        if progress is None or not progress.num_input_rows:
+            continue
+        first, rows = rows, rows + (progress.num_input_rows if table == LAST_TABLE else 0)
+        if end < 0:
             continue
         seconds = (progress.batch_duration_ms or 0) / 1000
         busy[table] = busy.get(table, 0.0) + seconds
-        if table == LAST_TABLE:
-            batches.append(Batch(end - seconds, end, rows - before, rows - before + progress.num_input_rows, 0.0))
-            rows += progress.num_input_rows
+        if table == LAST_TABLE and rows > before:
+            batches.append(Batch(end - seconds, end, max(first - before, 0), rows - before, 0.0))
     if rows != arriving.rows:
         raise SystemExit(f"{LAST_TABLE} has read {rows} rows, not {arriving.rows}")
     truth = Arrivals([Period(at - 0.001, at, size, 1) for at, size in arriving.came[len(early) :]], arriving.begin)
-    return RealRun(storage, busy, on, processes, freshness(truth, batches), arriving.last_at + EVERY)
+    return RealRun(storage, arriving.begin, busy, on, processes, freshness(truth, batches), arriving.last_at + EVERY)
+
+
+def measured_day(run: RealRun) -> Measured:
+    """Returns what the log says of the day; of the warm-up only the last batch of each table, as one before the day."""
+    projection, before = CostProjection(), dict[str | None, Event]()
+    for event in read_events(run.storage):
+        if event.timestamp.timestamp() >= run.begin:
+            for each in before.values():
+                projection.apply(each)
+            before.clear()
+        elif batch_progress_of(event) is not None:
+            before[event.origin.dataset_name] = event
+            continue
+        projection.apply(event)
+    return with_stored_partitions(measured_of(projection, name="cost"), run.storage)
