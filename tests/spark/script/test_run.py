@@ -139,7 +139,7 @@ def test_a_script_writes_to_one_catalog_and_to_those_of_its_session(app: ScriptP
     # A catalog that the session has is Spark's affair, here a class that is missing.
     app.spark.conf.set("spark.sql.catalog.silver", "no.such.Catalog")
     try:
-        failed = app.run(code.replace("OTHER", 'write("silver.app_shop.orders")')).error("DATASET_FUNCTION_FAILED")
+        failed = app.run(code.replace("OTHER", 'write("silver.app_shop.orders")')).error("SCRIPT_FAILED")
         assert "no.such.Catalog" in str(failed)
     finally:
         app.spark.conf.unset("spark.sql.catalog.silver")

@@ -174,6 +174,11 @@ def test_what_totals_have_is_what_was_known(tmp_path: Path) -> None:
         assert FlowActivity.from_totals((known.dataset, known.flow), stored).totals() == known.totals()
 
 
+def test_totals_of_0_1_0_have_files_of_state() -> None:
+    found = FlowActivity.from_totals(("s.raw", "raw"), {"state_files": 400, "partitions": 200})
+    assert found.state_operators == 2
+
+
 @pytest.mark.parametrize(
     "damaged",
     [

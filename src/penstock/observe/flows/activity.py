@@ -15,7 +15,6 @@ from typing import Any, Final
 from penstock.events.details import total
 from penstock.events.flows.compaction import Key, SummedProjection, totals_of
 from penstock.events.flows.facts import FlowFact, details_of, flow_key
-from penstock.events.flows.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, Event, EventType, FlowStatus, UpdateState
 
 PERIODS: Final = 2048
@@ -24,7 +23,6 @@ PERIODS: Final = 2048
 _ALL_PERIODS: Final = 40_000
 _LEAST_PERIODS: Final = 64
 _SAMPLES: Final = 25
-_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 SPARK_PARTITIONS: Final = 200
 """Spark's default."""
 
@@ -69,7 +67,7 @@ class FlowActivity:
         stops_seen: whether an update was seen that ends by itself. `starts`, `query_starts` and the first batches among
             `samples` are then of such updates only: in those that go on, all queries start at the same time, and slow
             each other down.
-        state_files: how many files of state a batch writes at least: one for each operator and partition.
+        state_operators: how many stateful operators its newest batch had.
         first, last: the start of the oldest batch and the end of the newest, seconds since 1970.
         replaces: whether each batch replaces all rows of the target, as a materialized view does.
     """
@@ -86,8 +84,7 @@ class FlowActivity:
     ends: deque[float] = field(default_factory=lambda: deque(maxlen=_SAMPLES))
     query_starts: deque[float] = field(default_factory=lambda: deque(maxlen=_SAMPLES))
     stops_seen: bool = False
-    state_files: int = 0
-    partitions: int = SPARK_PARTITIONS
+    state_operators: int = 0
     first: float | None = None
     last: float | None = None
     replaces: bool = False
@@ -95,11 +92,6 @@ class FlowActivity:
     window_start: float | None = None
     window_end: float | None = None
     previous_start: float | None = None
-
-    @property
-    def state_operators(self) -> int:
-        """How many stateful operators its newest batch had."""
-        return self.state_files // self.partitions if self.partitions else 0
 
     def all_samples(self) -> list[BatchSample]:
         """Returns the samples of all sizes."""
@@ -138,7 +130,7 @@ class FlowActivity:
         if fact.repeats:
             return
         self.rows += progress.num_input_rows
-        self.state_files = len(progress.state_operators) * self.partitions
+        self.state_operators = len(progress.state_operators)
         if self.window_start is not None and self.window_end is not None and progress.num_input_rows:
             self._arrive(Period(self.window_start, self.window_end, progress.num_input_rows, 1), most)
 
@@ -169,8 +161,7 @@ class FlowActivity:
         """Returns all of it for a `compaction` event."""
         return {
             **{
-                name: getattr(self, name)
-                for name in (*_SUMS, "state_files", "partitions", "replaces", "update_id", "stops_seen")
+                name: getattr(self, name) for name in (*_SUMS, "state_operators", "replaces", "update_id", "stops_seen")
             },
             **{name: getattr(self, name) for name in _TIMES},
             "names": [self.dataset, self.flow],
@@ -191,8 +182,9 @@ class FlowActivity:
         for name in _SUMS:
             setattr(known, name, total(totals, name))
         known.fold = max(known.fold, 1)
-        known.state_files = total(totals, "state_files")
-        known.partitions = total(totals, "partitions")
+        known.state_operators = total(totals, "state_operators")
+        if partitions := total(totals, "partitions"):  # totals of 0.1.0
+            known.state_operators = total(totals, "state_files") // partitions
         known.stops_seen = totals.get("stops_seen") is True
         known.replaces = totals.get("replaces") is True
         known.update_id = str(totals.get("update_id") or "")
@@ -261,9 +253,6 @@ class ActivityProjection(SummedProjection):
         first = activity.update_id != fact.update_id
         if first:
             activity.update_id = fact.update_id
-            checkpoint = checkpointed_batch_of(event)
-            partitions = checkpoint.settings.get(_PARTITIONS, "") if checkpoint is not None else ""
-            activity.partitions = int(partitions) if partitions.isdecimal() else activity.partitions
             began = fact.timestamp - timedelta(milliseconds=progress.batch_duration_ms or 0)
             starting, started = self._starting.pop(key, None), self._started.pop(key, None)
             if starting is not None and self._stops:

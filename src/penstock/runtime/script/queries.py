@@ -178,7 +178,9 @@ class ScriptQueries:
         if write.path is not None and not _URI.match(write.path):
             write = replace(write, path=os.path.abspath(write.path))  # whoever reads the log may be elsewhere
         name = write.name or self._free(_name_of(write), write)
-        dataset = Identifier(self._script, name) if write.table is None else self.tables.identifier(write.table)
+        dataset = Identifier(self._script, name)
+        if write.table is not None:
+            dataset = self.tables.identifier(write.table, write.location)
         return replace(write, name=name, dataset=dataset)
 
     def _free(self, base: str, write: StreamWrite) -> str:

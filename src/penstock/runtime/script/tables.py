@@ -9,8 +9,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from penstock.errors import DefinitionError
-from penstock.graph.identifier import Identifier
+from penstock.errors import DefinitionError, SourceLocation
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.sql.names import literal, quoted
 from penstock.runtime.script.stream_write import StreamWrite
 from penstock.storage import Storage, StorageLayout
@@ -38,23 +38,33 @@ class ScriptTables:
             self._create_schema(identifier.schema)
             self.spark.sql(f"CREATE TABLE IF NOT EXISTS {_sql(identifier)} USING delta LOCATION {literal(uri)}")
 
-    def identifier(self, name: str) -> Identifier:
-        """Returns what events call a table of this name: without its catalog, unless the session has that."""
-        found = Identifier.parse(name, default_schema=DEFAULT_SCHEMA)
-        return found if self._is_of_session(found.catalog) else replace(found, catalog=None)
-
-    def placed(self, write: StreamWrite) -> StreamWrite:
-        """Returns a write into a table by name with the table's place, where it is or is going to be.
+    def identifier(self, name: str, location: SourceLocation) -> Identifier:
+        """Returns what a table is called to which the script writes by `name`: without the storage's own catalog.
 
         Raises:
             DefinitionError: SCRIPT_TABLE_IN_ANOTHER_CATALOG.
         """
-        if write.table is None:
+        found = Identifier.parse(name, default_schema=DefaultSchema(DEFAULT_SCHEMA, self.catalog))
+        found = found.within(_SESSION_CATALOG)
+        if found.catalog is None or self._is_of_session(found.catalog):
+            return found
+        if self.catalog is not None:
+            raise DefinitionError(
+                "SCRIPT_TABLE_IN_ANOTHER_CATALOG",
+                location=location,
+                dataset=str(found),
+                name=found,
+                catalog=found.catalog,
+                own=self.catalog,
+            )
+        self.catalog = found.catalog
+        return found.within(self.catalog)
+
+    def placed(self, write: StreamWrite) -> StreamWrite:
+        """Returns a write into a table by name with the table's place, where it is or is going to be."""
+        identifier = write.dataset
+        if write.table is None or identifier.catalog is not None:
             return write
-        identifier = Identifier.parse(write.table, default_schema=DEFAULT_SCHEMA)
-        if self._is_of_session(identifier.catalog):
-            return write
-        self._check_catalog(write, identifier)
         name = _sql(identifier)
         self._create_schema(identifier.schema)
         if not write.is_delta:
@@ -83,25 +93,8 @@ class ScriptTables:
             builder = builder.clusterBy(*write.cluster_columns)
         builder.execute()
 
-    def _is_of_session(self, catalog: str | None) -> bool:
-        if catalog is None or catalog.casefold() == _SESSION_CATALOG:
-            return False
+    def _is_of_session(self, catalog: str) -> bool:
         return self.spark.conf.get(f"spark.sql.catalog.{catalog}", None) is not None
-
-    def _check_catalog(self, write: StreamWrite, identifier: Identifier) -> None:
-        catalog = identifier.catalog
-        if catalog is None or catalog.casefold() == _SESSION_CATALOG:
-            return
-        self.catalog = self.catalog or catalog
-        if self.catalog.casefold() != catalog.casefold():
-            raise DefinitionError(
-                "SCRIPT_TABLE_IN_ANOTHER_CATALOG",
-                location=write.location,
-                dataset=str(identifier),
-                name=identifier,
-                catalog=catalog,
-                own=self.catalog,
-            )
 
     def _create_schema(self, schema: str) -> None:
         if schema.casefold() == DEFAULT_SCHEMA:

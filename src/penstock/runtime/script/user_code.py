@@ -86,7 +86,10 @@ def script_error(failure: BaseException, path: Path) -> PenstockError:
 def _of_spark(failure: BaseException) -> PenstockError | None:
     if not isinstance(failure, (PySparkException, Py4JError, ConnectionError)):
         return None
-    return translate_analysis(failure, known=(), location=None, dataset=None)
+    error = translate_analysis(failure, known=(), location=None, dataset=None)
+    if error.condition != "DATASET_FUNCTION_FAILED":
+        return error
+    return DefinitionError("SCRIPT_FAILED", error=error.facts["error"], reason=error.facts["detail"])
 
 
 def _given_from_outside(tree: ast.AST) -> set[str]:

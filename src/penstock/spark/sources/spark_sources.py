@@ -54,9 +54,7 @@ class FileSource(SparkSource):
         options = {**read.options, **file_options(read), **read.more_options(read.format)}
         if not _jvm.has_format(read.spark, ARRIVING_FILES):
             return read.load(read.name, options)
-        own = {**options, "penstock.format": read.format}
-        if not READ_FILES_LOG.applies():
-            own["penstock.sparkLog"] = "true"
+        own = {**options, **arriving_files_options(read.format)}
         return native_load(read.spark, ARRIVING_FILES, own, read.schema, read.path, source_name=read.name)
 
     def batch(self, read: SourceRead) -> DataFrame:
@@ -69,6 +67,12 @@ class FileSource(SparkSource):
 def only_reading(source_format: str) -> dict[str, str]:
     """Returns the options with which a stream leaves its source as it is: Spark may archive or delete what was read."""
     return {"cleanSource": "off"} if source_format.casefold() in FILE_FORMATS else {}
+
+
+def arriving_files_options(source_format: str) -> dict[str, str]:
+    """Returns the options of Penstock's variant of Spark's file source that every stream of files gets."""
+    log = {} if READ_FILES_LOG.applies() else {"penstock.sparkLog": "true"}
+    return {"penstock.format": source_format, **log}
 
 
 def file_options(read: StreamRead) -> dict[str, str]:

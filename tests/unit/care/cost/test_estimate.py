@@ -108,7 +108,7 @@ def test_the_cost_is_split_by_busy_time_and_adds_up(recorded: Measured) -> None:
 def test_the_files_of_state_are_as_many_as_the_state_has_partitions(recorded: Measured, tmp_path: Path) -> None:
     prices = Prices(cluster=Cluster(worker_hour=15.0, workers=1.0), currency="USD", write_per_1000=0.005)
     first, *others = recorded.flows
-    activity = replace(first.activity, state_files=2 * 200, partitions=200)
+    activity = replace(first.activity, state_operators=2)
     stateful = replace(recorded, flows=(replace(first, activity=activity), *others))
     assert stateful.flows[0].requests == 4 + 2 * 200
     guessed = estimate(stateful, prices, schedules(), name="shop")

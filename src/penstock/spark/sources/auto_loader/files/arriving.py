@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import DefinitionError
 from penstock.spark import _jvm
-from penstock.spark.accelerators.accelerator import FILE_LISTING, READ_FILES_LOG
+from penstock.spark.accelerators.accelerator import FILE_LISTING
 from penstock.spark.accelerators.own_classes import ARRIVING_FILES
 from penstock.spark.sources.auto_loader.files.discovery import is_flat, is_glob, local_uri
 from penstock.spark.sources.auto_loader.options.names import ALLOW_OVERWRITES, SETTLE_TIME
@@ -17,6 +17,7 @@ from penstock.spark.sources.auto_loader.options.read_options import (
     AutoLoaderOptions,
     session_settle_seconds,
 )
+from penstock.spark.sources.spark_sources import arriving_files_options
 from penstock.storage.object_stores.s3 import is_s3
 
 
@@ -37,15 +38,13 @@ def arriving_files(
         DefinitionError: AUTO_LOADER_UNSUPPORTED_OPTION, in a session that Penstock has not made.
     """
     if _jvm.has_format(spark, ARRIVING_FILES):
-        own = {"penstock.format": source_format, "penstock.allowOverwrites": str(options.allow_overwrites)}
+        own = arriving_files_options(source_format) | {"penstock.allowOverwrites": str(options.allow_overwrites)}
         settle = session_settle_seconds(spark) if options.settle_seconds is None else options.settle_seconds
         own["penstock.settleSeconds"] = str(settle)
         if options.backfill_seconds is not None and FILE_LISTING.applies():
             own["penstock.backfillSeconds"] = str(options.backfill_seconds)
         if options.listings is not None:
             own["penstock.listingsBetweenBackfills"] = str(options.listings)
-        if not READ_FILES_LOG.applies():
-            own["penstock.sparkLog"] = "true"
         known = _known_partitions(spark, options, partitions)
         if known is not None:
             own["penstock.partitions"] = "\n".join(known)
