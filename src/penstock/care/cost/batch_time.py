@@ -59,11 +59,10 @@ def fit(samples: Sequence[BatchSample]) -> BatchTime:
     """
     warm = [sample for sample in samples if not sample.first]
     used = warm if len(warm) > 1 and _have_distinct_sizes(warm) else list(samples)
-    sizes: defaultdict[int, list[BatchSample]] = defaultdict(list)
-    for sample in used:
-        sizes[sample.rows.bit_length()].append(sample)
-    points = [_point(each) for each in sizes.values()]
-    found = _line(points)
+    found = _line(_points(used))
+    if len(warm) > 1 and not found.fixed:
+        # First batches of about the size of the others differ by their warm-up, not by their rows.
+        used, found = warm, _line(_points(warm))
     errors = [abs(found.seconds(each.rows) / (each.milliseconds / 1000) - 1) for each in used]
     firsts = [sample for sample in samples if sample.first] if used is warm else []
     late = [each.milliseconds / 1000 - found.seconds(each.rows) for each in firsts]
@@ -79,6 +78,13 @@ def fit(samples: Sequence[BatchSample]) -> BatchTime:
 def _have_distinct_sizes(samples: Sequence[BatchSample]) -> bool:
     rows = [sample.rows for sample in samples]
     return max(rows) >= _DISTINCT_SIZES * max(min(rows), 1)
+
+
+def _points(samples: Sequence[BatchSample]) -> list[tuple[float, float, int]]:
+    sizes: defaultdict[int, list[BatchSample]] = defaultdict(list)
+    for sample in samples:
+        sizes[sample.rows.bit_length()].append(sample)
+    return [_point(each) for each in sizes.values()]
 
 
 def _point(samples: Sequence[BatchSample]) -> tuple[float, float, int]:

@@ -38,6 +38,19 @@ def test_the_first_batch_of_an_update_is_slower() -> None:
     assert time.warm_up == pytest.approx(5.0, rel=0.02)
 
 
+def test_a_first_batch_shows_its_warm_up_where_all_are_of_about_one_size() -> None:
+    time = fit([*_samples([230, 250, 300] * 5), *_samples([460], fixed=4.0, first=True)])
+    assert time.one_size
+    assert time.seconds(230) == pytest.approx(1.25, rel=0.05)
+    assert time.warm_up > 1.0
+
+
+def test_a_much_larger_first_batch_shows_the_part_by_row() -> None:
+    time = fit([*_samples([230, 250, 300] * 5), *_samples([100_000], fixed=4.0, first=True)])
+    assert time.seconds(230) == pytest.approx(1.25, rel=0.05)
+    assert time.per_row == pytest.approx(0.001, rel=0.05)
+
+
 def test_with_first_batches_only_they_are_the_measure() -> None:
     time = fit(_samples([10, 100, 1000], first=True))
     assert time.only_first
