@@ -20,6 +20,7 @@ def main() -> None:
     parser.add_argument("--path", default="/", help="the page")
     parser.add_argument("--dark", action="store_true")
     parser.add_argument("--full", action="store_true", help="the whole page, not only the first screen")
+    parser.add_argument("--only", help="a part of the page, as Playwright selects it")
     parser.add_argument("--width", type=int, default=1440)
     parser.add_argument("--height", type=int, default=1000)
     arguments = parser.parse_args()
@@ -36,7 +37,11 @@ def main() -> None:
         page.locator("#pulse[data-state=live]").wait_for()
         if page.locator("#charts").count():
             page.locator("#charts canvas, #charts-empty:not([hidden])").first.wait_for()
-        page.screenshot(path=arguments.picture, full_page=arguments.full)
+        page.locator("[hx-trigger=load] .empty").first.wait_for(state="detached")  # what is looked at after loading
+        if arguments.only:
+            page.locator(arguments.only).screenshot(path=arguments.picture)
+        else:
+            page.screenshot(path=arguments.picture, full_page=arguments.full)
         browser.close()
     print(f"wrote {arguments.picture}")
 
