@@ -45,6 +45,7 @@ def test_a_changed_file_is_not_read_again_by_default(landing: Build) -> None:
     assert it.rows("id") == [(1,)]
 
 
+@pytest.mark.slow  # test_a_changed_file_is_read_again has those that came later
 def test_existing_files_that_change_count_as_new(landing: Build) -> None:
     it = landing(allowOverwrites="true", includeExistingFiles="false", schemaHints="id INT")
     it.put_json("a b%.json", [{"id": 1}])

@@ -34,7 +34,10 @@ def _xml(number: int) -> bytes:
     return f"<rows>\n<row><id>{number}</id><name>Zoë</name></row>\n</rows>\n".encode()
 
 
-_CONTENT = pytest.mark.parametrize(("source_format", "content"), [("json", _json), ("csv", _csv)])
+# Slow: bytes become text before a record is looked for, in CSV as in JSON.
+_CONTENT = pytest.mark.parametrize(
+    ("source_format", "content"), [("json", _json), pytest.param("csv", _csv, marks=pytest.mark.slow)]
+)
 
 
 def _put_all_ways(it: Landing, source_format: str, content: Callable[[int], bytes]) -> None:
@@ -139,6 +142,7 @@ def test_a_file_that_is_cut_off_is_named_and_commits_nothing(landing: Build) -> 
     assert len(it.rows()) == 1001
 
 
+@pytest.mark.slow  # as a file without new columns
 def test_a_file_with_new_columns_that_is_cut_off_is_named(landing: Build) -> None:
     it = landing()
     it.put_json("1.json", [{"id": 1}])

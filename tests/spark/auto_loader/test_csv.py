@@ -23,6 +23,7 @@ def test_the_header_names_the_columns_and_strings_keep_their_zeros(landing: Buil
     assert it.rows() == [("007", "Smith, J", None), ("8", None, None)]
 
 
+@pytest.mark.slow  # test_csv_records.py infers and rescues
 def test_types_are_inferred_on_request(landing: Build) -> None:
     it = landing("csv", inferColumnTypes="true")
     it.put("1.csv", "id,price\n1,2.5\n")
@@ -68,6 +69,7 @@ def test_mixed_headers_at_the_first_start(landing: Build) -> None:
     assert (5, {"new": "q"}) in it.rows("id", "_rescued_data")
 
 
+@pytest.mark.slow  # the test above has one in its third file
 def test_unknown_columns_go_to_the_rescued_data_in_mode_rescue(landing: Build) -> None:
     it = landing("csv", schemaEvolutionMode="rescue")
     it.put("1.csv", "id\n1\n")
@@ -77,6 +79,7 @@ def test_unknown_columns_go_to_the_rescued_data_in_mode_rescue(landing: Build) -
     assert it.rows() == [("1", None), ("2", {"color": "red"}), ("3", None)]
 
 
+@pytest.mark.slow  # test_evolution.py has the mode with JSON
 def test_fail_on_new_columns_names_the_column(landing: Build) -> None:
     it = landing("csv", schemaEvolutionMode="failOnNewColumns")
     it.put("1.csv", "id\n1\n")
@@ -120,7 +123,14 @@ def test_a_given_schema_is_read_by_position_as_spark_does(landing: Build) -> Non
     assert it.rows() == [(1, "a")]
 
 
-@pytest.mark.parametrize("headers", [["id,a,b"], ["id,a,b", "b,id"]], ids=["one_header", "several_headers"])
+# Slow: with one header Spark's reader takes the lines, as most tests here have them.
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param(["id,a,b"], id="one_header", marks=pytest.mark.slow),
+        pytest.param(["id,a,b", "b,id"], id="several_headers"),
+    ],
+)
 def test_a_number_that_is_rounded_is_rescued_as_it_is(spark: SparkSession, landing: Build, headers: list[str]) -> None:
     it = landing("csv", schemaHints="id INT, a DECIMAL(4,2)")
     lines = ("1,1.23,x", "2,1.239,x", "3,99.999,x", "4,1000,x", "5,1.2300,x", "6,1.001,x", "7,1.239,x,too long")

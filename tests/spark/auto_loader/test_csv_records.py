@@ -19,14 +19,15 @@ Build = Callable[..., Landing]
 
 # The options of Spark's reader, the line end, and how a quote is written inside of quotes.
 DIALECTS = [
-    ({}, "\n", '\\"'),
     ({}, "\r\n", '\\"'),
-    ({}, "\r", '\\"'),
-    ({"escape": '"'}, "\n", '""'),
-    ({"sep": ";", "quote": "'"}, "\n", "\\'"),
     ({"sep": "||", "escape": '"'}, "\n", '""'),
     ({"sep": "\\t", "lineSep": "|"}, "|", '\\"'),
     ({"comment": "#", "ignoreLeadingWhiteSpace": "true"}, "\n", '\\"'),
+    # Slow: each is half of one above.
+    pytest.param({}, "\n", '\\"', marks=pytest.mark.slow),
+    pytest.param({}, "\r", '\\"', marks=pytest.mark.slow),
+    pytest.param({"escape": '"'}, "\n", '""', marks=pytest.mark.slow),
+    pytest.param({"sep": ";", "quote": "'"}, "\n", "\\'", marks=pytest.mark.slow),
 ]
 
 
@@ -89,7 +90,8 @@ def test_line_separator_and_names_with_quotes(spark: SparkSession, tmp_path: Pat
     assert _rows(spark, tmp_path, lineSep="|") == [("1", "x", "y", None), ("2", "z", None, None)]
 
 
-@pytest.mark.parametrize("multi_line", ["false", "true"])
+# Slow: records that span lines are found in the whole file, whose mark the records above have too.
+@pytest.mark.parametrize("multi_line", ["false", pytest.param("true", marks=pytest.mark.slow)])
 def test_a_byte_order_mark_is_no_part_of_a_name(spark: SparkSession, tmp_path: Path, multi_line: str) -> None:
     text = {1: "id,ä\n1,a\n", 2: "ä,id\nb,2\n", 3: '"ä",id\nc,3\n', 4: "id,ä\n4,d\n", 5: "ä,id\n字ਊ,5\n"}
     for number, encoding in enumerate(("utf-8", "utf-8-sig", "utf-8-sig", "utf-16-le", "utf-16-be"), 1):
@@ -99,7 +101,8 @@ def test_a_byte_order_mark_is_no_part_of_a_name(spark: SparkSession, tmp_path: P
     assert rows == [(1, "a", None), (2, "b", None), (3, "c", None), (4, "d", None), (5, "字ਊ", None)]
 
 
-@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-16BE"])
+# Slow: UTF-16 without a mark is read as UTF-16BE.
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", pytest.param("UTF-16BE", marks=pytest.mark.slow)])
 def test_files_in_utf16_with_and_without_a_mark(spark: SparkSession, tmp_path: Path, encoding: str) -> None:
     python = {"UTF-16": "utf-16-be"}.get(encoding, encoding)
     (tmp_path / "1.csv").write_bytes("id,ä\n1,a\n2,ਊ\n".encode(python))

@@ -76,6 +76,7 @@ def test_a_new_field_in_the_first_batch_behind_the_sample(landing: Build, spark:
     assert len(it.evolutions) == 1
 
 
+@pytest.mark.slow  # test_json.py has new fields of structs and lists
 def test_new_nested_fields_extend_the_struct(landing: Build) -> None:
     it = landing(inferColumnTypes="true")
     it.put_json("1.json", [{"id": 1, "who": {"name": "a"}, "lines": [{"x": 1}]}])

@@ -24,6 +24,7 @@ def test_columns_are_strings_by_default_and_nested_values_json_text(landing: Bui
     assert it.rows() == [("1.5", "7", "true", '{"name":"Ann"}', None)]
 
 
+@pytest.mark.slow  # test_a_new_nested_field_beside_a_value_of_another_type_is_added infers such
 def test_types_are_inferred_on_request_nested_ones_too(landing: Build) -> None:
     it = landing(inferColumnTypes="true")
     it.put_json("1.json", [{"id": 7, "amount": 1.5, "who": {"name": "Ann"}, "tags": ["a:b"]}])
@@ -51,7 +52,8 @@ def test_schema_hints_reach_into_nested_fields_and_add_columns(landing: Build) -
 MALFORMED = ['{"id": 1, "name": "a"', "not json", '"text"', "null", "{'id'", "[1, 2"]
 
 
-@pytest.mark.parametrize("types", ["true", "false"])
+# Slow: without inference the columns are texts, and a line without a record the same row.
+@pytest.mark.parametrize("types", ["true", pytest.param("false", marks=pytest.mark.slow)])
 def test_each_malformed_line_is_a_row_of_nulls_with_the_line_rescued(landing: Build, types: str) -> None:
     it = landing(inferColumnTypes=types)
     it.put("1.json", '{"id": 1, "name": "a"}\n' + "\n".join(MALFORMED) + "\n\n   \n" + '{"id": 2, "name": "b"}\n')
@@ -61,6 +63,7 @@ def test_each_malformed_line_is_a_row_of_nulls_with_the_line_rescued(landing: Bu
     assert [(str(row[0]), row[1], row[2]) for row in rows if row[0] is not None] == [("1", "a", None), ("2", "b", None)]
 
 
+@pytest.mark.slow  # test_text_behind_a_record_is_not_lost has such a line
 def test_two_objects_on_one_line_keep_the_second_in_the_rescued_data(landing: Build) -> None:
     it = landing(inferColumnTypes="true")
     lines = ['{"id": 1}{"id": 2}', '{"id": 3}, {"id": 4}', '{"id": 5},', '{"id": 6, "l": [{"x": 1},{"x": 2}]},']
@@ -141,7 +144,8 @@ def test_a_new_field_of_a_hinted_struct_is_added_without_inference_too(landing: 
     assert it.rows() == [(None, {"who": 5}), (who, None)]
 
 
-@pytest.mark.parametrize("name", ["_rescued_data", "_lost"])
+# Slow: another name of the column is in test_a_rescued_column_of_another_name_beside_a_given_schema.
+@pytest.mark.parametrize("name", ["_rescued_data", pytest.param("_lost", marks=pytest.mark.slow)])
 def test_the_rescued_data_column_is_no_column_of_the_files(landing: Build, name: str) -> None:
     it = landing(
         schemaHints=f"id INT, {name} STRING", **({} if name == "_rescued_data" else {"rescuedDataColumn": name})
@@ -188,7 +192,11 @@ TRICKY = [
 ]
 
 
-@pytest.mark.parametrize("schema", ["id STRING, name STRING", "id STRING, name STRING, at TIMESTAMP"])
+# Slow: columns that are not texts are parsed, and their lines not only looked at.
+@pytest.mark.parametrize(
+    "schema",
+    ["id STRING, name STRING", pytest.param("id STRING, name STRING, at TIMESTAMP", marks=pytest.mark.slow)],
+)
 def test_the_quick_test_never_overlooks_a_field(landing: Build, schema: str) -> None:
     it = landing(schema=schema, schemaEvolutionMode="rescue")
     lines = [line.encode().decode("unicode_escape") for line in TRICKY]
@@ -225,7 +233,8 @@ def test_a_rescued_column_of_another_name_beside_a_given_schema(landing: Build) 
     assert it.rows("id", "_lost") == [(1, {"x": 2})]
 
 
-@pytest.mark.parametrize("multi_line", ["true", "false"])
+# Slow: arrays over several lines take what one of a line takes, and the reading of whole files too.
+@pytest.mark.parametrize("multi_line", ["true", pytest.param("false", marks=pytest.mark.slow)])
 def test_arrays_of_objects_become_rows(landing: Build, multi_line: str) -> None:
     it = landing(inferColumnTypes="true", multiLine=multi_line)
     it.put("1.json", json.dumps([{"id": 1, "n": "a"}, {"id": 2, "n": "b"}], indent=2 if multi_line == "true" else None))
@@ -270,6 +279,7 @@ def test_a_new_field_is_found_although_the_flow_uses_one_column(landing: Build) 
     assert [evolution.new_columns for evolution in it.evolutions] == [("x",)]
 
 
+@pytest.mark.slow  # test_partition_values.py has such columns
 def test_partition_columns_come_from_the_path(landing: Build) -> None:
     it = landing()
     it.put_json("day=2026-01-01/1.json", [{"id": 1}])

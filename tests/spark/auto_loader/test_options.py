@@ -132,7 +132,10 @@ def test_format_path_and_mode_are_checked() -> None:
         assert error.value.condition == "AUTO_LOADER_MISSING_OPTION"
 
 
-@pytest.mark.parametrize("hint", ["id", "id NOTATYPE", "INT"])
+# Slow: more texts that Spark's parser refuses.
+@pytest.mark.parametrize(
+    "hint", ["id NOTATYPE", *(pytest.param(each, marks=pytest.mark.slow) for each in ("id", "INT"))]
+)
 def test_a_bad_schema_hint_is_named(landing: Build, hint: str) -> None:
     it = landing(schemaHints=f"ok INT, {hint}")
     it.put_json("1.json", [{"id": 1}])
@@ -165,6 +168,7 @@ def test_an_empty_directory_needs_a_schema(landing: Build) -> None:
     assert it.rows() == [(1,)]
 
 
+@pytest.mark.slow  # both limits together: below
 def test_max_files_per_trigger_splits_the_backlog(landing: Build) -> None:
     it = landing(maxFilesPerTrigger="2")
     for number in range(5):
@@ -173,6 +177,7 @@ def test_max_files_per_trigger_splits_the_backlog(landing: Build) -> None:
     assert (it.batch_count, len(it.rows())) == (3, 5)
 
 
+@pytest.mark.slow  # both limits together: below
 def test_max_bytes_per_trigger_takes_a_size_with_a_unit(landing: Build) -> None:
     it = landing(maxBytesPerTrigger="2k")
     for number in range(4):
@@ -215,6 +220,7 @@ def test_sizes(text: str, expected: int | None) -> None:
     assert parse_bytes(text) == expected
 
 
+@pytest.mark.slow  # test_clocks.py has such files
 def test_a_file_with_an_old_modification_time_is_not_lost(landing: Build) -> None:
     it = landing()
     it.put_json("new.json", [{"id": 1}])
@@ -249,6 +255,7 @@ def test_globs_and_the_glob_filter_choose_files(landing: Build) -> None:
     assert it.rows("id") == [("1",)]
 
 
+@pytest.mark.slow  # each test that runs twice counts its rows
 def test_a_file_is_read_once(landing: Build) -> None:
     it = landing()
     it.put_json("1.json", [{"id": 1}])

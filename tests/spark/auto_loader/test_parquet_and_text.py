@@ -86,6 +86,7 @@ def test_parquet_rescues_unknown_columns(landing: Build) -> None:
     assert it.rows() == [(1, None), (2, {"more": 5}), (3, None)]
 
 
+@pytest.mark.slow  # test_evolution.py has the mode with JSON
 def test_parquet_fail_on_new_columns(landing: Build) -> None:
     it = landing("parquet", schemaEvolutionMode="failOnNewColumns")
     put_parquet(it, "1.parquet", id=[1])

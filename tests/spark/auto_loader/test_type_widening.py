@@ -231,7 +231,8 @@ def test_parquet_files_with_wider_types(widening: Build) -> None:
     assert it.rows("_rescued_data") == [(None,), (None,)]
 
 
-@pytest.mark.parametrize("kind", ["avro", "orc"])
+# Slow: ORC's schemas are merged as those of Avro, and test_file_schemas.py reads it.
+@pytest.mark.parametrize("kind", ["avro", pytest.param("orc", marks=pytest.mark.slow)])
 def test_files_of_other_formats_with_wider_types(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     before = {"i": "INT", "f": "FLOAT", "r": "INT", "d": "DECIMAL(5,2)", "w": "BIGINT", "who": "STRUCT<x: INT>"}
     after = {"i": "BIGINT", "f": "DOUBLE", "r": "DOUBLE", "d": "DECIMAL(9,3)", "w": "INT", "who": "STRUCT<x: BIGINT>"}
