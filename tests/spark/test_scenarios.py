@@ -105,7 +105,13 @@ def test_each_scenario_is_tested_and_its_page_shows_what_it_prints() -> None:
     assert [each for each in outputs if each not in page] == []
 
 
-@pytest.mark.parametrize("name", CASES)
+# Slow: streams without state and with one window; the two that stay have windows too, sessions, and several runs.
+_SLOW = {"high-volume-iot", "real-time-dashboard"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in _SLOW else name for name in CASES]
+)
 def test_a_scenario_runs_and_doctor_has_nothing_to_say(name: str, spark: SparkSession, tmp_path: Path) -> None:
     runs, oracle = CASES[name]
     project = tmp_path / name

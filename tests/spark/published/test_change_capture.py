@@ -50,7 +50,8 @@ CUSTOMERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("folder", ["cdc_customers", pytest.param("sql_change_capture", marks=pytest.mark.slow)])
+@pytest.mark.slow  # in Python as the documented example of test_change_flows.py, in SQL as test_sql_clauses.py
+@pytest.mark.parametrize("folder", ["cdc_customers", "sql_change_capture"])
 def test_customers(published: Published, folder: str) -> None:
     pipeline = published(folder)
     events = customer_events(60)

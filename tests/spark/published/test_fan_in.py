@@ -8,11 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from tests.spark.published.conftest import Published
 
 Row = dict[str, Any]
 
 
+@pytest.mark.slow  # test_update.py has several flows into one table, of which one is loaded once
 def test_append_flows_and_a_backfill(published: Published) -> None:
     pipeline = published("regional_fan_in")
     archive = pipeline.directory / "data" / "archive"

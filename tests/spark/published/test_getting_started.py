@@ -36,6 +36,7 @@ def test_parameters(published: Published) -> None:
     pipeline.check("everything", [{"id": each["id"]} for each in events])
 
 
+@pytest.mark.slow  # test_loans.py has a notebook
 def test_first_notebook(published: Published) -> None:
     pipeline = published("baby_names")
     chance = random.Random(6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from tests.oracle.tables import assert_table
 from tests.spark.published.conftest import Published
 from tests.spark.published.published_pipeline import PublishedPipeline
@@ -17,6 +18,7 @@ def test_python(published: Published) -> None:
     _check(pipeline, _arrive(pipeline))
 
 
+@pytest.mark.slow  # as in Python
 def test_sql(published: Published) -> None:
     pipeline = published("quarantine_sql")
     _check(pipeline, _arrive(pipeline))

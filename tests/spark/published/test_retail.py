@@ -14,7 +14,8 @@ Row = dict[str, Any]
 _CITIES = ("Los Angeles", "Chicago", "Boston")
 
 
-@pytest.mark.parametrize("folder", [pytest.param("retail_medallion", marks=pytest.mark.slow), "sql_retail_live"])
+@pytest.mark.slow  # a notebook as test_loans.py, SQL as test_flows of test_sql.py
+@pytest.mark.parametrize("folder", ["retail_medallion", "sql_retail_live"])
 def test_medallion(published: Published, folder: str) -> None:
     pipeline = published(folder)
     customers = [

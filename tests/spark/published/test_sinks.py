@@ -7,12 +7,14 @@ import random
 from collections import defaultdict
 from typing import Any
 
+import pytest
 from tests.oracle.tables import assert_table
 from tests.spark.published.conftest import Published
 
 Row = dict[str, Any]
 
 
+@pytest.mark.slow  # tests/spark/runtime/test_sinks.py has such sinks
 def test_sinks(published: Published) -> None:
     pipeline = published("order_sinks")
     shared = pipeline.directory / "shared"

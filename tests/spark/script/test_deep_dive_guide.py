@@ -5,6 +5,7 @@ Paths are in an S3 on loopback, as `s3://` where the guide has them so.
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import DataFrame
 from tests.integration.kafka_broker import KafkaBroker
 from tests.spark.script.guide_data import EVENTS
@@ -72,6 +73,7 @@ class TestDeepDive:
         assert run.fine().told == []
         assert run.input_rows("console") == 4
 
+    @pytest.mark.slow  # session windows in update mode: test_rules.py has them into a table
     def test_sliding_and_session_windows_watermark_and_late_data(self, app: ScriptProject) -> None:
         app.arrive("1", EVENTS)
         run = app.run(
@@ -119,6 +121,7 @@ query.processAllAvailable(); query.stop()
         assert run.fine().told == ["SESSION_WINDOW_APPENDED"]
         assert {run.input_rows(name) for name in ("console", "console_2", "console_3")} == {4}
 
+    @pytest.mark.slow  # settings that come too late, and one of the state store: test_rules.py
     def test_state_shuffle_and_resource_settings(self, app: ScriptProject) -> None:
         app.arrive("1", EVENTS)
         run = app.run(
@@ -169,6 +172,7 @@ for key, value in before.items():
         assert set(run.fine().told) == {"SETTING_WITHOUT_EFFECT"}
         assert {run.input_rows("noop"), run.input_rows("noop_2")} == {4}
 
+    @pytest.mark.slow  # the sinks are those of the tests beside it, joins of two streams are in test_rules.py
     def test_joins(self, app: ScriptProject, kafka: KafkaBroker, bucket: str) -> None:
         app.arrive("1", [{**event, "customer_id": event["user_id"]} for event in EVENTS])
         customers = app.spark.createDataFrame(
@@ -318,6 +322,7 @@ query.stop()
         assert run.fine().told == ["TRIGGER_ONCE_REPLACED"]
         assert run.input_rows("events_table") == 4
 
+    @pytest.mark.slow  # a chosen checkpoint is in test_rules.py, OPTIMIZE in test_run.py, the bucket in the test above
     def test_checkpoints_partitions_and_z_order(self, app: ScriptProject, bucket: str) -> None:
         app.arrive("1", EVENTS)
         run = app.run(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from tests.integration.kafka_broker import KafkaBroker
@@ -19,6 +20,7 @@ from tests.spark.script.script_project import ScriptProject
 class TestStreamProcessing:
     """Guide 1, "Stream Processing with Structured Streaming"; its `/mnt` is a bucket, "as it arrives in S3"."""
 
+    @pytest.mark.slow  # test_run.py has Auto Loader in a script, the golden query below windows in append mode
     def test_auto_loader_and_windowed_aggregation(self, app: ScriptProject, s3: S3Server, bucket: str) -> None:
         devices = [
             {"device_id": "d1", "event_timestamp": "2026-01-01T10:01:00Z"},
@@ -146,6 +148,7 @@ class TestStreamingWithDatabricks:
         assert run.fine().told == []
         spark.sql("DROP SCHEMA silver CASCADE")
 
+    @pytest.mark.slow  # the golden query above reads Kafka; windows in update mode merge in test_rules.py
     def test_kafka_to_bronze_and_updated_windows(self, app: ScriptProject, kafka: KafkaBroker) -> None:
         run = app.run(
             """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 
+import pytest
 from tests.integration.s3_server import S3Server
 from tests.spark.script.script_project import ScriptProject, ScriptRun
 
@@ -246,6 +247,7 @@ def test_session_windows_in_update_mode_run_in_append_mode(app: ScriptProject) -
     assert app.rows("sessions", "user", "count") == [("a", 2), ("b", 1)]
 
 
+@pytest.mark.slow  # as the golden query of test_guides.py
 def test_a_delta_table_is_partitioned_by_the_start_of_windows(app: ScriptProject) -> None:
     app.arrive("1", EVENTS)
     run = _run(
