@@ -32,7 +32,7 @@ class Files(RateLimitConformance):
         hidden.rename(self.path / f"{number:03}.json")
 
 
-@pytest.mark.slow  # Auto Loader takes the same way
+@pytest.mark.slow  # as Auto Loader
 class TestFiles(Files):
     format = "json"
     unknown = None
@@ -47,6 +47,7 @@ class TestFiles(Files):
         return {"maxFilesPerTrigger": "1"}
 
 
+@pytest.mark.slow  # test_sqlite.py passes the same tests; tests/spark/auto_loader tell of restarts and limits
 class TestAutoLoader(Files):
     format = "cloudFiles"
     unknown = "cloudFiles.noSuchOption"
@@ -97,6 +98,7 @@ class TestDeltaSink(SinkConformance):
         return [int(row["id"]) for row in read_table(self.path)]
 
 
+@pytest.mark.slow  # test_sqlite.py passes the same tests; test_file_sinks.py repeats batches of this sink
 class TestFileSink(SinkConformance):
     format = "json"
     checks_options = False

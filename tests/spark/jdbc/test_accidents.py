@@ -66,6 +66,7 @@ def test_a_server_that_crashes_with_staged_rows(
     assert postgres.rows(_ROWS) == [(1,), (2,), (3,)]
 
 
+@pytest.mark.slow  # as one that crashes, which is away for a while too
 def test_a_server_that_is_away(appends: PipelineProject, postgres: PostgresServer) -> None:
     postgres.stop()
     try:

@@ -32,6 +32,7 @@ def files_with(text: str, *places: Path) -> list[Path]:
     return [file for file in files if file.is_file() and text.encode() in file.read_bytes()]
 
 
+@pytest.mark.slow  # test_page.py has both languages, the test of lost records runs that go on
 def test_tables_in_python_and_sql_take_each_record_once(project: PipelineProject, kinesis: KinesisServer) -> None:
     kinesis.create("taken", shards=2)
     sent = kinesis.put("taken", [f"v{n}" for n in range(60)])
