@@ -79,7 +79,10 @@ def test_the_look_through_the_log_is_saved(spark: SparkSession, table: str) -> N
     spark.sparkContext.setJobGroup("", "")
 
 
-@pytest.mark.parametrize(("sink", "looks"), [(DELTA_SINK, False), ("no.such.sink", True)])
+# Slow: what Delta does by itself, to compare with.
+@pytest.mark.parametrize(
+    ("sink", "looks"), [(DELTA_SINK, False), pytest.param("no.such.sink", True, marks=pytest.mark.slow)]
+)
 def test_each_batch_of_a_stream_is_told_before_the_next_begins(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: str, looks: bool
 ) -> None:
