@@ -192,6 +192,6 @@ def test_a_file_in_the_log_of_its_source_that_no_batch_has_read_is_found(
     assert sorted(told) == ["shop.loaded_ignoring", "shop.plain_ignoring"]
 
     project.arrive("4", [{"id": 4}])
-    after = project.run()
+    after = project.run(refresh=("plain_ignoring", "loaded_ignoring"))
     assert after.state is UpdateState.COMPLETED, after.errors
     assert not any("has left out" in each.message for each in project.events(after)), "it is told once"

@@ -128,15 +128,6 @@ def test_the_same_code_gives_the_same_rows_and_changes_nothing(finished: Pipelin
     assert contents(finished) == before
 
 
-def test_other_code_shows_the_rows_that_come_out_otherwise(finished: PipelineProject) -> None:
-    changed = 'F.when(F.col("id") == 5, 100).otherwise(F.col("n") % 3).alias("n")'
-    finished.write(CODE.replace('(F.col("n") % 3).alias("n")', changed))
-    found = replay(finished, "orders", 1).difference
-    assert (found.equal, found.only_left, found.only_right, found.same) == (4, 1, 1, False)
-    assert found.columns == ("id", "n", "at", "seen")
-    assert [(row.in_left, row.times, row.values[:2]) for row in found.rows] == [(False, 1, (5, 0)), (True, 1, (5, 100))]
-
-
 def test_rows_that_no_longer_go_into_quarantine(finished: PipelineProject) -> None:
     finished.write(CODE.replace("n < 10", "n < 100"))
     found = replay(finished, "checked", 2).difference
@@ -235,13 +226,23 @@ def test_one_of_several_flows_has_to_be_named(project: PipelineProject) -> None:
     assert replay(project, "both", 0, flow="right").difference.equal == 2
 
 
-def test_the_command_prints_the_difference_and_ends_with_1(
+def test_other_code_shows_the_rows_that_come_out_otherwise_and_the_command_ends_with_1(
     finished: PipelineProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    replayed: list[ReplayedBatch] = []
+
+    def noting(*arguments: Any, **options: Any) -> ReplayedBatch:
+        replayed.append(replay_batch(*arguments, **options, spark=finished.spark))
+        return replayed[-1]
+
     monkeypatch.setattr(command, "enter", lambda config, data: None)
-    monkeypatch.setattr(batch_replay, "replay_batch", partial(replay_batch, spark=finished.spark))
+    monkeypatch.setattr(batch_replay, "replay_batch", noting)
     finished.write(CODE.replace("% 3", "% 3 + F.when(F.col('id') == 5, 9).otherwise(0)"))
     done = CliRunner().invoke(app, ["replay", "orders", str(finished.directory), "--batch", "1"])
+    [found] = [each.difference for each in replayed]
+    assert (found.equal, found.only_left, found.only_right, found.same) == (4, 1, 1, False)
+    assert found.columns == ("id", "n", "at", "seen")
+    assert [(row.in_left, row.times, row.values[:2]) for row in found.rows] == [(False, 1, (5, 0)), (True, 1, (5, 9))]
     assert (done.exit_code, "4 equal, 1 only in the replay, 1 only in the table" in done.stdout) == (1, True)
     assert [line.split()[:4] for line in done.stdout.splitlines() if " 5 " in line] == [
         ["table", "1", "5", "0"],

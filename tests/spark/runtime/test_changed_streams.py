@@ -186,8 +186,12 @@ def collected():
 """
 
 
+@pytest.mark.slow
 def test_fields_of_a_struct_in_the_state_do_not_change_their_places(project: PipelineProject) -> None:
-    """Spark compares the types of fields and not their names: it would read a longitude as a latitude."""
+    """Spark compares the types of fields and not their names: it would read a longitude as a latitude.
+
+    Slow: test_stream_edits.py has such edits with their verdict, and a test above what a run makes of one.
+    """
     project.arrive("1", [{"id": 1, "lat": 1.5, "lon": 100.25}])
     project.write(PLACES.format(fields="'lat', 'lon'"))
     assert not project.run().errors

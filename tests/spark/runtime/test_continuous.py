@@ -75,6 +75,7 @@ def test_a_continuous_run_takes_files_as_they_arrive_and_stops_after_the_batch(p
     assert project.rows("total", "orders") == [4]
 
 
+@pytest.mark.slow  # test_bad_files.py of Auto Loader has its stream with such a folder
 def test_a_folder_that_is_deleted_is_waited_for(project: PipelineProject) -> None:
     project.write("""
         @dlt.table
@@ -180,7 +181,7 @@ def test_stop_before_anything_ran(project: PipelineProject) -> None:
     outcome = project.run(stop=stop)
     assert outcome.state is UpdateState.CANCELED
     assert project.written(outcome) == {}
-    assert project.run().errors == ()
+    assert project.run(refresh=("bronze",)).errors == ()
     assert project.rows("bronze", "id") == [1]
 
 

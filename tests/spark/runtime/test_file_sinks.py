@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
+import pytest
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
@@ -61,6 +62,7 @@ def test_files_divided_into_folders_have_each_row_once(project: PipelineProject)
     assert len(written) == 3, "the file of the batch that was cut off lies there, and nobody reads it"
 
 
+@pytest.mark.slow  # Spark's log of a file sink is the same for each format, of which the test above has three
 def test_other_files_have_each_row_once(project: PipelineProject, spark: SparkSession) -> None:
     formats = dict.fromkeys(("avro", "orc", "xml"), "id INT, name STRING")
     project.write(f"""

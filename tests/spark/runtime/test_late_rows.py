@@ -197,7 +197,17 @@ def _die(project: PipelineProject, *, rows: bool, event: bool) -> None:
     jvm(project.spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
-def test_what_a_process_that_died_has_left_is_done_at_the_next_start(project: PipelineProject) -> None:
+@pytest.mark.parametrize(
+    "deaths",
+    [
+        # What is left of the rows, and of the event.
+        pytest.param(((False, False), (True, True)), id="some"),
+        pytest.param(((False, False), (False, True), (True, True)), id="all", marks=pytest.mark.slow),
+    ],
+)
+def test_what_a_process_that_died_has_left_is_done_at_the_next_start(
+    project: PipelineProject, deaths: tuple[tuple[bool, bool], ...]
+) -> None:
     project.write(HOURS)
     arrive(project, 0, 1)
     assert project.run().errors == ()
@@ -208,7 +218,7 @@ def test_what_a_process_that_died_has_left_is_done_at_the_next_start(project: Pi
     assert project.version("windows__late") == 2
     saved = project.directory / "saved"
     shutil.copytree(project.directory / ".penstock", saved)
-    for rows, event in ((False, False), (False, True), (True, True)):
+    for rows, event in deaths:
         shutil.rmtree(project.directory / ".penstock")
         shutil.copytree(saved, project.directory / ".penstock")
         _die(project, rows=rows, event=event)

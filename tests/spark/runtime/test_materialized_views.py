@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
@@ -139,6 +140,7 @@ def test_why_a_view_is_computed_at_each_refresh(project: PipelineProject) -> Non
         assert str(always[name]).startswith(why), name
 
 
+@pytest.mark.slow  # test_continuous.py has a view in such a run; the test above, new versions of a table outside
 def test_a_continuous_run_looks_at_outside_data_again(project: PipelineProject, spark: SparkSession) -> None:
     outside = str(project.directory / "outside")
     spark.range(2).write.format("delta").save(outside)

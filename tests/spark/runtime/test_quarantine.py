@@ -138,7 +138,7 @@ def test_each_row_is_in_its_table_or_in_quarantine(project: PipelineProject, mon
     project.arrive("1", _ROWS[:25])
     with monkeypatch.context() as patch:
         patch.setattr(streaming_flow, "remember_transactions", noting)
-        first = project.run()
+        first = project.run(refresh=("orders", "shared"))
     assert first.errors == ()
     if KNOWN_TRANSACTIONS.applies():
         assert told >= {"orders", "orders__quarantine", "shared", "shared__quarantine"}, "Delta is spared both looks"
@@ -196,8 +196,8 @@ def test_each_row_is_in_its_table_or_in_quarantine(project: PipelineProject, mon
     good_names = [row for row in _ROWS if row["name"] and row["id"] % 2 == 0]
     assert project.rows("names", "id") == project.rows("name_ids", "id") == [row["id"] for row in good_names]
     assert sorted(row["id"] for row in _aside(project, "named")) == [row["id"] for row in _ROWS if not row["name"]]
-    assert quality["named", "named"] == (2 * 18, 2 * 17, "quarantine"), "counted by each of two readers"
-    _assert_accounted(project, second, "names", 35)
+    assert quality["named", "named"] == (2 * 30, 2 * 30, "quarantine"), "counted by each of two readers"
+    _assert_accounted(project, second, "names", 60)
 
     project.write(ORDERS.replace("amount > 0", "amount > -100"))
     third = project.run(full_refresh=("orders",))
@@ -208,7 +208,10 @@ def test_each_row_is_in_its_table_or_in_quarantine(project: PipelineProject, mon
 
 
 # What Spark has committed, the driver finds committed, and the other way round.
-@pytest.mark.parametrize(("committed", "most_rows"), [(0, 10_000), (1, 10_000), (2, -1)])
+# Slow: dead before both writes, the batch runs again as one that failed for any reason.
+@pytest.mark.parametrize(
+    ("committed", "most_rows"), [pytest.param(0, 10_000, marks=pytest.mark.slow), (1, 10_000), (2, -1)]
+)
 def test_a_crash_between_the_two_writes_loses_and_doubles_nothing(
     project: PipelineProject, monkeypatch: pytest.MonkeyPatch, committed: int, most_rows: int
 ) -> None:

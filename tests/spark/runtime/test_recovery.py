@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import pytest
 from deltalake import DeltaTable
 from tests.spark.pipeline_project import PipelineProject
 
@@ -65,6 +66,7 @@ def test_a_table_deleted_by_hand_is_computed_again(project: PipelineProject) -> 
     assert project.rows("orders", "id") == [1, 2]
 
 
+@pytest.mark.slow  # test_delta_source.py has both flows; a full refresh as the way out is in the tests above
 def test_deleted_rows_of_a_streamed_table_are_refused_with_the_way_out(project: PipelineProject) -> None:
     code = f"""
     @dlt.table

@@ -79,6 +79,7 @@ AS SELECT id, customer AS buyer FROM STREAM(raw);
 """
 
 
+@pytest.mark.slow  # such rules are resolved in test_missing_references.py, and counted in test_expectations.py
 def test_rules_on_dropped_columns_are_checked_and_counted(project: PipelineProject) -> None:
     project.write(PIPELINE)
     (project.directory / "more.sql").write_text(SQL, encoding="utf-8")
@@ -143,7 +144,14 @@ def test_row_that_breaks_a_failing_rule_on_a_dropped_column_is_told(project: Pip
     assert "1.json" in error.facts["origin"]
 
 
-@pytest.mark.parametrize("action", ["expect", "expect_or_drop", "expect_or_fail", "expect_or_quarantine"])
+# Slow: those two are observed as `expect_or_drop` is.
+@pytest.mark.parametrize(
+    "action",
+    [
+        *(pytest.param(action, marks=pytest.mark.slow) for action in ("expect", "expect_or_fail")),
+        *("expect_or_drop", "expect_or_quarantine"),
+    ],
+)
 def test_only_the_rule_on_a_column_that_is_nowhere_is_refused(project: PipelineProject, action: str) -> None:
     project.write(
         f"""

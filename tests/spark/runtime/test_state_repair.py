@@ -13,13 +13,9 @@ from penstock.cli.main import app
 from penstock.storage.checkpoint.snapshots import MOST_CHANGES_REPLAYED
 
 CODE = f"""
-@dlt.table
-def orders():
-    return spark.readStream.schema("id LONG").json("in")
-
 @dlt.table(spark_conf={dict(EACH_BATCH)})
 def counts():
-    return dlt.read_stream("orders").groupBy("id").count()
+    return spark.readStream.schema("id LONG").json("in").groupBy("id").count()
 """
 _REPAIR = "spark.sql.streaming.stateStore.autoSnapshotRepair"
 
