@@ -24,11 +24,7 @@ from penstock.runtime import validate
 SEMANTIC = tuple(sorted({folder.name for folder in FIXTURES.iterdir()} - set(STRUCTURAL)))
 
 
-# Slow: what keeps the rules. That a rule refuses no good pipeline, the tests that run one show for most of them.
-_CASES = [pytest.param(file, marks=pytest.mark.slow) if file.stem == "ok" else file for file in cases(SEMANTIC)]
-
-
-@pytest.mark.parametrize("file", _CASES, ids=lambda file: f"{file.parent.name}/{file.stem}")
+@pytest.mark.parametrize("file", cases(SEMANTIC), ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_semantic_rule(file: Path, spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
     strict = file.stem.endswith("_strict")
