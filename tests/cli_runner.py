@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,11 @@ from typing import Any
 import psutil
 from tests.processes import family, wait_until
 
-_COMMAND = (sys.executable, "-m", "penstock.cli")
+_OWN_PROCESS = (sys.executable, "-m", "penstock.cli")
+
+COMMAND = _OWN_PROCESS
+"""What runs a command to its end; the fixture `one_process` changes it."""
+
 _TIMEOUT = 240.0
 _JAVA = "java"
 
@@ -75,6 +79,14 @@ def penstock(
     *arguments: object, cwd: Path | None = None, environ: Mapping[str, str] | None = None, timeout: float = _TIMEOUT
 ) -> Outcome:
     """Runs a command to its end; one that takes longer than `timeout` seconds is killed with its JVM."""
+    with _started(COMMAND, arguments, cwd, environ) as command:
+        return command.wait(timeout)
+
+
+def own_process(
+    *arguments: object, cwd: Path | None = None, environ: Mapping[str, str] | None = None, timeout: float = _TIMEOUT
+) -> Outcome:
+    """Runs a command to its end in a process of its own, whatever the others have."""
     with running(*arguments, cwd=cwd, environ=environ) as command:
         return command.wait(timeout)
 
@@ -131,10 +143,18 @@ class Running:
 
 @contextmanager
 def running(*arguments: object, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> Iterator[Running]:
-    """Starts a command, which is gone at the end of the block with its JVM, whatever happened."""
+    """Starts a command in a process of its own, which is gone at the end of the block with its JVM."""
+    with _started(_OWN_PROCESS, arguments, cwd, environ) as command:
+        yield command
+
+
+@contextmanager
+def _started(
+    program: Sequence[str], arguments: Sequence[object], cwd: Path | None, environ: Mapping[str, str] | None
+) -> Iterator[Running]:
     given = tuple(str(argument) for argument in arguments)
     process = subprocess.Popen(
-        [*_COMMAND, *given],
+        [*program, *given],
         cwd=cwd,
         env={**os.environ, **(environ or {})},
         stdin=subprocess.DEVNULL,

@@ -6,9 +6,12 @@ import os
 import resource
 import signal
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import cli_runner
+from tests.shared_commands import SharedCommands
 
 settings.register_profile(
     "penstock", deadline=None, derandomize=bool(os.environ.get("CI")), suppress_health_check=[HealthCheck.too_slow]
@@ -28,6 +31,24 @@ def _no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.startswith("PENSTOCK_") and name not in _KEPT:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def shared_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedCommands]:
+    """A process for the commands of all tests that need none of their own; it starts with the first of them."""
+    commands = SharedCommands(tmp_path_factory.mktemp("commands"))
+    yield commands
+    commands.stop()
+
+
+@pytest.fixture(scope="module")
+def one_process(shared_commands: SharedCommands) -> Iterator[None]:
+    """Has the commands that a module's tests run to their end share a process, and its session of Spark."""
+    programs = shared_commands.started().programs
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli_runner, "COMMAND", (str(programs / "penstock"),))
+        patch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+        yield
 
 
 _SLOWEST_FILES = 40

@@ -8,6 +8,7 @@ changed module, or when it is named after one. Other tests may break as well: `m
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -39,13 +40,15 @@ def _module(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _imported(test: Path) -> Iterator[str]:
+@functools.cache
+def _imported(test: Path) -> frozenset[str]:
+    found: set[str] = set()
     for node in ast.walk(ast.parse(test.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            found.update(name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            found.update([node.module, *(f"{node.module}.{name.name}" for name in node.names)])
+    return frozenset(found)
 
 
 def _git(*words: str, check: bool = True) -> list[str]:

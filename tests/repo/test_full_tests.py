@@ -20,6 +20,7 @@ def test_a_part_goes_on_where_the_last_one_ended(
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     for command in (["init", "-q"], ["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "x", "--allow-empty"]):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # those of this repository take a second to load
     monkeypatch.setattr(full_tests, "ROOT", tmp_path)
     monkeypatch.setattr(full_tests, "DONE", tmp_path / "done.json")
     assert full_tests.main(0) == 0

@@ -13,7 +13,10 @@ SOURCES = ROOT / "src/penstock"
 
 def opens(file: Path) -> Iterator[int]:
     """Yields the lines in which a module calls delta-rs' class of tables, or asks it whether there is one."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    text = file.read_text(encoding="utf-8")
+    if "deltalake" not in text and "is_deltatable" not in text:  # to parse all modules would take seconds
+        return
+    tree = ast.parse(text)
     imported = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom) and each.module == "deltalake"]
     names = {name.asname or name.name for each in imported for name in each.names if name.name == "DeltaTable"}
     for node in ast.walk(tree):

@@ -15,12 +15,16 @@ _RENAMED = "anew aside nobody misfit misfits hasten lighten drawn standing"
 PRIVATE = frozenset(f"{_REPORTING} {_RENAMED}".split())
 ACCEPTED = frozenset({"stand_ins", "tell"})
 """A key that users write, and the method of a file."""
+_ANY = re.compile("|".join(PRIVATE), re.IGNORECASE)
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def private_words(file: Path) -> Iterator[tuple[int, str]]:
     """Yields line and name of each identifier of a module that holds a private word."""
-    for token in tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline):
+    text = file.read_text(encoding="utf-8")
+    if not _ANY.search(text):  # to divide all modules into tokens would take seconds
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME and token.string not in ACCEPTED:
             parts = {part.lower() for part in _PART.findall(token.string)}
             if parts & PRIVATE:

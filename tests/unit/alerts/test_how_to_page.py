@@ -20,6 +20,8 @@ from tests.unit.alerts.receivers import MailReceiver, WebReceiver, certificate, 
 from penstock.alerts.rules import all_rules
 from penstock.config import TableAlerts, load_project
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 PAGE = ROOT / "docs/how-to/alerts.md"
 FILES = [block.text for block in blocks(PAGE) if block.kind == "yaml"]
 SECRET = "canary-s3cret"
@@ -53,11 +55,10 @@ def project(tmp_path: Path) -> Path:
 
 def penstock(folder: Path, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Types a block of the page; the certificate made here is one that the system trusts."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         ["bash", "-euc", script],
         cwd=folder,
-        env={**os.environ, **ENVIRONMENT, **environment, "PATH": path},
+        env={**os.environ, **ENVIRONMENT, **environment},
         capture_output=True,
         text=True,
         check=False,

@@ -10,6 +10,8 @@ from tests.cli_runner import penstock
 from penstock.care.doctor.fixing import fix_settings
 from penstock.care.finding import SettingEdit
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 SETTINGS = """\
 # The orders of the shop.
 name: shop   # do not change

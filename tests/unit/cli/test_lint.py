@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.cli_runner import penstock
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 CODE = """\
 orders = spark.readStream.table("a")
 orders.writeStream.option("checkpointLocation", "s3a://cp").trigger(once=True).toTable("b").awaitTermination()

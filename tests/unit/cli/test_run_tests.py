@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 
 
-def test_exit_codes(tmp_path: Path) -> None:
+def test_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # those of this repository take a second to load
     (tmp_path / "tests").mkdir()
     nothing = penstock("test", cwd=tmp_path).expect(2)
     assert "[TESTS_NOT_FOUND]" in nothing.stderr

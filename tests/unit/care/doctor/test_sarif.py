@@ -19,6 +19,8 @@ from penstock.care.doctor.sarif import examination_to_sarif
 from penstock.care.finding import Finding, Subject
 from penstock.errors import DefinitionError, PenstockError, SourceLocation, StateError
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 
 @pytest.fixture
 def locations(tmp_path: Path) -> Any:
