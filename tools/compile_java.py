@@ -34,7 +34,8 @@ def compiled() -> dict[str, bytes]:
     class_path = [*(SPARK_HOME / "jars").glob("*.jar"), *(jar for name in _JARS for jar in ensure_jars(name))]
     [compiler] = ensure_jars("compiler")
     with tempfile.TemporaryDirectory() as folder:
-        command = [str(find_java().executable), "-jar", str(compiler), "--release", JAVA]
+        command = [str(find_java().executable), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", str(compiler)]
+        command += ["--release", JAVA]
         command += ["-Xlint:all,-path,-classfile,-serial", "-Werror", "-encoding", "UTF-8"]
         command += ["-cp", ":".join(map(str, class_path)), "-d", folder]
         command += sorted(str(SOURCES / each) for each in sources())

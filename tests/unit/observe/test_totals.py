@@ -243,7 +243,7 @@ def ten_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
     storage = tmp_path_factory.mktemp("recorded")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(event_log, "_SEGMENT_BYTES", 20_000)
-        Recorder(str(storage), 7, batches=8).record(10)
+        Recorder(str(storage), 7, batches=5).record(10)
     return storage
 
 
@@ -332,7 +332,7 @@ def test_totals_of_another_log_are_passed_over(recorded: str, tmp_path: Path) ->
     """A log that was begun anew has segments of the same names, and maybe of the same sizes."""
     bring_up_to_date(recorded)
     other = str(tmp_path / "other")
-    Recorder(other, 8, batches=8).record(10)
+    Recorder(other, 8, batches=5).record(10)
     shutil.copy(stored(recorded), stored(other))
     assert answers(from_totals(other)) == answers(read_events(other))
     for segment in (Path(recorded) / "events").glob("*.jsonl"):
