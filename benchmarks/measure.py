@@ -6,7 +6,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +75,19 @@ def measure(
     )
 
 
+def measure_here(do: Callable[[], object]) -> Measurement:
+    """Calls `do`, and measures this process and those below it meanwhile; memory is what they had before, too."""
+    started = time.monotonic()
+    with _Sampler(os.getpid()) as seen:
+        seen.look()
+        before = sum(seen.cpu_of.values())
+        do()
+        seen.look()
+    seconds = time.monotonic() - started
+    used = sum(seen.cpu_of.values()) - before
+    return Measurement(round(seconds, 3), 0, round(seen.peak, 1), round(seen.peak_jvm, 1), round(used, 2))
+
+
 class _Sampler:
     """Looks at memory and CPU of a process tree until it is told to stop; peaks are in MB, CPU in seconds by pid."""
 
@@ -96,18 +109,22 @@ class _Sampler:
 
     def _watch(self) -> None:
         while not self._over.wait(_SAMPLES_EVERY):
-            total = jvm = 0
-            with suppress(psutil.Error):
-                root = psutil.Process(self._pid)
-                for member in [root, *root.children(recursive=True)]:
-                    with suppress(psutil.Error):
-                        resident = member.memory_info().rss
-                        times = member.cpu_times()
-                        self.cpu_of[member.pid] = times.user + times.system
-                        total += resident
-                        jvm = max(jvm, resident if member.name() == "java" else 0)
-            self.peak = max(self.peak, total / 1e6)
-            self.peak_jvm = max(self.peak_jvm, jvm / 1e6)
+            self.look()
+
+    def look(self) -> None:
+        """Takes a sample."""
+        total = jvm = 0
+        with suppress(psutil.Error):
+            root = psutil.Process(self._pid)
+            for member in [root, *root.children(recursive=True)]:
+                with suppress(psutil.Error):
+                    resident = member.memory_info().rss
+                    times = member.cpu_times()
+                    self.cpu_of[member.pid] = times.user + times.system
+                    total += resident
+                    jvm = max(jvm, resident if member.name() == "java" else 0)
+        self.peak = max(self.peak, total / 1e6)
+        self.peak_jvm = max(self.peak_jvm, jvm / 1e6)
 
 
 def _tail(log: Path, lines: int = 40) -> str:

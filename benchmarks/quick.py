@@ -21,7 +21,7 @@ from benchmarks.session import share_session
 
 _RESULTS: Final = Path(__file__).parent.parent / ".bench" / "quick"
 _SIZES: Final = {
-    "accelerators": "hadoop_conf file_listing json_inference --turns 1 --tables 10 --batches 2 --files 5 --rows 400",
+    "accelerators": "hadoop_conf json_inference --turns 1 --tables 10 --batches 2 --files 5 --rows 400",
     "auto_loader": "--files 100 --batches 1 --rows 1000 --row-files 4 --repeat 1 --warm-up 0",
     "cdc": "--rows 2000 --changes 200 --batches 1 --warm-up 0",
     "orders": "--rows 1000 --files 2 --systems hand-written-tuned,penstock",
@@ -29,13 +29,13 @@ _SIZES: Final = {
     "expectations": "--rows 2400 --repeat 1 --warm-up 0",
     "reliability": "--repeat 1 --tables 2 --versions 20 --batches 10 --warm-up 2",
     "jdbc": "--rows 2000 --changes 200 --batches 1 --warm-up 0",
-    "update": "--rows 4000 --changes 200 --batches 1 --warm-up 0",
+    "update": "--rows 4000 --changes 200 --batches 1 --warm-up 0 --places newest",
     "testkit": "--steps 3 --warm-up 0",
     "refresh": "--rows 2000 --repeat 1",
     "stateful": "--rows 2000 --repeat 1 --warm-up 0",
-    "kafka": "--seconds 4 --rate 100 --warm-up 1 --backlog 1000",
+    "kafka": "--seconds 2 --rate 100 --warm-up 1 --backlog 200",
     "kinesis": "--megabytes 1 --shards 2",
-    "dashboard": "--megabytes 8 --tables 20 --viewers 2 --seconds 1 --datasets 80",
+    "dashboard": "--megabytes 8 --tables 20 --viewers 2 --seconds 1 --datasets 80 --repeat 1",
     "event_log": "--batches 1 --rows 100",
     "lateness": "--rows 200 --late 0.01 --format json --sample-every 3",
     "cost": "--seconds 8 --rows 20 --trigger 3 --every 4",

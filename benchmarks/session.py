@@ -19,7 +19,17 @@ def share_session() -> None:
 
 def shared_session() -> SparkSession:
     """Returns the shared session. Its tables have statistics, which those of tests have not: benchmarks read them."""
-    spark = test_session.shared_session()
+    return _with_statistics(test_session.shared_session())
+
+
+def plain_session() -> SparkSession:
+    """Returns a session beside the shared one, for hand-written programs: sources need no names, as in plain Spark."""
+    spark = _with_statistics(shared_session().newSession())
+    spark.conf.set("spark.sql.streaming.queryEvolution.enableSourceEvolution", "false")
+    return spark
+
+
+def _with_statistics(spark: SparkSession) -> SparkSession:
     spark.conf.set("spark.databricks.delta.stats.collect", "true")
     return spark
 

@@ -43,8 +43,6 @@ _PAGES: Final = {
     "events": "/events",
     "figures": "/series?dataset=shop.table_0007",
 }
-_REPEAT: Final = 15
-_STATUS: Final = 5
 
 
 def main() -> None:
@@ -55,16 +53,15 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=10_000, help="events a minute while they follow")
     parser.add_argument("--seconds", type=int, default=20, help="how long they follow")
     parser.add_argument("--datasets", type=int, default=0, help="datasets that Chromium shows; 0 leaves this out")
+    parser.add_argument("--repeat", type=int, default=5, help="of the commands; pages are fetched three times as often")
     given = parse(parser)
     folder = Path(tempfile.mkdtemp(dir=given.work))
     try:
         runs = _measure(folder, given)
     finally:
         shutil.rmtree(folder)
-    arguments = {
-        name: getattr(given, name) for name in ("megabytes", "tables", "viewers", "events", "seconds", "datasets")
-    }
-    publish("dashboard", arguments, runs, given.results)
+    names = ("megabytes", "tables", "viewers", "events", "seconds", "datasets", "repeat")
+    publish("dashboard", {name: getattr(given, name) for name in names}, runs, given.results)
 
 
 def _measure(folder: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -75,20 +72,20 @@ def _measure(folder: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
         runs.append({"what": what, "value": round(value, 3), "goal": goal, "unit": unit})
         print(f"{what}: {value:.3f} {unit}", flush=True)
 
-    empty = min(_status(folder / "none") for _ in range(_STATUS))
+    empty = min(_status(folder / "none") for _ in range(given.repeat))
     note("penstock status, no log", empty)
     short = folder / "short"
     writer = LogWriter(short, tables)
     writer.define()
     writer.rounds(1 << 20)
-    note("penstock status, log of 1 MB", min(_status(short) for _ in range(_STATUS)), 0.5)
+    note("penstock status, log of 1 MB", min(_status(short) for _ in range(given.repeat)), 0.5)
 
     storage = folder / "long"
     writer = LogWriter(storage, tables)
     writer.define()
     writer.rounds(given.megabytes << 20)
     note(f"penstock status, log of {given.megabytes:,} MB without totals", _status(storage))
-    again = min(_status(storage) for _ in range(_STATUS))
+    again = min(_status(storage) for _ in range(given.repeat))
     note(f"penstock status, log of {given.megabytes:,} MB", again, 0.5)
     note("of it because of the log", again - empty)
     totals = storage / "events" / "_totals"
@@ -108,7 +105,7 @@ def _measure(folder: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
         note("events in it", writer.events, unit="")
         for name, path in _PAGES.items():
             client.get(url + path)
-            times = [_timed(client, url + path, storage) for _ in range(_REPEAT)]
+            times = [_timed(client, url + path, storage) for _ in range(3 * given.repeat)]
             note(f"{name}, median", statistics.median(times), 0.5)
             note(f"{name}, slowest", max(times), 0.5)
         overview = client.get(url)

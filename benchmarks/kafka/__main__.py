@@ -28,9 +28,10 @@ from tests.processes import end_family
 from benchmarks.arguments import parse, parser_of
 from benchmarks.commands import continuous_here, with_spark
 from benchmarks.compare import publish
+from benchmarks.kafka import hand_written
 from benchmarks.kafka.readable import Readable, rows_of
 from benchmarks.orders.tuned_settings import tuned_settings
-from benchmarks.session import is_shared
+from benchmarks.session import is_shared, plain_session
 from penstock.spark.session.setup.jars import ensure_jars
 
 _ROOT: Final = Path(__file__).parent.parent.parent
@@ -131,7 +132,14 @@ def _prepared(system: str, folder: Path) -> Path:
 @contextmanager
 def _continuously(system: str, folder: Path, broker: str, topic: str) -> Iterator[Callable[[], bool]]:
     """Runs a system until the end, on the shared session if there is one; gives whether it still goes on."""
-    if system != _BASE and is_shared():
+    if is_shared() and system == _BASE:
+        query = hand_written.start(plain_session(), broker, topic, str(folder), once=False)
+        try:
+            yield lambda: bool(query.isActive)
+        finally:
+            query.stop()
+        return
+    if is_shared():
         with continuous_here(folder, {"broker": broker, "topic": topic}) as goes_on:
             yield goes_on
         return
@@ -141,7 +149,12 @@ def _continuously(system: str, folder: Path, broker: str, topic: str) -> Iterato
 
 def _once(system: str, folder: Path, broker: str, topic: str) -> None:
     """Has a system read what is there."""
-    if system != _BASE and is_shared():
+    if is_shared() and system == _BASE:
+        query = hand_written.start(plain_session(), broker, topic, str(folder), once=True)
+        query.awaitTermination()
+        hand_written.note_seconds(query, str(folder))
+        return
+    if is_shared():
         with_spark("run", folder, {"broker": broker, "topic": topic})
         return
     with _running(_command(system, folder, broker, topic, once=True), folder) as process:

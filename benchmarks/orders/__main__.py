@@ -11,10 +11,11 @@ from typing import Any
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
-from benchmarks.measure import ProgramFailedError, measure
+from benchmarks.measure import ProgramFailedError, measure, measure_here
 from benchmarks.orders.check import problems
 from benchmarks.orders.generator import FILES, generate
 from benchmarks.orders.systems import SYSTEMS
+from benchmarks.session import is_shared
 from penstock.spark.session.setup import prefetch
 
 FULL = 1_000_000
@@ -41,7 +42,10 @@ def _run(system: str, repetition: int, source: Path, truth: Any, work: Path) -> 
     run: dict[str, Any] = {"system": system, "repetition": repetition, "rows": truth.bronze_rows, "correct": False}
     program = SYSTEMS[system](source, folder)
     try:
-        measured = measure(program.command, cwd=program.folder, log=folder / "log.txt", environ=program.environ)
+        if is_shared() and program.here:
+            measured = measure_here(program.here)
+        else:
+            measured = measure(program.command, cwd=program.folder, log=folder / "log.txt", environ=program.environ)
         wrong = problems(program.tables, truth)
         run.update(asdict(measured), correct=not wrong, problems=wrong)
         run["rows_per_second"] = round(truth.bronze_rows / measured.seconds)

@@ -19,6 +19,12 @@ def main(source: str, output: str, settings: dict[str, str]) -> None:
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    run(spark, source, output)
+    spark.stop()
+
+
+def run(spark: SparkSession, source: str, output: str) -> None:
+    """Runs the three queries in the session."""
 
     def write(name: str, frame: DataFrame) -> None:
         query = (
@@ -45,7 +51,6 @@ def main(source: str, output: str, settings: dict[str, str]) -> None:
         .agg(f.count("*").alias("orders"), f.sum("amount").alias("revenue"))
         .select(f.col("window.start").alias("window_start"), "product", "orders", "revenue"),
     )
-    spark.stop()
 
 
 if __name__ == "__main__":

@@ -11,8 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.commands import with_spark
+from benchmarks.orders import hand_written
 from benchmarks.orders.check import Tables
 from benchmarks.orders.tuned_settings import tuned_settings
+from benchmarks.session import plain_session
 from penstock.spark.session.setup.jars import ensure_jars
 
 HERE = Path(__file__).parent
@@ -33,6 +36,8 @@ class Program:
     folder: Path
     tables: Tables
     environ: Mapping[str, str] = field(default_factory=dict)
+    here: Callable[[], object] | None = None
+    """Does the same on the shared session, if the system can."""
 
 
 Preparation = Callable[[Path, Path], Program]
@@ -95,6 +100,7 @@ def penstock(source: Path, folder: Path) -> Program:
         [sys.executable, "-m", "penstock.cli", "run", "--json", "--set", f"source={source}"],
         folder,
         Tables(tables / "bronze", tables / "silver", tables / "gold", all_windows=False),
+        here=lambda: with_spark("run", folder, {"source": str(source)}),
     )
 
 
@@ -114,6 +120,7 @@ def _hand_written(source: Path, folder: Path, settings: Mapping[str, str]) -> Pr
         folder,
         Tables(output / "bronze", output / "silver", output / "gold", all_windows=False),
         {"PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
+        here=lambda: hand_written.run(plain_session(), str(source), str(output)),
     )
 
 

@@ -35,6 +35,7 @@ _GOAL_SECONDS = 1.5
 _SHOPS = 100
 _UPDATE, _BY_HAND = "update mode", "MERGE by hand"
 _NEWEST, _ANYWHERE = "newest windows", "windows anywhere"
+_PLACES = {"newest": _NEWEST, "anywhere": _ANYWHERE}
 _RECENT = 2_000
 """How many windows, the newest ones, change in turn."""
 
@@ -45,21 +46,22 @@ Measured = dict[tuple[str, str], list[float]]
 
 def main() -> int:
     given = _arguments()
+    places = [_PLACES[name] for name in given.places]
     with tempfile.TemporaryDirectory(prefix="update-", dir=given.work) as folder:
         spark = start_session(SessionConfig("update", spark_conf={"spark.driver.memory": given.memory}))
         _windows(spark.range(given.rows)).write.parquet(_first(folder))
         ways = {
             (place, what): make(spark, _table(folder, place, what), spark.read.parquet(_first(folder)))
-            for place in (_NEWEST, _ANYWHERE)
+            for place in places
             for what, make in ((_UPDATE, _by_penstock), (_BY_HAND, _by_hand))
         }
         seconds = _measure(spark, ways, given, folder)
-        for place in (_NEWEST, _ANYWHERE):
+        for place in places:
             tables = {f"{place}, {what}": _table(folder, place, what) for what in (_UPDATE, _BY_HAND)}
             batches = [_batch(folder, place, number) for number in range(1, given.warm_up + given.batches + 1)]
             require_none(problems(spark, tables, [_first(folder), *batches]))
         stop_session(spark)
-    arguments = {name: getattr(given, name) for name in ("rows", "changes", "batches", "warm_up", "memory")}
+    arguments = {name: getattr(given, name) for name in ("rows", "changes", "batches", "warm_up", "memory", "places")}
     publish("update", arguments, _results(seconds), given.results)
     return 0
 
@@ -163,6 +165,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--batches", type=int, default=5, help="that are measured")
     parser.add_argument("--warm-up", type=int, default=30, help="batches before those, not measured")
     parser.add_argument("--memory", default="1g", help="of the driver")
+    parser.add_argument("--places", nargs="+", choices=_PLACES, default=list(_PLACES), help="where the windows lie")
     return parse(parser)
 
 
