@@ -38,7 +38,7 @@ _SIZES: Final = {
     "dashboard": "--megabytes 8 --tables 20 --viewers 2 --seconds 1 --datasets 80 --repeat 1",
     "event_log": "--batches 1 --rows 100",
     "lateness": "--rows 200 --late 0.01 --format json --sample-every 3",
-    "cost": "--seconds 8 --rows 20 --trigger 3 --every 4",
+    "cost": "--seconds 8 --rows 20 --recorded-trigger 1 --trigger 2 --recorded-every 3 --every 4 --warm-up 1",
     "messages": "--rows 1000 --repeat 1 --warm-up 0",
 }
 

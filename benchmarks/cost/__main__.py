@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
-from benchmarks.cost.day import LAST_TABLE, RealRun, measured_day, run_day, warm_up, write_files
+from benchmarks.cost.day import EVERY, LAST_TABLE, RealRun, measured_day, run_day, write_files
 from benchmarks.cost.long_log import write_long_log
 from penstock.care.cost.estimate import ScheduleCost, estimate
 from penstock.care.cost.measures import DAY, Measured
@@ -51,7 +51,7 @@ def main() -> int:
             _compare_days(note, place, given)
         if given.batches:
             _time_long_log(note, place / "long", given.batches)
-    names = ("seconds", "rows", "recorded_trigger", "trigger", "recorded_every", "every", "batches")
+    names = ("seconds", "rows", "recorded_trigger", "trigger", "recorded_every", "every", "warm_up", "batches")
     arguments = {name: getattr(given, name) for name in names}
     publish("cost", arguments, runs, given.results)
     return 0
@@ -60,11 +60,13 @@ def main() -> int:
 def _compare_days(note: Any, place: Path, given: Any) -> None:
     always_on = [Schedule(ScheduleKind.ALWAYS_ON, each) for each in (given.recorded_trigger, given.trigger)]
     at_intervals = [Schedule(ScheduleKind.AVAILABLE_NOW, each) for each in (given.recorded_every, given.every)]
-    before = max(map(warm_up, always_on))
-    files = write_files(place / "files", given.seconds, given.rows, before)
+    first_files = 2 * EVERY  # one for the run that creates the tables, one for the start of what is always on
+    before = {each: max(given.warm_up * each.interval, first_files) for each in always_on}
+    files = write_files(place / "files", given.seconds, given.rows, max(before.values()))
     for recorded, other in (always_on, at_intervals):
-        measured = measured_day(run_day(place / f"{recorded.kind.value} recorded", files, recorded))
-        real = run_day(place / other.kind.value, files, other)
+        recorded_place = place / f"{recorded.kind.value} recorded"
+        measured = measured_day(run_day(recorded_place, files, recorded, before=before.get(recorded, first_files)))
+        real = run_day(place / other.kind.value, files, other, before=before.get(other, first_files))
         _compare(note, other, _simulated(measured, other), real)
 
 
@@ -128,6 +130,7 @@ def _arguments() -> Any:
     parser.add_argument("--trigger", type=float, default=6, help="of the one that is simulated, in seconds")
     parser.add_argument("--recorded-every", type=float, default=30, help="of the recorded runs of AvailableNow")
     parser.add_argument("--every", type=float, default=60, help="of those that are simulated, in seconds")
+    parser.add_argument("--warm-up", type=int, default=40, help="intervals before the day, of runs that are always on")
     parser.add_argument("--batches", type=int, default=0, help="also time a log of so many batches")
     return parse(parser)
 

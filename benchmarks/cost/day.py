@@ -25,8 +25,6 @@ from penstock.observe.flows.activity import Period
 EVERY: Final = 0.5
 """So many seconds pass from one file to the next."""
 
-WARM_UP: Final = 40
-"""So many intervals pass before the day of a run that is always on: Java compiles its code in the first batches."""
 
 LAST_TABLE: Final = "bench.daily"
 _PATIENCE: Final = 600.0
@@ -97,13 +95,13 @@ def write_files(folder: Path, seconds: float, rows: int, before: float) -> list[
     return files
 
 
-def run_day(place: Path, files: Sequence[File], schedule: Schedule) -> RealRun:
+def run_day(place: Path, files: Sequence[File], schedule: Schedule, *, before: float) -> RealRun:
     """Lets the files come, and runs the pipeline meanwhile as the schedule says, as `penstock run` in a cron job does.
 
     Each run is a process with a session of its own, unless benchmarks share one. The tables exist before the day, from
-    a run with the first file: to create them, to start what is always on and to warm it up is no part of it.
+    a run with the first file: to create them, to start what is always on and to warm it up, `before` seconds long, is
+    no part of it.
     """
-    before = warm_up(schedule)
     (place / "in").mkdir(parents=True)
     settings = "name: cost\nschema: bench\n"
     (place / "penstock.yml").write_text(settings)
@@ -116,11 +114,6 @@ def run_day(place: Path, files: Sequence[File], schedule: Schedule) -> RealRun:
     run = _always_on if schedule.always_on else _at_intervals
     processes = run(place, arriving, schedule)
     return _what_happened(str(place / ".penstock"), processes, arriving)
-
-
-def warm_up(schedule: Schedule) -> float:
-    """Returns for how many seconds files come before the day: two of them at least."""
-    return max(WARM_UP * schedule.interval, 2 * EVERY) if schedule.always_on else 2 * EVERY
 
 
 class _Arriving(threading.Thread):

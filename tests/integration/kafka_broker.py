@@ -126,11 +126,23 @@ class KafkaBroker:
         """Creates a topic and returns once it can be written to."""
         admin = AdminClient({"bootstrap.servers": self.address})
         admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1)])[topic].result(30)
+        self._wait_for(topic, partitions)
 
     def add_partitions(self, topic: str, total: int) -> None:
         """Gives a topic more partitions and returns once they can be written to."""
         admin = AdminClient({"bootstrap.servers": self.address})
         admin.create_partitions([NewPartitions(topic, total)])[topic].result(30)
+        self._wait_for(topic, total)
+
+    def _wait_for(self, topic: str, partitions: int) -> None:
+        """A broker accepts a partition before it leads it; until then producers know no such partition."""
+        admin = AdminClient({"bootstrap.servers": self.address})
+
+        def led() -> bool:
+            known = admin.list_topics(topic, timeout=10).topics[topic].partitions.values()
+            return sum(each.leader >= 0 for each in known) == partitions
+
+        wait_until(led, timeout=60, what=f"{partitions} partitions of {topic}")
 
     def delete_before(self, topic: str, offset: int, *, partition: int = 0) -> None:
         """Deletes the messages before an offset, as retention does."""
