@@ -28,7 +28,7 @@ setup: $(STAMP) ## Install everything, and fetch the jars for Spark if they are 
 demo: setup ## Run the orders pipeline on arriving data for DEMO_SECONDS (60)
 	@$(BIN)/python tools/demo.py
 
-test: setup ## Run the tests, as CI does (FULL=1 for the slow ones too)
+test: $(STAMP) ## Run the tests, as CI does (FULL=1 for the slow ones too)
 	@# A suite with a JVM waits for a third of its time, so two sessions and the suites with servers run beside each
 	@# other; these print at the end.
 	@log=$$(mktemp); \
