@@ -13,7 +13,8 @@ from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
 from penstock.spark.accelerators.own_classes import LOG_STORE
 from penstock.spark.expectations.observed import observe_expectations
-from penstock.spark.failures.translate import failure_messages, translate_analysis, translate_failure, user_raised
+from penstock.spark.failures.causes import failure_messages
+from penstock.spark.failures.translate import translate_analysis, translate_failure, user_raised
 
 _PLACE = SourceLocation("orders.py", 7)
 
@@ -178,6 +179,6 @@ def test_errors_of_analysis_have_a_place_and_no_plan(spark: SparkSession) -> Non
     path = analysed(lambda: spark.read.json("/no/such/place"))
     assert (path.condition, path.facts) == ("PATH_NOT_FOUND", {"path": "/no/such/place"})
     own = analysed(lambda: {"a": 1}["key"])
-    assert (own.condition, own.facts) == ("DATASET_FUNCTION_FAILED", {"error": "KeyError", "detail": "'key'"})
+    assert (own.condition, own.facts) == ("DATASET_FUNCTION_FAILED", {"error": "KeyError", "reason": "'key'"})
     java = analysed(lambda: spark._jvm.java.util.ArrayDeque().pop())  # type: ignore[union-attr]
     assert (java.condition, java.facts["error"]) == ("DATASET_FUNCTION_FAILED", "NoSuchElementException")

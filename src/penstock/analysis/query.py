@@ -33,7 +33,8 @@ from penstock.graph.sql_query import SqlQuery
 from penstock.graph.unbounded_state import STREAM_JOIN
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
 from penstock.spark.expectations.observed import observe_expectations
-from penstock.spark.failures.translate import reason_of, translate_analysis
+from penstock.spark.failures.causes import reason_of
+from penstock.spark.failures.translate import translate_analysis
 from penstock.spark.lineage.query import column_lineage
 from penstock.spark.plans.definition import query_definition
 from penstock.spark.plans.inspection import (

@@ -47,7 +47,8 @@ from penstock.graph.resolved import FailedFlow, ResolvedFlow, ResolvedGraph, Res
 from penstock.graph.schema.table_schema import Schema
 from penstock.spark.delta.conform import spark_schema
 from penstock.spark.evaluation import EvaluationSettings, table_path
-from penstock.spark.failures.translate import reason_of, translate_analysis
+from penstock.spark.failures.causes import reason_of
+from penstock.spark.failures.translate import translate_analysis
 from penstock.spark.session.query_settings import query_settings, spark_settings
 from penstock.spark.sinks.formats import check_sink, promise_of
 from penstock.spark.sql.column_definitions import parse_columns

@@ -18,7 +18,7 @@ from penstock.graph.schema.table_schema import GENERATION_EXPRESSION, Schema
 from penstock.graph.sql.names import name_parts, names_to_map, quoted
 from penstock.spark.delta.conform import check_conforms, spark_schema
 from penstock.spark.delta.protection import protect
-from penstock.spark.failures.translate import reason_of
+from penstock.spark.failures.causes import reason_of
 from penstock.spark.plans.inspection import empty_relation
 
 

@@ -60,7 +60,7 @@ def fit(samples: Sequence[BatchSample]) -> BatchTime:
     warm = [sample for sample in samples if not sample.first]
     used = warm if len(warm) > 1 and _have_distinct_sizes(warm) else list(samples)
     found = _line(_points(used))
-    if len(warm) > 1 and not found.fixed:
+    if used is not warm and len(warm) > 1 and not found.fixed:
         # First batches of about the size of the others differ by their warm-up, not by their rows.
         used, found = warm, _line(_points(warm))
     errors = [abs(found.seconds(each.rows) / (each.milliseconds / 1000) - 1) for each in used]

@@ -23,7 +23,7 @@ from penstock.graph.elements import FormatSink
 from penstock.graph.sinks.jdbc_target import OWN_OPTIONS, SPARK_OPTIONS, JdbcTarget
 from penstock.graph.sinks.sink_group import options_refused
 from penstock.graph.sql.names import quoted
-from penstock.spark.failures.translate import causes_of
+from penstock.spark.failures.causes import causes_of
 from penstock.spark.sinks.sink import BatchSink, Promise, SinkBatch, SinkTarget
 from penstock.spark.sources.installed import Connector
 from penstock.storage.checkpoint.folder import CheckpointFolder

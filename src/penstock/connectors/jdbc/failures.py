@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from penstock.errors import DataError, ExternalError, PenstockError, StateError
 from penstock.graph.sinks.jdbc_target import JdbcTarget, in_quotes
-from penstock.spark.failures.translate import Cause, causes_of
+from penstock.spark.failures.causes import Cause, causes_of
 
 _LONGEST_DETAIL = 500
 _DRIVER: Final = ("org.postgresql.", "java.sql.")

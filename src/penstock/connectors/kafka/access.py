@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import DefinitionError, ExternalError, did_you_mean
 from penstock.spark import _jvm
+from penstock.spark.failures.causes import causes_of
 from penstock.spark.failures.clients import is_away, kafka_failure
-from penstock.spark.failures.translate import causes_of
 
 _CONNECT_SECONDS = 5.0
 

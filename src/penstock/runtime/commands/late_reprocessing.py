@@ -32,7 +32,8 @@ from penstock.runtime.storage_state.catalog import StoredCatalog
 from penstock.runtime.storage_state.state import table_state
 from penstock.spark.delta.conform import conform
 from penstock.spark.evaluation import Evaluation
-from penstock.spark.failures.translate import reason_of, translate_failure
+from penstock.spark.failures.causes import reason_of
+from penstock.spark.failures.translate import translate_failure
 from penstock.spark.late.late_rows import late_windows
 from penstock.spark.plans.definition import query_definition
 from penstock.spark.plans.grouping import NotGrouped, window_column

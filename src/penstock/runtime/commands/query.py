@@ -24,7 +24,8 @@ from penstock.runtime.storage_state.catalog import stored_table
 from penstock.runtime.storage_state.state import table_names
 from penstock.spark.delta.protection import protect
 from penstock.spark.evaluation import Evaluation
-from penstock.spark.failures.translate import causes_of, missing_files, reason_of, translate_analysis
+from penstock.spark.failures.causes import causes_of, reason_of
+from penstock.spark.failures.translate import missing_files, translate_analysis
 from penstock.spark.reading.read_handler import handling_reads
 from penstock.spark.sql.arguments import TableName
 from penstock.spark.sql.collecting import collect_rows

@@ -23,7 +23,8 @@ from penstock.plan.change_capture import check_changes
 from penstock.runtime.flows.change_target import change_writer, with_changes
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.storage_state.state import table_state
-from penstock.spark.failures.translate import reason_of, translate_failure
+from penstock.spark.failures.causes import reason_of
+from penstock.spark.failures.translate import translate_failure
 from penstock.spark.session.query_settings import spark_settings
 from penstock.spark.writers.changes.merge import MergedRows
 from penstock.spark.writers.quarantine_replay import AppendedRows, Destination, QuarantineReplay, ReplayedEvents

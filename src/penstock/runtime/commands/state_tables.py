@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from penstock.config import PipelineConfig
 from penstock.errors import StateError
 from penstock.runtime.project.workspace import Progress, Workspace
-from penstock.spark.failures.translate import failure_messages
+from penstock.spark.failures.causes import failure_messages
 from penstock.spark.streams.state import StateTable, read_state
 from penstock.storage import Storage
 from penstock.storage.checkpoint.folder import CheckpointFolder

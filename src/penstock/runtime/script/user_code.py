@@ -86,10 +86,7 @@ def script_error(failure: BaseException, path: Path) -> PenstockError:
 def _of_spark(failure: BaseException) -> PenstockError | None:
     if not isinstance(failure, (PySparkException, Py4JError, ConnectionError)):
         return None
-    error = translate_analysis(failure, known=(), location=None, dataset=None)
-    if error.condition != "DATASET_FUNCTION_FAILED":
-        return error
-    return DefinitionError("SCRIPT_FAILED", error=error.facts["error"], reason=error.facts["detail"])
+    return translate_analysis(failure, known=(), location=None, dataset=None, otherwise="SCRIPT_FAILED")
 
 
 def _given_from_outside(tree: ast.AST) -> set[str]:

@@ -14,8 +14,8 @@ from typing import Any, Final
 from deltalake.exceptions import DeltaError
 
 from penstock.errors import PenstockError, StateError
+from penstock.spark.failures.causes import causes_of
 from penstock.spark.failures.python_sources import DATA_LOSS, parse_failure
-from penstock.spark.failures.translate import causes_of
 from penstock.storage import Storage, local_path
 from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, parse_query_id
 from penstock.storage.checkpoint.planned_files import (

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
-from pyspark.errors.exceptions.captured import CapturedException
 
 from penstock.config import explain_missing_file
 from penstock.errors import (
@@ -26,17 +23,16 @@ from penstock.errors import (
     exhaustion,
 )
 from penstock.graph.elements import Table
-from penstock.spark._jvm import SPARK_ERROR, is_instance
 from penstock.spark.expectations.observed import FAILURE_MARK
+from penstock.spark.failures.causes import DATA_EXCEPTION, Cause, causes_of, first_line, reason_of
 from penstock.spark.failures.clients import is_away, kafka_failure, object_store_failure
-from penstock.spark.failures.data_exceptions import QueryPlace, data_exception, query_place
-from penstock.spark.failures.own_classes import changed_internals, class_without_member
+from penstock.spark.failures.data_exceptions import data_exception
+from penstock.spark.failures.own_classes import changed_internals
 from penstock.spark.failures.python_sources import SourceFailure, parse_failure
 from penstock.spark.failures.statement_places import statement_position
 from penstock.storage import local_path
 from penstock.storage.delta.data_files import missing_data_file
 
-_LONGEST_DETAIL = 500
 _FILE_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _TABLE_FUNCTIONS = ("cloud_files", "read_files", "read_kafka", "read_kinesis", "read_stream")
 _STATE_CONDITIONS = (
@@ -69,57 +65,30 @@ _SCHEMA_CHANGED = (
 )
 _TYPE_CONDITIONS = ("DELTA_FAILED_TO_MERGE_FIELDS", "DELTA_MERGE_INCOMPATIBLE")
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException")
-_DATA_EXCEPTION = "22"  # the class of SQLSTATE: a cast, an overflow, a division by zero; the same at each attempt
-_TRACEBACK = "Traceback (most recent call last)"
 _LOG_FILE = re.compile(r"(?P<table>.+)/_delta_log/(?P<file>[^/]+)")
-_IO_FAILURES = (
-    "java.io.IOException",
-    "java.net.SocketTimeoutException",
-    "java.nio.file.FileSystemException",
-    "org.apache.hadoop.fs.FSError",
-    "org.apache.hadoop.fs.PathIOException",
-)
-_FILE_SYSTEMS = (
-    "org.apache.hadoop.fs.",
-    "org.apache.spark.sql.execution.streaming.checkpointing.",
-    "penstock.localdisk.",
-)
-"""Whoever throws one of those below a call of these has met a disk or an object store that does not work."""
 _PYTHON_WORKER_DIED = "Python worker exited unexpectedly"
 """How Spark's exception begins; it has no condition."""
 _OF_NO_CAUSE = {None, "STREAM_FAILED", "TASK_WRITE_FAILED"}
 """What Spark says of any failure of a query, or of a task that writes."""
-_DATABASE = ("java.sql.", "org.postgresql.util.PSQL")
 _OF_NO_PLACE = {"JVM_DIED", "DATA_FILES_MISSING"}
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _NO_ANSWER = re.compile(r"java\.net\.(Connect|NoRouteToHost|UnknownHost)Exception")
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """One exception of a Java cause chain."""
-
-    class_name: str
-    condition: str | None
-    message: str
-    parameters: dict[str, str]
-    sql_state: str | None = None
-    is_storage: bool = False
-    """Whether the storage itself has failed: no file is missing or damaged, but could not be read or written."""
-    place: QueryPlace | None = None
-    own_class: str | None = None
-    """The Java class of Penstock that found a part of Spark, Delta or Hadoop missing."""
-
-
 def translate_analysis(
-    error: BaseException, *, known: tuple[str, ...], location: SourceLocation | None, dataset: str | None
+    error: BaseException,
+    *,
+    known: tuple[str, ...],
+    location: SourceLocation | None,
+    dataset: str | None,
+    otherwise: str = "DATASET_FUNCTION_FAILED",
 ) -> PenstockError:
     """Returns what an exception of a dataset function means to the author of the pipeline.
 
     `known` are the names of the pipeline's datasets, for "did you mean". An error in a SQL statement keeps
-    its place there.
+    its place there. What nothing else is known of has the condition `otherwise`.
     """
-    translated = error if isinstance(error, PenstockError) else _analysis_error(error, known, dataset)
+    translated = error if isinstance(error, PenstockError) else _analysis_error(error, known, dataset, otherwise)
     if translated.condition not in _OF_NO_PLACE:
         translated.location = translated.location or location
     translated.dataset = translated.dataset or dataset
@@ -127,7 +96,7 @@ def translate_analysis(
     return translated
 
 
-def _analysis_error(error: BaseException, known: tuple[str, ...], dataset: str | None) -> PenstockError:
+def _analysis_error(error: BaseException, known: tuple[str, ...], dataset: str | None, otherwise: str) -> PenstockError:
     causes = tuple(causes_of(error))
     failure = error if isinstance(error, SourceFailure) else parse_failure(cause.message for cause in causes)
     if failure is not None:
@@ -162,10 +131,10 @@ def _analysis_error(error: BaseException, known: tuple[str, ...], dataset: str |
         return ExternalError("JVM_DIED")
     if (not_mapped := explain_missing_file(error)) is not None:
         return not_mapped
-    kind, detail = type(error).__name__, str(error)
+    kind, reason = type(error).__name__, str(error)
     if causes:
-        kind, detail = causes[0].class_name.rpartition(".")[2], causes[0].message
-    return DefinitionError("DATASET_FUNCTION_FAILED", error=kind, detail=_first_line(detail))
+        kind, reason = causes[0].class_name.rpartition(".")[2], causes[0].message
+    return DefinitionError(otherwise, error=kind, reason=first_line(reason))
 
 
 def missing_files(causes: Iterable[Cause], dataset: str | None) -> StateError | None:
@@ -207,7 +176,7 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     for cause in causes:
         if known := _known_failure(cause, dataset, flow):
             return known
-        if kafka := kafka_failure(cause.class_name, _first_line(cause.message), _first_line(causes[-1].message)):
+        if kafka := kafka_failure(cause.class_name, first_line(cause.message), first_line(causes[-1].message)):
             kafka.dataset = dataset
             return kafka
     for cause, outer in zip(causes, (None, *causes), strict=False):
@@ -219,7 +188,7 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     root = causes[-1] if causes else Cause(type(error).__name__, None, str(error), {})
     said = [cause for cause in causes if cause.condition not in _OF_NO_CAUSE]
     detail = (said[-1] if said else root).message
-    return ExternalError("FLOW_FAILED", dataset=dataset, flow=flow, detail=_first_line(detail))
+    return ExternalError("FLOW_FAILED", dataset=dataset, flow=flow, detail=first_line(detail))
 
 
 def _storage_failure(causes: Sequence[Cause], dataset: str) -> PenstockError | None:
@@ -229,7 +198,7 @@ def _storage_failure(causes: Sequence[Cause], dataset: str) -> PenstockError | N
     if failed := next((cause for cause in causes if cause.is_storage), None):
         full = _DISK_FULL.search(failed.message)
         condition = "STORAGE_FULL" if full else "STORAGE_FAILED"
-        return ExternalError(condition, dataset=dataset, detail=_first_line(failed.message))
+        return ExternalError(condition, dataset=dataset, detail=first_line(failed.message))
     return None
 
 
@@ -247,11 +216,6 @@ def translate_set_up(error: BaseException, table: Table, path: str) -> PenstockE
     )
 
 
-def reason_of(error: PySparkException) -> str:
-    """Returns what Spark says is wrong, in one line, without the plan and the stack trace."""
-    return _first_line(_message(error))
-
-
 def is_upstream_schema_change(error: BaseException) -> bool:
     """Whether a Delta source only says that its table has a new schema, which a restart reads."""
     return any((cause.condition or "").startswith(_SCHEMA_CHANGED) for cause in causes_of(error))
@@ -265,18 +229,13 @@ def user_raised(error: BaseException) -> str | None:
     return None
 
 
-def failure_messages(error: BaseException) -> tuple[str, ...]:
-    """Returns the message of each exception behind a failure, outermost first."""
-    return tuple(cause.message for cause in causes_of(error))
-
-
 def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | None:
     condition = cause.condition or ""
     if condition == "USER_RAISED_EXCEPTION" and (start := cause.message.find(FAILURE_MARK)) >= 0:
         return _expectation_failure(cause.message[start + len(FAILURE_MARK) :], dataset)
     for prefixes, name in _STATE_FAILURES.items():
         if condition.startswith(prefixes):
-            return StateError(name, dataset=dataset, flow=flow, detail=_first_line(cause.message), name=dataset)
+            return StateError(name, dataset=dataset, flow=flow, detail=first_line(cause.message), name=dataset)
     if condition == "UNSUPPORTED_FEATURE.STORE_BACKEND_NOT_SUPPORTED_FOR_TWS":
         provider = cause.parameters.get("stateStoreProvider", "another one")
         return DefinitionError("STATE_STORE_NOT_SUPPORTED", dataset=dataset, flow=flow, provider=provider)
@@ -284,17 +243,17 @@ def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | Non
         reason = f"the file {log['file']} of its log is damaged"
         return StateError("TABLE_NOT_READABLE", dataset=dataset, name=local_path(log["table"]), reason=reason)
     if condition.startswith(_DAMAGED_LOG):
-        reason = f"the log of it, or of a table that it is made of, is damaged: {_first_line(cause.message)}"
+        reason = f"the log of it, or of a table that it is made of, is damaged: {first_line(cause.message)}"
         return StateError("TABLE_NOT_READABLE", dataset=dataset, name=dataset, reason=reason.removesuffix("."))
     if external := _external_condition(cause):
-        return ExternalError(external, dataset=dataset, detail=_first_line(cause.message))
+        return ExternalError(external, dataset=dataset, detail=first_line(cause.message))
     if condition == "DELTA_NOT_NULL_CONSTRAINT_VIOLATED":
         column = cause.message.partition("column: ")[2].partition("SQLSTATE")[0].strip(" .\n")
         return DataError("NOT_NULL_VIOLATED", dataset=dataset, flow=flow, name=dataset, column=column)
     if condition.startswith(_TYPE_CONDITIONS) or (condition.startswith("DELTA_") and "SCHEMA" in condition):
-        return StateError("TABLE_SCHEMA_MISMATCH", dataset=dataset, name=dataset, detail=_first_line(cause.message))
-    if (cause.sql_state or "").startswith(_DATA_EXCEPTION):
-        detail = _first_line(cause.message)
+        return StateError("TABLE_SCHEMA_MISMATCH", dataset=dataset, name=dataset, detail=first_line(cause.message))
+    if (cause.sql_state or "").startswith(DATA_EXCEPTION):
+        detail = first_line(cause.message)
         return data_exception(condition, cause.message, detail, cause.place, dataset=dataset, flow=flow)
     return None
 
@@ -315,7 +274,7 @@ def _no_answer(cause: Cause, outer: Cause | None) -> str:
     """Words of the client, which knows the address; Spark's own exceptions around it only say that a task failed."""
     shown = cause if outer is None or outer.class_name.startswith("org.apache.spark.") else outer
     kind = shown.class_name.rpartition(".")[2]
-    return f"{kind}: {_first_line(shown.message)}"
+    return f"{kind}: {first_line(shown.message)}"
 
 
 def _expectation_failure(payload: str, dataset: str) -> DataError:
@@ -339,62 +298,7 @@ def _origin(origin: dict[str, Any]) -> str:
     return f" of {', '.join(words)}" if words else ""
 
 
-def causes_of(error: BaseException) -> Iterator[Cause]:
-    """Walks a Python exception into the Java exceptions behind it, outermost first."""
-    throwable: Any = None
-    if isinstance(error, CapturedException):
-        throwable = error._origin
-        if throwable is None:
-            yield Cause(type(error).__name__, error.getCondition(), _message(error), {})
-            throwable = getattr(error._cause, "_origin", None) if error._cause else None
-            if throwable is None and error._cause is not None:
-                yield from causes_of(error._cause)
-    elif isinstance(error, Py4JJavaError):
-        throwable = error.java_exception
-    seen = 0
-    # A JVM that has died since no longer answers.
-    with suppress(Py4JNetworkError, OSError):
-        while throwable is not None and seen < 20:
-            seen += 1
-            condition, state, parameters, place = None, None, {}, None
-            if is_instance(throwable, SPARK_ERROR):
-                condition, state = throwable.getCondition(), throwable.getSqlState()
-                place = query_place(throwable) if (state or "").startswith(_DATA_EXCEPTION) else None
-                with suppress(Py4JError):  # reflection finds no method on a class that Scala made private
-                    found = throwable.getMessageParameters()
-                    parameters = {str(key): str(found[key]) for key in found} if found else {}
-            name = throwable.getClass().getName()
-            if name.startswith(_DATABASE):
-                state = throwable.getSQLState()
-            is_storage = name in _IO_FAILURES and _is_thrown_by_storage(throwable)
-            message = str(throwable.getMessage() or name)  # an EOFException has none, for example
-            own = class_without_member(throwable)
-            yield Cause(name, condition, message, parameters, state, is_storage, place, own)
-            throwable = throwable.getCause()
-
-
-def _is_thrown_by_storage(throwable: Any) -> bool:
-    return any(frame.getClassName().startswith(_FILE_SYSTEMS) for frame in throwable.getStackTrace())
-
-
 def _jvm_is_gone(error: BaseException, causes: tuple[Cause, ...]) -> bool:
     if isinstance(error, (Py4JNetworkError, ConnectionError, BrokenPipeError)):
         return True
     return isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError) and not causes
-
-
-def _message(error: PySparkException) -> str:
-    return str(getattr(error, "desc", None) or getattr(error, "_desc", None) or error)
-
-
-def _first_line(text: str) -> str:
-    """The part of a Spark message that says what is wrong: up to the plan or the stack trace.
-
-    Of a Python worker's stack trace it is the end: the user's own exception.
-    """
-    text = re.sub(r"\s*SQLSTATE: \w+", "", text.strip())
-    if _TRACEBACK in text:
-        line = [line for line in text.splitlines() if line and not line[0].isspace()][-1]
-    else:
-        line = re.split(r"\n|; line \d+ pos|;\s*~|;$", text, maxsplit=1)[0].strip().removesuffix(";")
-    return line if len(line) <= _LONGEST_DETAIL else line[:_LONGEST_DETAIL] + "…"

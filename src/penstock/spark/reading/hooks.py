@@ -21,7 +21,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import DataType
 
 from penstock.errors import DefinitionError, did_you_mean
-from penstock.spark.failures.translate import reason_of
+from penstock.spark.failures.causes import reason_of
 from penstock.spark.reading.local_rows import as_connect_takes, is_rows
 from penstock.spark.reading.method_hooks import hook
 from penstock.spark.reading.read_handler import current_handler, own_handler, unhooked

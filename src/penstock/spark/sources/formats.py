@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from penstock.errors import DefinitionError, did_you_mean
-from penstock.spark.failures.translate import causes_of
+from penstock.spark.failures.causes import causes_of
 from penstock.spark.sources.auto_loader import AutoLoader
 from penstock.spark.sources.delta import TableSource
 from penstock.spark.sources.installed import installed, installed_formats

@@ -12,8 +12,8 @@ from pyspark.errors import IllegalArgumentException, ParseException, PySparkExce
 
 from penstock.errors import DefinitionError, StatementPosition, did_you_mean
 from penstock.graph.sql.tokens import Token, TokenKind
+from penstock.spark.failures.causes import reason_of
 from penstock.spark.failures.statement_places import statement_position
-from penstock.spark.failures.translate import reason_of
 from penstock.spark.sql.scanner import Words
 
 _UNIT: Final = re.compile(r"(?i)(year|month|week|day|hour|minute|second|millisecond|microsecond)s?|to")

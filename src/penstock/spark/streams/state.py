@@ -15,7 +15,8 @@ from pyspark.sql.types import DataType, NullType, StructType
 
 from penstock.errors import ExternalError
 from penstock.graph.sql.names import quoted
-from penstock.spark.failures.translate import failure_messages, translate_failure
+from penstock.spark.failures.causes import failure_messages
+from penstock.spark.failures.translate import translate_failure
 
 _JOIN: Final = "symmetricHashJoin"
 _WITHOUT_TIMERS: Final = "NoTime"

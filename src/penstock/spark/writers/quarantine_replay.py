@@ -30,7 +30,7 @@ from penstock.spark import _jvm
 from penstock.spark.delta.conform import TableColumns, conform
 from penstock.spark.expectations.observed import broken_rules
 from penstock.spark.expectations.uniqueness import mark_repeats
-from penstock.spark.failures.translate import reason_of
+from penstock.spark.failures.causes import reason_of
 from penstock.spark.session.query_settings import query_settings
 from penstock.spark.streams.writes import append_to_table
 from penstock.spark.writers.changes.merge import MergedRows

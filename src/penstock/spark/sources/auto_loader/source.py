@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType, _parse_datatype_string
 
-from penstock.spark.failures.translate import causes_of, failure_messages
+from penstock.spark.failures.causes import causes_of, failure_messages
 from penstock.spark.sources.auto_loader.files.cleaning import Cleaned, clean_source
 from penstock.spark.sources.auto_loader.formats.csv_headers import distinct_headers, is_mixed, read_headers
 from penstock.spark.sources.auto_loader.formats.json_lines import json_lines

@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from penstock.errors import DefinitionError
 from penstock.spark._jvm import cloned_session
-from penstock.spark.failures.translate import failure_messages
+from penstock.spark.failures.causes import failure_messages
 from penstock.spark.sources.auto_loader.files.discovery import Listing, sample
 from penstock.spark.sources.auto_loader.formats.csv_headers import (
     FileHeader,

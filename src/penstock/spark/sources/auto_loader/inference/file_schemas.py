@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import DataError
 from penstock.spark._jvm import avro_schema_reader
-from penstock.spark.failures.translate import causes_of, failure_messages
+from penstock.spark.failures.causes import causes_of, failure_messages
 from penstock.spark.sources.auto_loader.options.read_options import AutoLoaderOptions
 from penstock.spark.sources.spark_sources import literal_path
 from penstock.storage import local_path
