@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def settings_of(config: PipelineConfig) -> SettingsFacts:
     """Returns them, Spark's with the defaults that a session would get."""
     from penstock.care.doctor.settings import settings_facts
-    from penstock.spark.session.cluster_settings import unauthenticated
+    from penstock.spark.session.cluster.settings import unauthenticated
     from penstock.spark.session.defaults import Machine, session_conf
 
     machine = Machine.of(config.master)

@@ -33,7 +33,7 @@ from penstock.runtime.reporting.reporter import Reporter
 from penstock.runtime.set_up import set_up_tables
 from penstock.runtime.storage_state.catalog import StoredCatalog
 from penstock.spark.reading.outside import Outside
-from penstock.spark.session.cluster import Cluster
+from penstock.spark.session.cluster.executors import Cluster
 from penstock.spark.session.session import driver_log
 from penstock.spark.streams.listener import ProgressListener
 from penstock.storage import LockOwner, StorageLock

@@ -16,7 +16,7 @@ from penstock.events import ClusterResources, ClusterState
 from penstock.events.background import BackgroundThread
 from penstock.runtime.reporting import cluster_watch
 from penstock.runtime.reporting.cluster_watch import ClusterWatch, watching_cluster
-from penstock.spark.session.cluster import ClusterSnapshot
+from penstock.spark.session.cluster.executors import ClusterSnapshot
 
 _AVAILABLE, _LOST = ClusterState.AVAILABLE, ClusterState.EXECUTORS_LOST
 _NONE, _MASTER = ClusterState.NO_EXECUTORS, ClusterState.MASTER_LOST

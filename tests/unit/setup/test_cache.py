@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.spark.session.setup.cache import cache_directory, one_process_at_a_time
+from penstock.spark.session.setup.cache import cache_directory, log_folder, one_process_at_a_time
 
 
 def test_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,6 +24,15 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
         cache_directory({"PENSTOCK_CACHE": str(tmp_path / "file" / "cache")})
     assert raised.value.condition == "CACHE_NOT_WRITABLE"
     assert raised.value.facts["path"] == str(tmp_path / "file" / "cache")
+
+
+def test_logs_are_in_a_cache_that_can_be_written_and_else_elsewhere(tmp_path: Path) -> None:
+    assert log_folder({"PENSTOCK_CACHE": str(tmp_path / "cache")}) == tmp_path / "cache/logs"
+    (tmp_path / "file").touch()
+    elsewhere = log_folder({"PENSTOCK_CACHE": str(tmp_path / "file/cache")})
+    assert elsewhere.is_dir()
+    assert not elsewhere.is_relative_to(tmp_path)
+    elsewhere.rmdir()
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 from penstock.config import load_project
 from penstock.spark.accelerators import own_classes
-from penstock.spark.session.cluster_settings import unauthenticated
+from penstock.spark.session.cluster.settings import unauthenticated
 from penstock.spark.session.defaults import DEFAULTS, Machine, session_conf
 
 CLUSTER = Machine.of("spark://spark.test:7077")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import ExternalError
+from penstock.errors import ConfigError, ExternalError
 from penstock.spark.session.setup import ivy
 from penstock.spark.session.setup import jars as jars_module
 from penstock.spark.session.setup.jars import altered_jars, ensure_jars
@@ -123,3 +123,18 @@ def test_a_record_of_the_check_that_is_damaged_means_another_check(environ: dict
 def test_doctor_looks_at_no_set_that_was_never_fetched_and_makes_no_cache(environ: dict[str, str]) -> None:
     assert altered_jars(environ=environ) == []
     assert not Path(environ["PENSTOCK_CACHE"]).exists()
+
+
+def test_a_cache_with_all_jars_need_not_be_writable(
+    environ: dict[str, str], hashed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched = ensured(environ)
+
+    def refuse(*_: object) -> Path:
+        raise ConfigError("CACHE_NOT_WRITABLE", path="/cache", reason="Read-only file system")
+
+    monkeypatch.setattr(jars_module, "cache_directory", refuse)
+    assert ensured(environ) == fetched
+    fetched[0].unlink()
+    with pytest.raises(ConfigError):
+        ensured(environ)

@@ -7,7 +7,7 @@ from unittest.mock import MagicMock, Mock
 
 import pytest
 
-from penstock.spark.session.kubernetes_pods import pending_pod
+from penstock.spark.session.cluster.kubernetes_pods import pending_pod
 
 
 def _container(waiting: Any) -> Mock:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.spark.session.cluster_settings import require_resource_manager
+from penstock.spark.session.cluster.settings import require_resource_manager
 from penstock.spark.session.launch import SessionConfig, launch
 
 _SITE = (

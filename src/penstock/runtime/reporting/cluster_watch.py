@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 from penstock.errors import ExternalError
 from penstock.events import ClusterResources, ClusterState
 from penstock.runtime.reporting.reporter import Reporter
-from penstock.spark.session.cluster import Cluster, ClusterSnapshot
+from penstock.spark.session.cluster.executors import Cluster, ClusterSnapshot
 from penstock.spark.session.driver_log import cause, cause_of_executors
 from penstock.spark.session.setup.children import kill_children
 from penstock.spark.session.start_limit import refused_by_kubernetes

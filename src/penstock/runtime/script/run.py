@@ -33,7 +33,7 @@ from penstock.runtime.script.writer_hooks import hooked_writers, script_location
 from penstock.runtime.update import UpdateOutcome
 from penstock.spark.reading.hooks import install_read_hooks
 from penstock.spark.reading.read_handler import handling_reads_everywhere
-from penstock.spark.session.cluster import Cluster
+from penstock.spark.session.cluster.executors import Cluster
 from penstock.spark.session.session import driver_log
 from penstock.storage import LockOwner, StorageLayout, StorageLock
 

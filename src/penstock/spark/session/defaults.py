@@ -247,6 +247,11 @@ DEFAULTS: tuple[Default, ...] = (
     Default("spark.ui.retainedTasks", "1000", "as spark.ui.retainedJobs"),
     Default("spark.sql.ui.retainedExecutions", "50", "as spark.ui.retainedJobs"),
     Default("spark.driver.host", _if_loopback("127.0.0.1"), "nobody else on the network needs to reach the driver"),
+    Default(
+        "spark.kubernetes.driver.pod.name",
+        lambda machine: None if machine.local else os.environ.get("PENSTOCK_DRIVER_POD"),
+        "a driver that runs in a pod owns its executors: Kubernetes removes them with it",
+    ),
     Default("spark.driver.bindAddress", _if_loopback("127.0.0.1"), "as spark.driver.host"),
     # -- Secrets
     Default(

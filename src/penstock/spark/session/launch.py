@@ -21,12 +21,12 @@ from penstock.config.pipeline_config import CLUSTER_TIMEOUT
 from penstock.errors import ExternalError, PenstockError
 from penstock.spark.accelerators.accelerator import CLASS_ARCHIVE, choose
 from penstock.spark.accelerators.own_classes import own_jars
-from penstock.spark.session.cluster_settings import require_resource_manager
+from penstock.spark.session.cluster.settings import require_resource_manager
 from penstock.spark.session.defaults import Machine, session_conf
 from penstock.spark.session.driver_process import DriverProcess, start_driver
 from penstock.spark.session.object_store_jars import object_store_jar_sets
 from penstock.spark.session.python_shipping import local_python_path
-from penstock.spark.session.setup.cache import Progress, cache_directory, writable_folder
+from penstock.spark.session.setup.cache import Progress, cache_path, log_folder
 from penstock.spark.session.setup.class_archive import archive_path, options_to_record, options_to_use
 from penstock.spark.session.setup.jars import ensure_jars, jars_cached
 from penstock.spark.session.setup.java import Java, find_java, java_home_for_spark
@@ -183,9 +183,8 @@ def _start_jvm(
     config: SessionConfig, java: Java, jars: Sequence[Path], folder: Path, java_options: Sequence[str]
 ) -> DriverProcess:
     machine = Machine.of(config.master)
-    cache = cache_directory()
     environ = dict(os.environ)
-    environ["JAVA_HOME"] = str(java_home_for_spark(java, cache))
+    environ["JAVA_HOME"] = str(java_home_for_spark(java, cache_path()))
     environ["PYSPARK_PYTHON"] = worker_python(config, machine)
     environ["PYTHONPATH"] = local_python_path(config.python_roots, environ.get("PYTHONPATH", ""))
     own = [] if config.class_archive_to_record else own_jars()
@@ -194,7 +193,7 @@ def _start_jvm(
         session_conf(machine, config.spark_conf, _structure(config, machine, jars, folder)),
         [*spark_class_path(jars), *own],
         folder=folder,
-        logs=writable_folder(cache / "logs"),
+        logs=log_folder(),
         java_options=[*(["-XX:TieredStopAtLevel=1"] if config.short_lived else []), *java_options],
         environ=environ,
     )

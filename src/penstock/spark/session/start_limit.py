@@ -13,10 +13,10 @@ from pyspark import SparkContext
 
 from penstock.errors import ExternalError
 from penstock.spark.session.ask_within import ask_within
+from penstock.spark.session.cluster.yarn_queue import take_out_of_queue
 from penstock.spark.session.driver_log import cause, kubernetes_refusal, yarn_application, yarn_has_answered
 from penstock.spark.session.driver_process import DriverProcess
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.yarn_queue import take_out_of_queue
 
 _LOOK_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 10.0

@@ -93,7 +93,7 @@ def _altered_jars() -> Iterator[Finding]:
 
 def _open_driver(config: PipelineConfig) -> Iterator[Finding]:
     from penstock.care.doctor.rules import found
-    from penstock.spark.session.cluster_settings import unauthenticated
+    from penstock.spark.session.cluster.settings import unauthenticated
 
     error = unauthenticated(config)
     if error is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,14 @@ def writable_folder(folder: Path) -> Path:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError("CACHE_NOT_WRITABLE", path=folder, reason="Permission denied")
     return folder
+
+
+def log_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Returns the folder for logs of drivers: in the cache, or if that is only readable a new one for this process."""
+    try:
+        return writable_folder(cache_directory(environ) / "logs")
+    except ConfigError:
+        return Path(tempfile.mkdtemp(prefix="penstock-logs-"))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from penstock.spark.session.setup.cache import Progress, cache_directory, one_process_at_a_time
+from penstock.spark.session.setup.cache import Progress, cache_path, one_process_at_a_time
 from penstock.spark.session.setup.java import Java
 
 SWITCH = "PENSTOCK_CLASS_ARCHIVE"  # "off" neither makes nor uses one
@@ -27,10 +27,11 @@ _started: list[subprocess.Popen[bytes]] = []  # kept, or Python would warn that 
 def archive_path(java: Java, class_path: Sequence[Path], environ: Mapping[str, str] = os.environ) -> Path:
     """Returns where the archive for exactly this Java and these jars is, or would be."""
     files = [java.executable.resolve(), *class_path]
-    # Java compares size and time of each jar, and refuses the archive when one differs; so does this name.
-    seen = [f"{file} {status.st_size} {status.st_mtime_ns}" for file in files for status in [file.stat()]]
+    # Java compares size and time of each jar, and refuses the archive when one differs; so does this name. Seconds: the
+    # layers of an image have no more.
+    seen = [f"{file} {status.st_size} {int(status.st_mtime)}" for file in files for status in [file.stat()]]
     digest = hashlib.sha256("\n".join([java.version, *seen]).encode()).hexdigest()[:16]
-    return cache_directory(environ) / "class-archives" / f"{java.major}-{digest}.jsa"
+    return cache_path(environ) / "class-archives" / f"{java.major}-{digest}.jsa"
 
 
 def options_to_use(archive: Path, environ: Mapping[str, str] = os.environ) -> list[str]:

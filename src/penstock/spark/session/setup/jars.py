@@ -51,14 +51,13 @@ def ensure_jars(
     """
     jars = jar_sets()[name]
     report = progress or (lambda _line: None)
-    parent = cache_directory(environ) / "jars"
-    folder = parent / jars.folder_name
+    folder = _folder(jars, environ)
 
     def is_needed() -> bool:
         return not _is_there(jars, folder) or (repair and bool(_damaged(jars, folder)))
 
-    if is_needed():
-        writable_folder(parent)
+    if is_needed():  # else a cache that this user may only read will do, as in an image
+        parent = writable_folder(cache_directory(environ) / "jars")
         lock = parent / f".{jars.folder_name}.lock"
         with one_process_at_a_time(lock, waiting=lambda: report("Waiting for another process that fetches the jars")):
             if is_needed():

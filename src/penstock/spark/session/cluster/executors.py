@@ -10,9 +10,9 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from penstock.spark.session.ask_within import ask_within
+from penstock.spark.session.cluster.kubernetes_pods import pending_pod
 from penstock.spark.session.defaults import Machine
 from penstock.spark.session.driver_log import MasterState, cause_of_executors
-from penstock.spark.session.kubernetes_pods import pending_pod
 
 _POD_SECONDS: Final = 5.0
 

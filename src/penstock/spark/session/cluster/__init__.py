@@ -1,0 +1,1 @@
+"""A session on a cluster: its settings, its executors, its queue."""
