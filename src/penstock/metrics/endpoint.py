@@ -17,6 +17,8 @@ from prometheus_client.exposition import choose_encoder
 from penstock.config import MetricsSettings
 from penstock.config.values.authority import Authority, is_loopback
 from penstock.errors import ConfigError
+from penstock.events import UpdateState
+from penstock.metrics.definitions import UPDATE_STATE
 
 _TIMEOUT_SECONDS: Final = 10.0
 _CONNECTIONS: Final = 64
@@ -25,6 +27,9 @@ _NO_DESCRIPTORS_PAUSE: Final = 1.0
 
 class MetricsEndpoint:
     """Answers GET `/metrics`, in threads of its own: 64 at most, each for ten seconds at most.
+
+    `/livez` answers 200 while the run can answer at all, `/readyz` 200 while its update is RUNNING and else 503, as
+    Kubernetes' API server names them; they tell nothing else, so they take no token.
 
     On a loopback address it answers only to names of this machine, so that no web page can read it through a name
     that it rebinds. Any other address takes a certificate and a token.
@@ -135,9 +140,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.loopback and not _names_this_machine(self.headers.get_all("Host", [])):
             self._answer(421, "text/plain", b"Metrics are for this machine only.\n")
+        elif (path := self.path.partition("?")[0]) in {"/livez", "/readyz"}:
+            ready = path == "/livez" or _is_running(self.registry)
+            self._answer(200 if ready else 503, "text/plain", b"ok\n" if ready else b"The update is not RUNNING.\n")
         elif not self._may_read():
             self._answer(401, "text/plain", b"A bearer token is needed.\n")
-        elif self.path.partition("?")[0] not in {"/", "/metrics"}:
+        elif path not in {"/", "/metrics"}:
             self._answer(404, "text/plain", b"Metrics are at /metrics.\n")
         else:
             encode, content_type = choose_encoder(self.headers.get("Accept", ""))
@@ -159,6 +167,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()
         self.wfile.write(body)
+
+
+def _is_running(registry: CollectorRegistry) -> bool:
+    samples = (sample for family in registry.collect() if family.name == UPDATE_STATE.name for sample in family.samples)
+    return any(sample.labels.get("state") == UpdateState.RUNNING.value and sample.value == 1 for sample in samples)
 
 
 def _context(settings: MetricsSettings) -> ssl.SSLContext | None:

@@ -1,40 +1,29 @@
-"""Metrics of a log: their values, how Prometheus and OpenTelemetry get them, and who does not."""
+"""Metrics of a log: their values, in a file, for OpenTelemetry, and what the page says of them."""
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import re
 import shutil
-import socket
-import socketserver
-import ssl
-import struct
 import subprocess
-import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from prometheus_client.parser import text_string_to_metric_families
 from tests.processes import wait_until
 from tests.recorded.build import recorded_orders
 from tests.repo.documents import ROOT, blocks
-from tests.unit.alerts.receivers import certificate, web_receiver
+from tests.unit.alerts.receivers import web_receiver
+from tests.unit.metrics.runs import CANARY, Values, asking, batch, secret, served, values_of
 from tests.unit.observe.story import Story
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.config import MetricsSettings, Otlp, SecretReference, load_project
-from penstock.errors import ConfigError
-from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, UpdateState, builders
-from penstock.metrics import endpoint
+from penstock.config import MetricsSettings, Otlp, load_project
+from penstock.events import EventLog, FlowStatus, UpdateState
 from penstock.metrics.definitions import METRICS, Kind
 from penstock.metrics.follower import Metrics
 from penstock.metrics.projection import MetricsProjection
@@ -42,18 +31,7 @@ from penstock.metrics.projection import MetricsProjection
 T = "s.t"
 FLOW = (("dataset", T), ("flow", "t"), ("pipeline", "p"))
 PAGE = ROOT / "docs/how-to/metrics.md"
-CANARY = "canary-t0ken"
 runner = CliRunner()
-
-Values = dict[str, dict[tuple[tuple[str, str], ...], float]]
-
-
-def values_of(text: str) -> Values:
-    found: Values = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
-    return found
 
 
 def shown(story: Story) -> Values:
@@ -65,10 +43,6 @@ def shown(story: Story) -> Values:
     for event in story.events:
         projection.apply(event)
     return values_of(generate_latest(registry_of(projection)).decode())
-
-
-def secret(value: str) -> SecretReference:
-    return SecretReference("token", "env", "TOKEN", None, lambda: value)
 
 
 def test_batches_add_up_and_a_repeated_one_counts_once() -> None:
@@ -134,144 +108,6 @@ def test_names_follow_the_rules_of_prometheus_and_the_page_has_them_all() -> Non
         if metric.unit == "By":
             assert metric.name.endswith("_bytes")
     assert len({metric.name for metric in METRICS}) == len({metric.otel_name for metric in METRICS}) == len(METRICS)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> EventLog:
-    return EventLog.open(str(tmp_path / "storage"), pipeline_name="orders", update_id="u1")
-
-
-def batch(log: EventLog, number: int = 0, dataset: str = "shop.orders") -> None:
-    built = builders.flow_batch("orders", BatchProgress(number, 7, 7, batch_duration_ms=300))
-    log.append(EventType.FLOW_PROGRESS, *built, dataset=dataset, flow="orders")
-
-
-Ask = Callable[..., tuple[int, str]]
-
-
-def asking(url: str, context: ssl.SSLContext | None = None, **headers: str) -> tuple[int, str]:
-    scheme, _, rest = url.partition("://")
-    host, _, path = rest.partition("/")
-    port = int(host.rpartition(":")[2])
-    connection = (
-        http.client.HTTPSConnection("localhost", port, context=context, timeout=5)
-        if scheme == "https"
-        else http.client.HTTPConnection("localhost", port, timeout=5)
-    )
-    try:
-        connection.request("GET", f"/{path}", headers=headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-    finally:
-        connection.close()
-
-
-def served(log: EventLog, urls: list[str], **settings: Any) -> Metrics:
-    return Metrics(MetricsSettings(**{"port": 0, **settings}), log, on_ready=urls.append)
-
-
-def test_prometheus_reads_a_run(log: EventLog) -> None:
-    urls: list[str] = []
-    with log, served(log, urls):
-        batch(log)
-        rows = "penstock_flow_input_rows_total"
-        wait_until(lambda: rows in asking(urls[0])[1], timeout=5, what="the batch")
-        status, text = asking(urls[0])
-        assert status == 200
-        assert list(values_of(text)[rows].values()) == [7]
-        assert asking(urls[0].replace("/metrics", "/other"))[0] == 404
-        for host in ("attacker.example:80", "[::1]attacker.example", "127.0.0.1:abc", "localhost:", ""):
-            status, text = asking(urls[0], Host=host)
-            assert (status, "penstock_" in text) == (421, False)
-        assert "application/openmetrics-text" not in text
-    with pytest.raises(OSError, match="refused"):
-        asking(urls[0])
-
-
-def test_other_machines_need_a_certificate_and_a_token(log: EventLog, tmp_path: Path) -> None:
-    pem = certificate(tmp_path)
-    for settings in ({}, {"token": secret(CANARY)}, {"certificate": pem}):
-        with log, pytest.raises(ConfigError) as refused, served(log, [], address="0.0.0.0", **settings):
-            pass
-        assert refused.value.condition == "METRICS_ADDRESS_REFUSED"
-    urls: list[str] = []
-    trusted = ssl.create_default_context(cafile=pem)
-    with served(log, urls, address="0.0.0.0", certificate=pem, token=secret(CANARY)):
-        assert asking(urls[0], trusted)[0] == 401
-        assert asking(urls[0], trusted, Authorization="Bearer wrong")[0] == 401
-        assert asking(urls[0], trusted, Authorization=f"Bearer {CANARY}")[0] == 200
-
-
-@pytest.mark.parametrize("secured", [False, True], ids=["http", "https"])
-def test_silent_and_slow_readers_are_disconnected_and_their_number_is_limited(
-    log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secured: bool
-) -> None:
-    monkeypatch.setattr(endpoint, "_TIMEOUT_SECONDS", 1.0)
-    pem = certificate(tmp_path) if secured else None
-    trusted = ssl.create_default_context(cafile=pem) if secured else None
-    urls: list[str] = []
-    with log, served(log, urls, certificate=pem), ExitStack() as opened:
-        before = threading.active_count()
-        address = "127.0.0.1", int(urls[0].rpartition(":")[2].partition("/")[0])
-        silent = [opened.enter_context(socket.create_connection(address, timeout=5)) for _ in range(100)]
-        until = time.monotonic() + 5
-        with suppress(ConnectionError):
-            while time.monotonic() < until:
-                silent[0].sendall(b"G")
-                assert threading.active_count() - before <= 64
-                time.sleep(0.1)
-        assert time.monotonic() < until, "a byte now and then does not keep it open"
-        wait_until(lambda: threading.active_count() <= before, timeout=5, what="the threads to end")
-        assert asking(urls[0], trusted)[0] == 200
-
-
-def test_a_new_connection_from_the_port_of_an_old_one_is_limited_too() -> None:
-    ends = [threading.Event(), threading.Event()]
-    waiting = iter(ends)
-
-    class Handler(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            next(waiting).wait(10)
-
-    server = endpoint._Server(("127.0.0.1", 0), Handler, None)
-    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    serving.start()
-    try:
-        own = 0
-        for number in range(1, 3):
-            client = socket.socket()
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset: the port is free
-            client.bind(("127.0.0.1", own))
-            own = client.getsockname()[1]
-            client.connect(server.server_address)
-            wait_until(partial(_has_open, server, number), timeout=5, what="the connection")
-            client.close()
-        ends[0].set()
-        wait_until(partial(_has_open, server, 1), timeout=5, what="the first one to be forgotten, and no other")
-    finally:
-        for end in ends:
-            end.set()
-        server.shutdown()
-        serving.join(10)
-        server.server_close()
-
-
-def _has_open(server: endpoint._Server, connections: int) -> bool:
-    return len(server._open) == connections
-
-
-def test_a_port_that_is_taken_and_a_certificate_that_is_none(log: EventLog, tmp_path: Path) -> None:
-    urls: list[str] = []
-    with log, served(log, urls):
-        port = int(urls[0].rpartition(":")[2].partition("/")[0])
-        with pytest.raises(ConfigError) as taken, served(log, [], port=port):
-            pass
-    assert taken.value.condition == "METRICS_PORT_TAKEN"
-    (tmp_path / "no.pem").write_text("nonsense")
-    with pytest.raises(ConfigError) as unreadable, served(log, [], certificate=tmp_path / "no.pem"):
-        pass
-    assert unreadable.value.condition == "METRICS_CERTIFICATE_UNREADABLE"
 
 
 def test_the_file_has_the_last_values(log: EventLog, tmp_path: Path) -> None:
