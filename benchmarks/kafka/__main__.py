@@ -26,30 +26,13 @@ from tests.integration.kafka_broker import KafkaBroker
 from tests.processes import end_family
 
 from benchmarks.arguments import parse, parser_of
-from benchmarks.commands import continuous_here, with_spark
 from benchmarks.compare import publish
-from benchmarks.kafka import hand_written
 from benchmarks.kafka.readable import Readable, rows_of
-from benchmarks.orders.tuned_settings import tuned_settings
-from benchmarks.session import is_shared, plain_session
-from penstock.spark.session.setup.jars import ensure_jars
+from benchmarks.kafka.systems import SYSTEMS, Run
+from benchmarks.session import is_shared
 
 _ROOT: Final = Path(__file__).parent.parent.parent
-_BASE: Final = "hand-written-tuned"
-_SYSTEMS: Final = (_BASE, "penstock")
 _PATIENCE_SECONDS: Final = 600.0
-_PIPELINE: Final = """\
-import penstock as ps
-from pyspark.sql import functions as F
-
-
-@ps.table
-def bronze():
-    read = spark.readStream.format("kafka").option("kafka.bootstrap.servers", spark.conf.get("broker"))
-    messages = read.option("subscribe", spark.conf.get("topic")).option("startingOffsets", "earliest").load()
-    row = F.from_json(F.col("value").cast("string"), "id BIGINT, sent BIGINT, amount DOUBLE, note STRING")
-    return messages.select(row.alias("row")).select("row.*")
-"""
 
 
 def main() -> int:
@@ -60,7 +43,7 @@ def main() -> int:
         KafkaBroker(Path(folder) / "broker") as broker,
     ):
         for turn in range(given.repeat):
-            for system in _SYSTEMS:
+            for system in SYSTEMS:
                 place = Path(folder) / f"{turn}-{system}"
                 runs.append(_steady(system, place / "steady", broker, given) | {"turn": turn})
                 runs.append(_backlog(system, place / "backlog", broker, given.backlog) | {"turn": turn})
@@ -74,7 +57,7 @@ def main() -> int:
 def _steady(system: str, folder: Path, broker: KafkaBroker, given: argparse.Namespace) -> dict[str, Any]:
     topic, rows = _topic(broker, folder), given.seconds * given.rate
     table = _prepared(system, folder)
-    with _continuously(system, folder, broker.address, topic) as goes_on:
+    with _continuously(system, Run(folder, broker.address, topic)) as goes_on:
         # The producer begins at once: the start of the system lies in the seconds that do not count.
         subprocess.run(_producer(broker.address, topic, rows, given.rate), check=True, cwd=_ROOT)
         _wait(goes_on, table, rows)
@@ -95,10 +78,10 @@ def _backlog(system: str, folder: Path, broker: KafkaBroker, rows: int) -> dict[
     topic, table = _topic(broker, folder), _prepared(system, folder)
     subprocess.run(_producer(broker.address, topic, rows, 0), check=True, cwd=_ROOT)
     started = time.time()
-    _once(system, folder, broker.address, topic)
+    _once(system, Run(folder, broker.address, topic))
     found = Readable.of(table)
     ended = max(commit.stat().st_mtime for commit in (table / "_delta_log").glob("*.json"))
-    batch = _batch_seconds(system, folder)
+    batch = SYSTEMS[system].batch_seconds(folder)
     return {
         "what": f"{system}: backlog",
         "system": system,
@@ -109,65 +92,29 @@ def _backlog(system: str, folder: Path, broker: KafkaBroker, rows: int) -> dict[
     }
 
 
-def _batch_seconds(system: str, folder: Path) -> float:
-    """What the batches with rows took, as Spark told each system."""
-    if system == _BASE:
-        return float((folder / "batch_seconds").read_text())
-    from penstock.events import batch_progress_of, read_events
-
-    told = [batch_progress_of(event) for event in read_events(str(folder / ".penstock"))]
-    return sum(each.batch_duration_ms or 0 for each in told if each is not None and each.num_input_rows) / 1000
-
-
 def _prepared(system: str, folder: Path) -> Path:
-    """Makes the folder of a run ready and returns where its table will be."""
     folder.mkdir(parents=True)
-    if system == _BASE:
-        return folder / "bronze"
-    (folder / "penstock.yml").write_text("name: kafka\nschema: bench\n")
-    (folder / "pipeline.py").write_text(_PIPELINE)
-    return folder / ".penstock/tables/bench/bronze"
+    return SYSTEMS[system].prepare(folder)
 
 
 @contextmanager
-def _continuously(system: str, folder: Path, broker: str, topic: str) -> Iterator[Callable[[], bool]]:
+def _continuously(system: str, run: Run) -> Iterator[Callable[[], bool]]:
     """Runs a system until the end, on the shared session if there is one; gives whether it still goes on."""
-    if is_shared() and system == _BASE:
-        query = hand_written.start(plain_session(), broker, topic, str(folder), once=False)
-        try:
-            yield lambda: bool(query.isActive)
-        finally:
-            query.stop()
-        return
     if is_shared():
-        with continuous_here(folder, {"broker": broker, "topic": topic}) as goes_on:
+        with SYSTEMS[system].continuously_here(run) as goes_on:
             yield goes_on
         return
-    with _running(_command(system, folder, broker, topic, once=False), folder) as process:
+    with _running(SYSTEMS[system].command(run, once=False), run.folder) as process:
         yield lambda: process.poll() in {None, 0}
 
 
-def _once(system: str, folder: Path, broker: str, topic: str) -> None:
+def _once(system: str, run: Run) -> None:
     """Has a system read what is there."""
-    if is_shared() and system == _BASE:
-        query = hand_written.start(plain_session(), broker, topic, str(folder), once=True)
-        query.awaitTermination()
-        hand_written.note_seconds(query, str(folder))
-        return
     if is_shared():
-        with_spark("run", folder, {"broker": broker, "topic": topic})
+        SYSTEMS[system].once_here(run)
         return
-    with _running(_command(system, folder, broker, topic, once=True), folder) as process:
+    with _running(SYSTEMS[system].command(run, once=True), run.folder) as process:
         process.wait(_PATIENCE_SECONDS)
-
-
-def _command(system: str, folder: Path, broker: str, topic: str, *, once: bool) -> list[str]:
-    if system == _BASE:
-        settings = json.dumps(tuned_settings(ensure_jars("core")))
-        words = [broker, topic, str(folder), settings, *(["once"] if once else [])]
-        return [sys.executable, "-m", "benchmarks.kafka.hand_written", *words]
-    given = ["--set", f"broker={broker}", "--set", f"topic={topic}", *([] if once else ["--continuous"])]
-    return [sys.executable, "-m", "penstock.cli", "run", str(folder), *given]
 
 
 def _producer(broker: str, topic: str, rows: int, rate: int) -> list[str]:
