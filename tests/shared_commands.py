@@ -80,7 +80,10 @@ def serve(path: str) -> None:
             length, streams, _, _ = socket.recv_fds(connection, _LENGTH, 3)
             if not length:  # somebody wanted to know whether this process answers
                 continue
-            command = json.loads(_read(connection, int.from_bytes(length)))
+            text = _read(connection, int.from_bytes(length))
+            if len(text) < int.from_bytes(length):  # the program has died while it sent
+                continue
+            command = json.loads(text)
             over = threading.Event()
             threading.Thread(target=_end_with_it, args=(connection, over), daemon=True).start()
             code = _run(command, streams)
@@ -105,6 +108,7 @@ def _share_session() -> None:
         finally:
             _take_streams(streams)
 
+    # Where commands get their session; imported there, which mypy takes for private.
     workspace.start_session = start_session  # type: ignore[attr-defined]
     launch.launch_ahead = lambda *_, **__: None
 
@@ -119,8 +123,8 @@ def _stop_session() -> None:
 
 def _read(connection: socket.socket, count: int) -> bytes:
     read = b""
-    while len(read) < count:
-        read += connection.recv(count - len(read))
+    while len(read) < count and (more := connection.recv(count - len(read))):
+        read += more
     return read
 
 
