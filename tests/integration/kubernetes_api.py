@@ -1,18 +1,23 @@
-"""A small Kubernetes API on loopback, written from the API's documentation: it keeps objects, and runs nothing.
+"""A small Kubernetes API on loopback, written from the API's documentation: it keeps objects.
 
 It is what Spark's own Kubernetes client talks to. Requests can be refused as an API server refuses them; pods stay
-Pending, with the status that a kubelet or the scheduler would write.
+Pending, with the status that a kubelet or the scheduler would write, unless there is a kubelet, which runs them as
+processes of this machine.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -58,6 +63,59 @@ def unschedulable(message: str) -> dict[str, Any]:
     return {"phase": "Pending", "conditions": [condition]}
 
 
+class Kubelet:
+    """Runs the first container of each pod as a process in a folder of its own, with the variables of its manifest."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.pods: list[dict[str, Any]] = []
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def run(self, pod: dict[str, Any]) -> dict[str, Any]:
+        """Starts a pod and returns its status."""
+        name, [container, *_] = pod["metadata"]["name"], pod["spec"]["containers"]
+        self.pods.append(pod)
+        facts = {"status.podIP": "127.0.0.1", "metadata.name": name}
+        environ = {
+            each["name"]: each.get("value") or facts[each["valueFrom"]["fieldRef"]["fieldPath"]]
+            for each in container["env"]
+            if each.get("value") or "fieldRef" in each.get("valueFrom", {})
+        }
+        place = self._folder / name
+        place.mkdir(parents=True)
+        inherited = {key: os.environ[key] for key in ("PATH", "JAVA_HOME", "JAVA_TOOL_OPTIONS") if key in os.environ}
+        inherited["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), inherited["PATH"]])
+        with (place / "log").open("wb") as log:
+            self._processes[name] = subprocess.Popen(
+                [*container["command"], *container["args"]],
+                cwd=place,
+                env={**inherited, **environ, "HOME": str(place)},
+                stdout=log,
+                stderr=log,
+            )
+        state = {"running": {"startedAt": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}}
+        status = {
+            "name": container["name"],
+            "image": "",
+            "imageID": "",
+            "ready": True,
+            "restartCount": 0,
+            "state": state,
+        }
+        return {"phase": "Running", "podIP": "127.0.0.1", "containerStatuses": [status]}
+
+    def end(self, name: str) -> None:
+        """Ends a pod, if it runs."""
+        if (process := self._processes.pop(name, None)) is not None:
+            process.kill()
+            process.wait()
+
+    def end_all(self) -> None:
+        """Ends all that run."""
+        for name in tuple(self._processes):
+            self.end(name)
+
+
 @dataclass(slots=True)
 class KubernetesApi:
     """One API server; a context manager. `requests` are the methods and paths that were asked for."""
@@ -65,6 +123,7 @@ class KubernetesApi:
     refusals: list[Refusal] = field(default_factory=list)
     pod_status: Mapping[str, Any] = field(default_factory=lambda: {"phase": "Pending"})
     requests: list[tuple[str, str]] = field(default_factory=list)
+    kubelet: Kubelet | None = None
     _objects: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     _version: int = 1
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -83,6 +142,8 @@ class KubernetesApi:
     ) -> None:
         assert self._server is not None
         self.ended.set()
+        if self.kubelet:
+            self.kubelet.end_all()
         self._server.shutdown()
         self._server.server_close()
 
@@ -112,7 +173,7 @@ class KubernetesApi:
             metadata |= {"uid": str(uuid.uuid4()), "resourceVersion": str(self._version), "namespace": "default"}
             metadata["creationTimestamp"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             if resource == "pods":
-                given["status"] = dict(self.pod_status)
+                given["status"] = self.kubelet.run(given) if self.kubelet else dict(self.pod_status)
             self._objects[resource, metadata["name"]] = given
             return given
 
@@ -124,7 +185,13 @@ class KubernetesApi:
     def delete(self, resource: str, name: str) -> dict[str, Any] | None:
         """Forgets one object, which it returns."""
         with self._lock:
+            if resource == "pods" and self.kubelet:
+                self.kubelet.end(name)
             return self._objects.pop((resource, name), None)
+
+    def verbs(self) -> set[tuple[str, str]]:
+        """Returns what was asked for as the rules of a Role say it: resource and verb."""
+        return {_rule(method, path) for method, path in self.requests if "/namespaces/" in path}
 
     def listed(self, resource: str) -> dict[str, Any]:
         """Returns all objects of one kind; Spark's are all of one application."""
@@ -141,6 +208,15 @@ class KubernetesApi:
                 if each["metadata"]["uid"] not in told:
                     told.add(each["metadata"]["uid"])
                     yield {"type": "ADDED", "object": each}
+
+
+def _rule(method: str, path: str) -> tuple[str, str]:
+    url = urlsplit(path)
+    resource, _, name = url.path.partition("/namespaces/")[2].partition("/")[2].partition("/")
+    if method == "GET" and not name:
+        return resource, "watch" if parse_qs(url.query).get("watch") == ["true"] else "list"
+    of_one = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete" if name else "deletecollection"}
+    return resource, of_one[method]
 
 
 class _Handler(BaseHTTPRequestHandler):

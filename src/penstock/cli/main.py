@@ -20,7 +20,7 @@ from penstock.cli.commands.checkpoints import (
     replay_batch,
     state,
 )
-from penstock.cli.commands.project import explain, graph, init, lint, plan, run_tests, setup, stubs, validate
+from penstock.cli.commands.project import deploy, explain, graph, init, lint, plan, run_tests, setup, stubs, validate
 from penstock.cli.commands.running import run, script, ui
 from penstock.cli.commands.tables import compact, drop, late, maintenance, quarantine, show, sql
 from penstock.cli.commands.watching import alerts, audit, cost, doctor, events, metrics, status, top, tune, watermark
@@ -126,6 +126,16 @@ app.command("test", cls=Command, rich_help_panel=RUN)(run_tests.run_tests)
 
 for name, about, actions in (
     (
+        "deploy",
+        "Write the files with which other programs run the pipeline.",
+        {
+            "docker": deploy.docker,
+            "kubernetes": deploy.kubernetes,
+            "systemd": deploy.systemd,
+            "github-actions": deploy.github_actions,
+        },
+    ),
+    (
         "quarantine",
         "Look at rows that break a rule, and send them through again.",
         {"show": quarantine.show, "replay": quarantine.replay},
@@ -164,7 +174,7 @@ for name, about, actions in (
     group = typer.Typer(name=name, help=about, no_args_is_help=True)
     for action, command in actions.items():
         group.command(action, cls=Command)(command)
-    app.add_typer(group, rich_help_panel=LOOK)
+    app.add_typer(group, rich_help_panel=START if name == "deploy" else LOOK)
 
 
 def main() -> None:

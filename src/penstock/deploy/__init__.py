@@ -1,0 +1,1 @@
+"""Files with which other programs run a pipeline: manifests of Kubernetes, a unit of systemd, a workflow of GitHub."""
