@@ -132,6 +132,8 @@ for name, about, actions in (
             "docker": deploy.docker,
             "kubernetes": deploy.kubernetes,
             "systemd": deploy.systemd,
+            "airflow": deploy.airflow,
+            "dagster": deploy.dagster,
             "github-actions": deploy.github_actions,
         },
     ),

@@ -1,4 +1,4 @@
-"""`penstock deploy docker|kubernetes|systemd|github-actions`: files with which other programs run the pipeline."""
+"""`penstock deploy TARGET`: files with which other programs run the pipeline."""
 
 from __future__ import annotations
 
@@ -115,6 +115,43 @@ def github_actions(
     _write(workflow(deployment), output or deployment.config.directory, force=force)
     if deployment.variables:
         note(f"Next: the repository's secrets {', '.join(deployment.variables)}")
+
+
+def airflow(
+    directory: Directory = Path(),
+    *,
+    every: Every = "1 hour",
+    output: Output = None,
+    force: Force = False,
+    environment: Environment = None,
+    pipeline: Pipeline = None,
+    storage: StorageUri = None,
+) -> None:
+    """Write a DAG of Airflow: one task that runs the pipeline, with retries where they can help."""
+    from penstock.deploy.orchestrators import airflow
+
+    deployment = _deployment(directory, environment, pipeline, storage, every)
+    folder = _write(airflow(deployment), output or deployment.config.directory / "deploy" / "airflow", force=force)
+    note(f"Next: copy it from {folder} into the folder of your DAGs")
+
+
+def dagster(
+    directory: Directory = Path(),
+    *,
+    every: Every = "1 hour",
+    output: Output = None,
+    force: Force = False,
+    environment: Environment = None,
+    pipeline: Pipeline = None,
+    storage: StorageUri = None,
+) -> None:
+    """Write definitions of Dagster: each table as an asset, and a schedule."""
+    from penstock.deploy.orchestrators import dagster
+
+    deployment = _deployment(directory, environment, pipeline, storage, every)
+    [file] = files = dagster(deployment)
+    folder = _write(files, output or deployment.config.directory / "deploy" / "dagster", force=force)
+    note(f"Next:\n  dagster dev -f {shlex.quote(folder)}/{file.path}")
 
 
 def _deployment(
