@@ -7,7 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from penstock.cli.options import Directory, DirectoryOrScript, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.options import settings as parse_settings
@@ -20,25 +20,35 @@ else:
     Project = Any  # Typer evaluates it for the help, which needs no configuration
 
 
+_OPTIONS: Final = {"environment": "--env", "pipeline": "--pipeline", "storage": "--storage"}
+_TYPED: Final = "typed"
+
+
 def project_command(
     *, scripts: bool = False, settings: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Gives a command the options that name a pipeline, and the pipeline's configuration as its parameter `config`.
 
     On the command line DIR is in the place of `config`, and --env, --pipeline and --storage come before --json or last;
-    `settings` adds --set. With `scripts` DIR may be a script's file as well.
+    `settings` adds --set. With `scripts` DIR may be a script's file as well. A command with the parameter `typed` gets
+    the words of --env, --pipeline and --storage as well, for a command line that it writes.
     """
     options: dict[str, Any] = {"environment": Environment, "pipeline": Pipeline, "storage": StorageUri}
     if settings:
         options["set_"] = Settings
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+
         @functools.wraps(command)
         def opened(directory: Path, **given: Any) -> None:
             chosen = {name: given.pop(name) for name in options}
+            if _TYPED in signature.parameters:
+                words = {option: chosen[name] for name, option in _OPTIONS.items() if chosen[name] is not None}
+                given[_TYPED] = tuple(word for pair in words.items() for word in pair)
             command(config=open_project(directory, **chosen, scripts=scripts), **given)
 
-        parameters = list(inspect.signature(command, eval_str=True).parameters.values())
+        parameters = [each for each in signature.parameters.values() if each.name != _TYPED]
         names = [each.name for each in parameters]
         end = names.index("as_json") if "as_json" in names else len(names)
         parameters[end:end] = [_parameter(name, kind, None) for name, kind in options.items()]

@@ -71,6 +71,16 @@ def test_the_image_runs_without_root_and_has_the_clients_of_its_storage(deploy: 
 
 
 @pytest.mark.usefixtures("one_process")
+def test_options_that_choose_the_settings_are_those_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "penstock.yml").write_text("name: orders\nenvironments: {prod: {trigger: 10 seconds}}\n")
+    (tmp_path / "pipeline.py").touch()
+    penstock("deploy", "systemd", tmp_path, "--env", "prod", "--storage", "/srv/orders").expect(0)
+    [service] = (tmp_path / "deploy/systemd").iterdir()
+    [command] = [line for line in service.read_text().splitlines() if line.startswith("ExecStart=")]
+    assert command.endswith(f" run {tmp_path} --env prod --storage /srv/orders")
+
+
+@pytest.mark.usefixtures("one_process")
 def test_what_was_changed_by_hand_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "penstock.yml").write_text("name: orders\n")
     (tmp_path / "pipeline.py").touch()

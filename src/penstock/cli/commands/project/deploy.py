@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import Directory, Environment, Pipeline, StorageUri
-from penstock.cli.project import open_project
+from penstock.cli.project import Project, project_command
 from penstock.cli.screen.console import note, say
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
+    from penstock.config import PipelineConfig
     from penstock.deploy.deployment import DeployFile, Deployment
 
+Typed = tuple[str, ...]
 Output = Annotated[
     Path | None,
     typer.Option("--output", metavar="FOLDER", help="Where to write them.", show_default="in the pipeline's folder"),
@@ -29,26 +30,27 @@ Every = Annotated[
 ]
 
 
+@project_command()
 def docker(
-    directory: Directory = Path(),
     *,
+    config: Project,
+    typed: Typed,
     output: Output = None,
     force: Force = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
 ) -> None:
     """Write a Dockerfile: Penstock with its Java and jars, and the pipeline; it runs without root."""
     from penstock.deploy.container import container
 
-    deployment = _deployment(directory, environment, pipeline, storage)
-    folder = _write(container(deployment), output or deployment.config.directory, force=force)
+    deployment = _deployment(config, typed)
+    folder = _write(container(deployment), output or config.directory, force=force)
     note(f"Next:\n  docker build --tag {deployment.name} {shlex.quote(folder)}")
 
 
+@project_command()
 def kubernetes(
-    directory: Directory = Path(),
     *,
+    config: Project,
+    typed: Typed,
     image: Annotated[
         str | None,
         typer.Option(
@@ -62,9 +64,6 @@ def kubernetes(
     continuous: Continuous = False,
     output: Output = None,
     force: Force = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
 ) -> None:
     """Write manifests: a Deployment, or a CronJob if the pipeline does not go on, and what they need.
 
@@ -73,105 +72,91 @@ def kubernetes(
     """
     from penstock.deploy.kubernetes import manifests
 
-    deployment = _deployment(directory, environment, pipeline, storage, every, continuous=continuous)
+    deployment = _deployment(config, typed, every, continuous=continuous)
     files = manifests(deployment, image)
-    folder = _write(files, output or deployment.config.directory / "deploy" / "kubernetes", force=force)
+    folder = _write(files, output or config.directory / "deploy" / "kubernetes", force=force)
     commands = [*_secret(deployment), f"kubectl apply --kustomize {shlex.quote(folder)}"]
     note("\n  ".join(["Next:", *commands]))
 
 
+@project_command()
 def systemd(
-    directory: Directory = Path(),
     *,
+    config: Project,
+    typed: Typed,
     every: Every = "1 hour",
     continuous: Continuous = False,
     output: Output = None,
     force: Force = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
 ) -> None:
     """Write a unit for this machine: a service, and a timer if the pipeline does not go on."""
     from penstock.deploy.systemd import units
 
-    deployment = _deployment(directory, environment, pipeline, storage, every, continuous=continuous)
-    folder = _write(units(deployment), output or deployment.config.directory / "deploy" / "systemd", force=force)
+    deployment = _deployment(config, typed, every, continuous=continuous)
+    folder = _write(units(deployment), output or config.directory / "deploy" / "systemd", force=force)
     note(f"Next: the lines at the top of {folder}/{deployment.name}.service")
 
 
+@project_command()
 def github_actions(
-    directory: Directory = Path(),
     *,
+    config: Project,
+    typed: Typed,
     output: Output = None,
     force: Force = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
 ) -> None:
     """Write a workflow: it validates and tests each pull request, and comments what a run would do."""
     from penstock.deploy.github_actions import workflow
 
-    deployment = _deployment(directory, environment, pipeline, storage)
-    _write(workflow(deployment), output or deployment.config.directory, force=force)
+    deployment = _deployment(config, typed)
+    _write(workflow(deployment), output or config.directory, force=force)
     if deployment.variables:
         note(f"Next: the repository's secrets {', '.join(deployment.variables)}")
 
 
+@project_command()
 def airflow(
-    directory: Directory = Path(),
     *,
+    config: Project,
+    typed: Typed,
     every: Every = "1 hour",
     output: Output = None,
     force: Force = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
 ) -> None:
     """Write a DAG of Airflow: one task that runs the pipeline, with retries where they can help."""
     from penstock.deploy.orchestrators import airflow
 
-    deployment = _deployment(directory, environment, pipeline, storage, every)
-    folder = _write(airflow(deployment), output or deployment.config.directory / "deploy" / "airflow", force=force)
+    deployment = _deployment(config, typed, every)
+    folder = _write(airflow(deployment), output or config.directory / "deploy" / "airflow", force=force)
     note(f"Next: copy it from {folder} into the folder of your DAGs")
 
 
+@project_command()
 def dagster(
-    directory: Directory = Path(),
     *,
+    config: Project,
+    typed: Typed,
     every: Every = "1 hour",
     output: Output = None,
     force: Force = False,
-    environment: Environment = None,
-    pipeline: Pipeline = None,
-    storage: StorageUri = None,
 ) -> None:
     """Write definitions of Dagster: each table as an asset, and a schedule."""
     from penstock.deploy.orchestrators import dagster
 
-    deployment = _deployment(directory, environment, pipeline, storage, every)
+    deployment = _deployment(config, typed, every)
     [file] = files = dagster(deployment)
-    folder = _write(files, output or deployment.config.directory / "deploy" / "dagster", force=force)
+    folder = _write(files, output or config.directory / "deploy" / "dagster", force=force)
     note(f"Next:\n  dagster dev -f {shlex.quote(folder)}/{file.path}")
 
 
-def _deployment(
-    directory: Path,
-    environment: str | None,
-    pipeline: str | None,
-    storage: str | None,
-    every: str = "1 hour",
-    *,
-    continuous: bool = False,
-) -> Deployment:
+def _deployment(config: PipelineConfig, typed: Typed, every: str = "1 hour", *, continuous: bool = False) -> Deployment:
     from penstock.config.values.interval import parse_interval
     from penstock.deploy.deployment import Deployment
 
-    config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage)
-    chosen = {"--env": environment, "--pipeline": pipeline, "--storage": storage}
     return Deployment(
         config=config.with_run_options(continuous=continuous),
         every=parse_interval(every),
-        options=tuple(word for option, value in chosen.items() if value is not None for word in (option, value)),
+        options=typed,
         run_options=("--continuous",) if continuous else (),
     )
 
