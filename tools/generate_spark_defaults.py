@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from penstock.config.profiles import ELASTIC, SECURED, Profiled
 from penstock.spark.accelerators.accelerator import ACCELERATORS, Accelerator
 from penstock.spark.session.defaults import DEFAULTS, Default, Machine
 
@@ -18,6 +19,14 @@ and `spark.jars` are lists: yours is added to ours. "Spark's own" means that Spa
 This page is made from `src/penstock/spark/session/defaults.py` by `python tools/generate_spark_defaults.py`.
 
 | setting | `local[2]` | cluster | reason |
+|---|---|---|---|
+"""
+PROFILES = """
+## Profiles
+
+One key of `penstock.yml` chooses several settings for a cluster; a local master has none of them.
+
+| key | setting | value | reason |
 |---|---|---|---|
 """
 ACCELERATED = """
@@ -37,7 +46,17 @@ switch](../decisions/own-java-classes.md) give what Spark has not.
 
 def render_page() -> str:
     accelerators = "".join(_accelerator(each) for each in ACCELERATORS.values())
-    return HEAD + "".join(_row(default) for default in DEFAULTS) + ACCELERATED + accelerators
+    profiles = "".join(
+        f"| `{key}` | `{each.key}` | {_profiled(each)} | {each.reason} |\n"
+        for key, profile in (("cluster.elastic", ELASTIC), ("security.cluster", SECURED))
+        for each in profile
+    )
+    defaults = "".join(_row(default) for default in DEFAULTS)
+    return HEAD + defaults + PROFILES + profiles + ACCELERATED + accelerators
+
+
+def _profiled(each: Profiled) -> str:
+    return _cell(each.value) if isinstance(each.value, str) else "by the trigger"
 
 
 def _accelerator(each: Accelerator) -> str:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 import urllib.parse
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+import psutil
 from tests.integration.java import java_executable, java_home, spark_home
 from tests.processes import Server, accepts_connections, family, free_ports
+
+
+def _is_executor(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):  # it has just ended
+        return "CoarseGrainedExecutorBackend" in " ".join(process.cmdline())
+    return False
+
 
 # What spark-class adds: Spark reaches into the JDK, which modules forbid unless told otherwise.
 _OPENED = ("java.lang", "java.lang.invoke", "java.net", "java.nio", "java.util", "java.util.concurrent")
@@ -20,13 +31,28 @@ class SparkStandalone:
     """A master and `workers` workers; a context manager.
 
     Every worker offers one core and `memory`; executors of an application get no more than that. A driver reaches
-    the cluster with `spark.master` set to `url`; it must ask for at most `memory` per executor.
+    the cluster with `spark.master` set to `url`; it must ask for at most `memory` per executor. With `decommission`
+    a worker that gets SIGPWR, as before a spot machine goes, decommissions its executors. With a `secret` nobody
+    without it is heard, and all that is sent is encrypted.
     """
 
-    def __init__(self, folder: Path, *, workers: int = 2, memory: str = "1g") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        workers: int = 2,
+        memory: str = "1g",
+        decommission: bool = False,
+        secret: str | None = None,
+    ) -> None:
         self._folder = folder
         self._workers = workers
         self._memory = memory
+        settings = {"spark.decommission.enabled": str(decommission).lower()}
+        if secret is not None:
+            settings |= {"spark.authenticate": "true", "spark.authenticate.secret": secret}
+            settings |= {"spark.network.crypto.enabled": "true", "spark.network.crypto.cipher": "AES/GCM/NoPadding"}
+        self._options = [f"-D{key}={value}" for key, value in settings.items()]
         self._port, self._master_ui = free_ports(2)
         self._servers: list[Server] = []
 
@@ -60,13 +86,30 @@ class SparkStandalone:
         """How many executors the workers have been asked to start since they run."""
         return sum(len(list(work.glob("app-*/*"))) for work in self._folder.glob("work-*"))
 
+    def executors(self) -> list[psutil.Process]:
+        """Returns the executors that run."""
+        below = [each for pid in self.pids[1:] for each in family(pid) if each.pid != pid]
+        return [each for each in below if _is_executor(each)]
+
+    def processes_of(self, number: int) -> set[int]:
+        """Returns the process ids of a worker and its executors."""
+        return {each.pid for each in family(self.pids[number])}
+
     def kill_executors(self) -> int:
         """Kills the executors that run, and returns how many; the workers start others."""
-        below = [each for pid in self.pids[1:] for each in family(pid) if each.pid != pid]
-        executors = [each for each in below if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline())]
+        executors = self.executors()
         for each in executors:
             each.kill()
         return len(executors)
+
+    def interrupt_worker(self, number: int, *, notice: float) -> None:
+        """Takes a worker's machine away: SIGPWR, and `notice` seconds later SIGKILL for it and its executors."""
+        machine = family(self.pids[number])
+        os.kill(self.pids[number], signal.SIGPWR)
+        time.sleep(notice)
+        for each in {*machine, *family(self.pids[number])}:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
 
     def kill_applications(self) -> None:
         """Ends all applications, as a person does on the master's page."""
@@ -101,6 +144,7 @@ class SparkStandalone:
 
     def _start(self, name: str, command: list[str]) -> None:
         java = [java_executable(), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{spark_home()}/jars/*"]
+        java += self._options
         java += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
         environ = {
             "SPARK_HOME": str(spark_home()),

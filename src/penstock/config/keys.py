@@ -90,6 +90,29 @@ _MAINTENANCE = Section(
     )
 )
 
+_CLUSTER = Section(
+    (
+        Key(
+            "elastic",
+            Flag(),
+            "Whether executors come and go with the load: dynamic allocation, and decommissioning for spot machines.",
+            "true",
+            "false",
+        ),
+    )
+)
+_SECURITY = Section(
+    (
+        Key(
+            "cluster",
+            Flag(),
+            "Whether driver and executors authenticate, and encrypt what they send and what they write to local disks.",
+            "true",
+            "false",
+        ),
+    )
+)
+
 _CATALOG = Key("catalog", Text(_name), "The pipeline's own catalog; names without a catalog are in it.", "main")
 EVENT_LOG = Section(
     (
@@ -211,6 +234,8 @@ _SETTINGS = (
         "2 minutes",
         "30 seconds",
     ),
+    Key("cluster", _CLUSTER, "How the executors of a cluster are used.", "{elastic: true}"),
+    Key("security", _SECURITY, "Which doors of a cluster are closed.", "{cluster: true}"),
     Key("retries", _RETRIES, "How a failed flow is retried.", "{max_flow_retries: 5}"),
     Key(
         "stop_timeout",

@@ -21,6 +21,7 @@ from penstock.config.pipeline_config import (
     PipelineConfig,
     RetrySettings,
 )
+from penstock.config.profiles import STANDALONE_KEY, profile_settings
 from penstock.config.reader import Placed, Settings, overlay
 from penstock.config.references import Reference, references_in, values_of
 from penstock.config.sections.alerts import alert_settings
@@ -115,6 +116,13 @@ def _build(
     configuration = {**_values(values.get("configuration", {})), **overrides}
     # Other systems have one place for parameters and for what the session must know when it starts.
     of_session = {key: value for key, value in configuration.items() if key.startswith("spark.") and read.of_session}
+    master = values.get("master") or of_session.get("spark.master", "local[*]")
+    trigger = effective_trigger(values.get("trigger"), continuous=values.get("continuous", False))
+    elastic = _values(values.get("cluster", {})).get("elastic", False)
+    secured = _values(values.get("security", {})).get("cluster", False)
+    of_profiles = profile_settings(elastic=elastic, secured=secured, master=master, trigger=trigger)
+    if secured and master.startswith("spark://") and STANDALONE_KEY not in {**of_session, **spark_conf}:
+        raise ConfigError("CLUSTER_SECRET_MISSING", location=settings["security"].location, master=master)
     own_storage = absolute_location(values.get("storage", read.storage), folder)
     return PipelineConfig(
         name=values["name"],
@@ -127,13 +135,13 @@ def _build(
         storage=own_storage if storage is None else absolute_location(storage, Path.cwd()),
         storage_access=values.get("storage_access"),
         continuous=values.get("continuous", False),
-        trigger=effective_trigger(values.get("trigger"), continuous=values.get("continuous", False)),
+        trigger=trigger,
         configuration=configuration,
         paths={name: absolute_location(text, folder) for name, text in _values(values.get("paths", {})).items()},
         stand_ins=Path(absolute_location(values["stand_ins"], folder)) if "stand_ins" in values else None,
         secrets=secrets,
-        spark_conf={**of_session, **_values(spark_conf)},
-        master=values.get("master") or of_session.get("spark.master", "local[*]"),
+        spark_conf={**of_profiles, **of_session, **_values(spark_conf)},
+        master=master,
         cluster_timeout=values.get("cluster_timeout", CLUSTER_TIMEOUT),
         retries=RetrySettings(**_values(values.get("retries", {}))),
         stop_timeout=values.get("stop_timeout", STOP_TIMEOUT),
