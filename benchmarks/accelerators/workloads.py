@@ -73,13 +73,14 @@ def small_batches(spark: SparkSession, folder: Path, sizes: Sizes) -> Iterator[C
     def work() -> None:
         _require_none(run_update(config, RefreshSelection(), spark=spark).errors)
 
-    _write_orders(folder / "in", 0, _WARM_UP)
+    warm_up = min(_WARM_UP, sizes.batches)
+    _write_orders(folder / "in", 0, warm_up)
     work()
-    _write_orders(folder / "in", _WARM_UP, sizes.batches)
+    _write_orders(folder / "in", warm_up, sizes.batches)
     yield work
     rows = spark.read.format("delta").load(str(folder / ".penstock/tables/bench/orders")).count()
-    if rows != 10 * (_WARM_UP + sizes.batches):
-        raise SystemExit(f"{rows} rows of {10 * (_WARM_UP + sizes.batches)}")
+    if rows != 10 * (warm_up + sizes.batches):
+        raise SystemExit(f"{rows} rows of {10 * (warm_up + sizes.batches)}")
 
 
 @contextmanager

@@ -37,7 +37,6 @@ from penstock.spark.session.launch import SessionConfig
 from penstock.spark.streams.listener import JavaCalls
 
 _GOAL: Final = 1.0
-_WARM_UP: Final = 5
 _EVENTS: Final = 2000
 _PIPELINE: Final = """\
 import penstock as ps
@@ -64,18 +63,19 @@ def main() -> None:
         note("an event into the log", 1000 * _append(Path(folder) / "log"), "ms")
         spark = start_session(SessionConfig("event_log", python_roots=(Path(folder),)))
         for what, rows in (("small batches", 10), (f"batches of {given.rows:,} rows", given.rows)):
-            batches, told = _run(spark, Path(folder), given.batches, rows)
+            batches, told = _run(spark, Path(folder), given, rows)
             milliseconds = sum(batch.batch_duration_ms or 0 for batch in batches)
             note(f"{what}, median of a batch", statistics.median(b.batch_duration_ms or 0 for b in batches), "ms")
             note(f"{what}, listener and log, median", 1000 * statistics.median(wall for wall, _ in told), "ms")
             note(f"{what}, listener and log", 100_000 * sum(wall for wall, _ in told) / milliseconds, "% of batch time")
             used = 100_000 * sum(used for _, used in told) / milliseconds
             note(f"{what}, listener and log, processor", used, "% of batch time", _GOAL)
-            longer, error = _longer(spark, Path(folder), given.batches, rows)
+            longer, error = _longer(spark, Path(folder), given, rows)
             note(f"{what}, longer because they are followed", longer, "% of batch time", _GOAL)
             note(f"{what}, standard error of that", error, "% of batch time")
         stop_session(spark)
-    publish("event_log", {"batches": given.batches, "rows": given.rows}, runs, given.results)
+    arguments = {name: getattr(given, name) for name in ("batches", "warm_up", "rows")}
+    publish("event_log", arguments, runs, given.results)
 
 
 def _append(storage: Path) -> float:
@@ -89,29 +89,29 @@ def _append(storage: Path) -> float:
 
 
 def _run(
-    spark: SparkSession, folder: Path, count: int, rows: int
+    spark: SparkSession, folder: Path, given: argparse.Namespace, rows: int
 ) -> tuple[list[BatchProgress], list[tuple[float, float]]]:
     """Returns the measured batches, and of each the seconds that its report took, by the clock and of the processor."""
     with _timed_reports() as told:
-        storage = _update(spark, folder, count + _WARM_UP, rows)
+        storage = _update(spark, folder, given.warm_up + given.batches, rows)
     batches = [batch for event in read_events(storage) if (batch := batch_progress_of(event)) is not None]
-    if len(batches) != count + _WARM_UP:
+    if len(batches) != given.warm_up + given.batches:
         raise SystemExit("batches are missing in the log")
-    return batches[_WARM_UP:], told[_WARM_UP:]
+    return batches[given.warm_up :], told[given.warm_up :]
 
 
-def _longer(spark: SparkSession, folder: Path, count: int, rows: int) -> tuple[float, float]:
+def _longer(spark: SparkSession, folder: Path, given: argparse.Namespace, rows: int) -> tuple[float, float]:
     """Returns by how much of its time a batch takes longer because it is followed, in percent, with the error."""
-    batches = _WARM_UP + 4 * count
-    with _half_left_out():
+    batches = given.warm_up + 4 * given.batches
+    with _half_left_out(given.warm_up):
         storage = _update(spark, folder, batches, rows)
     log = sorted(Path(f"{storage}/tables/bench/orders/_delta_log").glob("*.json"))
     done = [commit.stat().st_mtime for commit in log if '"STREAMING UPDATE"' in commit.read_text()]
     if len(done) != batches:
         raise SystemExit("batches are missing in the table's log")
     took: dict[bool, list[float]] = {True: [], False: []}
-    for number in range(_WARM_UP, batches):
-        took[_is_followed(number)].append(done[number] - done[number - 1])
+    for number in range(given.warm_up, batches):
+        took[_is_followed(number, given.warm_up)].append(done[number] - done[number - 1])
     without, longer = statistics.median(took[False]), statistics.median(took[True]) - statistics.median(took[False])
     error = math.hypot(*map(_error_of_median, took.values()))
     return 100 * longer / without, 100 * error / without
@@ -122,9 +122,9 @@ def _error_of_median(values: list[float]) -> float:
     return 1.2533 * (high - low) / 1.349 / math.sqrt(len(values))
 
 
-def _is_followed(batch: int) -> bool:
+def _is_followed(batch: int, warm_up: int) -> bool:
     """Whether the report of the batch before, which is made while this one runs, is taken: two are, two are not."""
-    return batch < _WARM_UP or batch % 4 in {1, 2}
+    return batch < warm_up or batch % 4 in {1, 2}
 
 
 def _update(spark: SparkSession, folder: Path, batches: int, rows: int) -> str:
@@ -147,13 +147,13 @@ def _update(spark: SparkSession, folder: Path, batches: int, rows: int) -> str:
 
 
 @contextmanager
-def _half_left_out() -> Iterator[None]:
+def _half_left_out(warm_up: int) -> Iterator[None]:
     handle: Callable[[JavaCalls, Any], None] = JavaCalls.onQueryProgress
     following = 1  # the batch that runs while the report of the one before comes
 
     def some(calls: JavaCalls, event: Any) -> None:
         nonlocal following
-        if _is_followed(following):
+        if _is_followed(following, warm_up):
             handle(calls, event)
         following += 1
 
@@ -178,6 +178,7 @@ def _timed_reports() -> Iterator[list[tuple[float, float]]]:
 def _arguments() -> argparse.Namespace:
     parser = parser_of("event_log", __doc__)
     parser.add_argument("--batches", type=int, default=100)
+    parser.add_argument("--warm-up", type=int, default=5, help="batches before those, not measured")
     parser.add_argument("--rows", type=int, default=100_000, help="of a batch that is not small")
     return parse(parser)
 

@@ -37,21 +37,22 @@ _BY_HAND = {TEN_CONDITIONS: ten_conditions, PUT_ASIDE: quarantine_rows}
 def main() -> int:
     given = _arguments()
     with tempfile.TemporaryDirectory(prefix="expectations-", dir=given.work) as folder:
-        seconds = _measure(Path(folder), given.rows, given.repeat, given.warm_up)
+        seconds = _measure(Path(folder), given)
     runs = [_result(variant, seconds) for variant in VARIANTS]
-    publish("expectations", {name: getattr(given, name) for name in ("rows", "repeat", "warm_up")}, runs, given.results)
+    arguments = {name: getattr(given, name) for name in ("rows", "batches", "repeat", "warm_up")}
+    publish("expectations", arguments, runs, given.results)
     return 0
 
 
-def _measure(folder: Path, rows: int, repeat: int, warm_up: int) -> dict[str, list[float]]:
+def _measure(folder: Path, given: argparse.Namespace) -> dict[str, list[float]]:
     from benchmarks.session import start_session, stop_session
     from penstock.spark.session.launch import SessionConfig
 
     source = folder / "input"
-    bad = write_input(source, rows)
+    bad = write_input(source, given.rows, given.batches)
     seconds: dict[str, list[float]] = {variant.what: [] for variant in VARIANTS}
     spark = start_session(SessionConfig("expectations", python_roots=(folder,)))
-    for turn in range(-warm_up, repeat):
+    for turn in range(-given.warm_up, given.repeat):
         for variant in VARIANTS:
             project = folder / f"{turn}-{VARIANTS.index(variant)}"
             if (by_hand := _BY_HAND.get(variant.what)) is None:
@@ -59,7 +60,7 @@ def _measure(folder: Path, rows: int, repeat: int, warm_up: int) -> dict[str, li
                 took, total = _seconds(project, spark)
             else:
                 took, total = by_hand(spark, source, project)
-            check_totals(variant.what, total, rows, bad)
+            check_totals(variant.what, total, given.rows, bad)
             shutil.rmtree(project)
             if turn >= 0:
                 seconds[variant.what].append(took)
@@ -106,6 +107,7 @@ def _result(variant: Variant, seconds: dict[str, list[float]]) -> dict[str, Any]
 def _arguments() -> argparse.Namespace:
     parser = parser_of("expectations", __doc__)
     parser.add_argument("--rows", type=int, default=2_400_000)
+    parser.add_argument("--batches", type=int, default=3, help="of a run; the first one is not timed")
     parser.add_argument("--repeat", type=int, default=5, help="rounds that are measured")
     parser.add_argument("--warm-up", type=int, default=1, help="rounds before those, not measured")
     return parse(parser)

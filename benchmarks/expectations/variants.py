@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILES_IN_BATCH = 4
-BATCHES = 3
 WARM_UP = 1
 """So many batches of each run are not timed: they pay for the table's creation and the query's first plan."""
 
@@ -67,11 +66,11 @@ VARIANTS = (
 )
 
 
-def write_input(folder: Path, rows: int) -> int:
-    """Writes the rows as JSON files and returns how many of them are bad."""
+def write_input(folder: Path, rows: int, batches: int) -> int:
+    """Writes the rows as JSON files, for so many batches, and returns how many of them are bad."""
     folder.mkdir(parents=True)
     products = ("Teapot", "Cup", "Saucer", "Spoon")
-    files, bad_rows = BATCHES * FILES_IN_BATCH, 0
+    files, bad_rows = batches * FILES_IN_BATCH, 0
     for part in range(files):
         with (folder / f"{part:02}.json").open("w", encoding="utf-8") as file:
             for place, number in enumerate(range(part, rows, files)):

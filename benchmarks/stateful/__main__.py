@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
-from benchmarks.stateful.input import BATCHES, WARM_UP, Result, Truth, write_input
+from benchmarks.stateful.input import WARM_UP, Result, Truth, write_input
 from benchmarks.stateful.queries import QUERIES
 from benchmarks.stateful.ways import BY_HAND, PENSTOCK, WAYS, WITHOUT_LATE_ROWS
 
@@ -34,10 +34,10 @@ def main() -> int:
     given = _arguments()
     with tempfile.TemporaryDirectory(prefix="stateful-", dir=given.work) as folder:
         source = Path(folder) / "input"
-        truth = write_input(source, given.rows)
+        truth = write_input(source, given.rows, given.batches)
         seconds = _measure(Path(folder), source, truth.results(), given)
-    arguments = {name: getattr(given, name) for name in ("rows", "repeat", "warm_up", "queries", "memory")}
-    runs = [each for query in given.queries for each in _runs(query, seconds, truth)]
+    arguments = {name: getattr(given, name) for name in ("rows", "batches", "repeat", "warm_up", "queries", "memory")}
+    runs = [each for query in given.queries for each in _runs(query, seconds, truth, given.batches)]
     publish("stateful", arguments, runs, given.results)
     return 0
 
@@ -80,8 +80,8 @@ def _check(query: str, way: str, table: Path, wanted: Result) -> None:
         raise SystemExit(f"{query}, {way}: {found}, and not {wanted}")
 
 
-def _runs(query: str, seconds: Seconds, truth: Truth) -> list[dict[str, Any]]:
-    rows = sum(truth.read[folder] for folder in QUERIES[query].folders) * (BATCHES - WARM_UP) // BATCHES
+def _runs(query: str, seconds: Seconds, truth: Truth, batches: int) -> list[dict[str, Any]]:
+    rows = sum(truth.read[folder] for folder in QUERIES[query].folders) * (batches - WARM_UP) // batches
     runs = [_run(f"{query}, {way}", taken, rows) for (of, way), taken in seconds.items() if of == query]
     runs[-1] |= {"base": BY_HAND, "ratio": _ratio(seconds, query, BY_HAND), "goal": _GOAL}
     runs[-1]["goal_rows_per_second"] = QUERIES[query].goal
@@ -112,6 +112,7 @@ def _ratio(seconds: Seconds, query: str, base: str) -> float:
 def _arguments() -> argparse.Namespace:
     parser = parser_of("stateful", __doc__)
     parser.add_argument("--rows", type=int, default=1_200_000, help="orders; a quarter of them is paid")
+    parser.add_argument("--batches", type=int, default=4, help="of a run; the first one is not timed")
     parser.add_argument("--repeat", type=int, default=3, help="rounds that are measured")
     parser.add_argument("--warm-up", type=int, default=1, help="rounds before those, not measured")
     parser.add_argument("--queries", type=_queries, default=list(QUERIES), help=f"some of {','.join(QUERIES)}")

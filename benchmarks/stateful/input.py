@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from benchmarks.stateful.queries import DELAY, FILES_IN_BATCH, GAP, ORDERS, PAID_WITHIN, PAYMENTS, WINDOW
 
-BATCHES = 4
 WARM_UP = 1
 """So many batches of each run are not timed: they pay for the table's creation and the query's first plan."""
 
@@ -96,9 +95,9 @@ class Truth:
             yield last, ids
 
 
-def write_input(folder: Path, rows: int) -> Truth:
-    """Writes `rows` orders and the payments of some into `folder`, in `BATCHES` batches of files."""
-    truth, draw, files = Truth(), random.Random(7), BATCHES * FILES_IN_BATCH
+def write_input(folder: Path, rows: int, batches: int) -> Truth:
+    """Writes `rows` orders and the payments of some into `folder`, in so many batches of files."""
+    truth, draw, files = Truth(), random.Random(7), batches * FILES_IN_BATCH
     for name in (ORDERS, PAYMENTS):
         (folder / name).mkdir(parents=True)
     for part in range(files):

@@ -14,7 +14,7 @@ from penstock.declare import load_pipeline
 
 
 def test_the_bad_rows_are_those_that_break_the_rule(tmp_path: Path) -> None:
-    bad = write_input(tmp_path / "input", 1000)
+    bad = write_input(tmp_path / "input", 1000, 3)
     rows = [json.loads(line) for file in (tmp_path / "input").iterdir() for line in file.read_text().splitlines()]
     assert (len(rows), sum(row["amount"] <= 0 for row in rows)) == (1000, bad)
 

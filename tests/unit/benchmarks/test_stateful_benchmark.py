@@ -38,7 +38,7 @@ def test_the_queries_results_are_counted_while_the_input_is_written() -> None:
 
 
 def test_no_row_is_late_and_files_are_as_many_as_they_are_said_to_be(tmp_path: Path) -> None:
-    truth = write_input(tmp_path, 1600)
+    truth = write_input(tmp_path, 1600, 4)
     orders, payments = _orders(tmp_path, "orders"), _orders(tmp_path, "payments")
     assert truth.read == {"orders": sum(map(len, orders)), "payments": sum(map(len, payments))}
     assert sum(map(len, orders)) == 1600
