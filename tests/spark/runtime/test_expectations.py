@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from tests.spark.pipeline_project import PipelineProject
+
+from penstock.spark.session.query_settings import query_settings
 
 Row = dict[str, Any]
 _ROWS: list[Row] = [
@@ -116,7 +119,8 @@ def test_rows_are_counted_kept_and_dropped(project: PipelineProject) -> None:
     assert written["twice"] == len(project.rows("twice", "id"))
 
 
-def test_rows_are_counted_once_whatever_the_query_does(project: PipelineProject) -> None:
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_rows_are_counted_once_whatever_the_query_does(project: PipelineProject, adaptive: str) -> None:
     """Spark may execute a part of a query twice, e.g. to find the bounds of a sort."""
     project.arrive("1", _ROWS)
     project.write(
@@ -149,7 +153,8 @@ def test_rows_are_counted_once_whatever_the_query_does(project: PipelineProject)
             return spark.sql("SELECT *, row_number() OVER (PARTITION BY name ORDER BY id) AS place FROM raw")
         """
     )
-    outcome = project.run()
+    with query_settings(project.spark, {"spark.sql.adaptive.enabled": adaptive}):
+        outcome = project.run()
     assert outcome.errors == ()
     assert project.written(outcome) == {"raw": 60, "sorted_rows": 60, "spread_rows": 60, "aggregated": 4, "ranked": 60}
     quality = project.quality(outcome)
