@@ -1,4 +1,4 @@
-"""A proxy before an S3 that keeps a request from its server, or an answer from its client, until a test lets go."""
+"""A proxy before an object store that holds a request, or an answer, back until a test lets go."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class HeldRequests:
                 pass
 
         self._server = _Server(("127.0.0.1", 0), Handler)
-        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        self.address = f"127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> HeldRequests:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
