@@ -28,7 +28,9 @@ from penstock.spark.session.setup.cache import cache_directory, one_process_at_a
 ACCOUNT: Final = "shop"
 KEY: Final = base64.b64encode(b"a key of the tests, of 64 bytes as those of Azure, no more, less").decode()
 OTHER_KEY: Final = base64.b64encode(b"another key of the tests").decode()
-HOST: Final = f"{ACCOUNT}.blob.core.windows.net"
+HOST: Final = f"{ACCOUNT}.dfs.core.windows.net"
+"""ABFS finds the account's name in no other host, where an emulator's address is set."""
+
 _PACKAGE: Final = "azurite@3.37.0"
 _MAIN: Final = "node_modules/azurite/dist/src/blob/main.js"
 

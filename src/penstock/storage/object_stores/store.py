@@ -75,8 +75,8 @@ class ObjectStore(Protocol):
     def files(self, uri: str) -> AbstractFileSystem:
         """Returns the file system in which a URI is: reads ranges, lists, copies and deletes.
 
-        Raises:
-            ConfigError: STORAGE_EXTRA_MISSING, SECRET_NOT_FOUND, OBJECT_STORE_CREDENTIALS_MISSING.
+        This, or its first use, raises ConfigError STORAGE_EXTRA_MISSING, SECRET_NOT_FOUND or
+        OBJECT_STORE_CREDENTIALS_MISSING.
         """
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from penstock.storage.object_stores.azure.client import container_of, is_installed
+from penstock.storage.object_stores.azure.client import is_installed
 from penstock.storage.object_stores.azure.objects import AzureBlob
 from penstock.storage.object_stores.azure.settings import AZURE_SCHEMES, azure_delta_options, unsupported_for_table
 from penstock.storage.object_stores.settings import AZURE_SETTING
@@ -33,10 +33,9 @@ class AzureStore:
         return is_installed()
 
     def files(self, uri: str) -> AbstractFileSystem:
-        """Returns the blobs of the account as files."""
+        """Returns the blobs as files; what it needs is looked for when it is first asked."""
         from penstock.storage.object_stores.azure.files import AzureFiles
 
-        container_of(uri)  # what is missing is told now
         return AzureFiles(uri.partition("://")[0].lower())
 
     def stored_object(self, uri: str) -> AzureBlob:
