@@ -146,6 +146,7 @@ def test_silver_follows_bronze_when_there_are_cores_for_both(tmp_path: Path) -> 
     assert any(message.startswith("shop.bronze_orders: batch ") for message in since), "silver waited for all of bronze"
 
 
+@pytest.mark.slow  # in CI a smaller pipeline has its storage there: tests/spark/object_stores/test_storage.py
 @pytest.mark.timeout(600)
 def test_in_azure_it_has_the_same_tables(tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders")

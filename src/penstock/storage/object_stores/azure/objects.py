@@ -63,6 +63,6 @@ class AzureBlob:
         except AzureError as error:
             if getattr(error, "error_code", None) in _OVERTAKEN:
                 raise OvertakenError(self.uri) from error
-            told = reason(error)
-            refused = object_store_error(self.uri, OSError(told))
-            raise refused or ConfigError("STORAGE_NOT_WRITABLE", path=self.uri, reason=told) from error
+            answer = reason(error)
+            refused = object_store_error(self.uri, OSError(answer))
+            raise refused or ConfigError("STORAGE_NOT_WRITABLE", path=self.uri, reason=answer) from error
