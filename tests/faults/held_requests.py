@@ -71,7 +71,8 @@ class HeldRequests:
         if request.headers.get("If-None-Match") == "*":
             self.conditional.add(request.path)
         hold = self._hold
-        what = hold[1] if hold and request.command == "PUT" and hold[0].search(request.path) else None
+        key = request.path.partition("?")[0]
+        what = hold[1] if hold and request.command == "PUT" and hold[0].search(key) else None
         if what == "request":
             self._wait()
             request.close_connection = True  # who has sent it is dead

@@ -31,6 +31,7 @@ def test_files_are_listed_found_read_moved_and_deleted(store: StoreServer) -> No
     assert [file.name for file in storage.walk("in")] == [name.removeprefix("in/"), "b.json"]
     assert storage.read_bytes(name) == b'{"id": 1}\n'
     assert storage.read_bytes(name, start=2, limit=2) == b"id"
+    assert storage.read_bytes(name, start=10) == b""
     found = storage.find(name)
     assert found is not None
     assert found.modified is not None

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from tests.integration.store_server import STORES, StoreServer, store_server, used_by_this_process
@@ -231,6 +232,33 @@ def test_a_store_that_is_away(store: StoreServer) -> None:
     finally:
         use_store_settings(store.settings)
     assert caught.value.condition == "STORAGE_FAILED"
+
+
+class _Busy(BaseHTTPRequestHandler):
+    def _answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(503)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_HEAD = do_PUT = _answer  # noqa: N815 - the names of the standard library
+
+    def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - as above
+        return
+
+
+def test_a_store_that_is_busy_is_worth_another_try(store: StoreServer) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Busy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        settings = store.settings_at(f"127.0.0.1:{server.server_port}")
+        use_store_settings(lambda: settings)
+        try:
+            with pytest.raises(ExternalError) as caught:
+                StorageLock(f"{store.missing}/storage").acquire()
+        finally:
+            use_store_settings(store.settings)
+            server.shutdown()
+    assert (caught.value.condition, caught.value.retryable) == ("STORAGE_FAILED", True)
 
 
 def test_without_the_client_the_command_is_named(store: StoreServer, monkeypatch: pytest.MonkeyPatch) -> None:

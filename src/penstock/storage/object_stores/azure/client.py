@@ -53,18 +53,18 @@ def reason(error: AzureError) -> str:
 @cache
 def _service(scheme: str, container: str, host: str, _settings: tuple[tuple[str, str], ...]) -> BlobServiceClient:
     """One client for the settings in use, which keeps its connections."""
-    from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
+    from azure.core.credentials import AzureNamedKeyCredential
     from azure.storage.blob import BlobServiceClient
 
     place = AzurePlace(scheme, container, host, "")
     settings = AccountSettings(place)
     login = settings.login()
-    credential: AzureNamedKeyCredential | AzureSasCredential | TokenCredential
+    credential: AzureNamedKeyCredential | TokenCredential | str
     if isinstance(login, EntraLogin):
         with _needing("azure-identity", host):
             credential = _token_credential(login)
     elif login.is_sas:
-        credential = AzureSasCredential(login.value)
+        credential = login.value  # the client then adds it to the URL of what is copied, too
     else:
         credential = AzureNamedKeyCredential(place.account, login.value)
     return BlobServiceClient(
