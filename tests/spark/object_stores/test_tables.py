@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from deltalake import QueryBuilder
 from pyspark.sql import SparkSession
-from tests.integration.s3_server import S3Server
 from tests.integration.store_server import StoreServer
 from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
@@ -28,6 +27,7 @@ from penstock.runtime.commands.query import run_sql
 from penstock.runtime.project.workspace import say_nothing
 from penstock.spark.delta.quick_append import append
 from penstock.storage.delta.table import open_delta_table
+from penstock.storage.object_stores.settings import store_settings, use_store_settings
 from penstock.testing.crash import forget_newest_commits, newest_commit
 
 PIPELINE = """
@@ -166,23 +166,27 @@ def test_a_batch_that_runs_again_adds_no_row_to_any_table_in_the_store(
     assert rows(f"{lake}/by_id", "id", "amount") == [(1, 10), (2, 45)]
 
 
-def test_a_bucket_that_is_closed_or_missing_is_named(project: PipelineProject, s3: S3Server) -> None:
-    s3.bucket("shut")
-    project.write("""
-        @dlt.table(path="s3a://shut/orders")
+def test_a_bucket_that_is_closed_or_missing_is_named(project: PipelineProject, store: StoreServer) -> None:
+    lake = store.bucket("shut")
+    project.write(f"""
+        @dlt.table(path="{lake}/orders")
         def orders():
             return spark.range(3)
         """)
-    with s3.checking_credentials(), pytest.raises(ConfigError) as caught:
-        project.run()
+    usual = store_settings()
+    with store.refusing() as settings:
+        use_store_settings(lambda: settings)
+        with pytest.raises(ConfigError) as caught:
+            project.run()
     assert (caught.value.condition, caught.value.dataset) == ("OBJECT_STORE_ACCESS_DENIED", "shop.orders")
-    s3.client.delete_bucket(Bucket="shut")
+    use_store_settings(lambda: usual)
+    store.delete_bucket("shut")
     with pytest.raises(ConfigError) as caught:
         project.run()
     assert (caught.value.condition, caught.value.dataset) == ("OBJECT_STORE_BUCKET_NOT_FOUND", "shop.orders")
-    s3.bucket("shut")
+    store.bucket("shut")
     assert project.run().errors == ()
-    assert rows("s3a://shut/orders", "id") == [(0,), (1,), (2,)]
+    assert rows(f"{lake}/orders", "id") == [(0,), (1,), (2,)]
 
 
 def test_another_writer_loses_no_commit_and_takes_none(spark: SparkSession, store: StoreServer) -> None:

@@ -244,7 +244,7 @@ DEFAULTS: tuple[Default, ...] = (
     Default(
         "spark.hadoop.fs.azure.io.retry.max.retries",
         "6",
-        "half a minute for a request; Hadoop's 30 tries a wrong address for ten, and a flow is retried anyway",
+        "a wrong address is told after a minute, and a flow is retried anyway; Hadoop's own is 30",
     ),
     # -- Process
     Default("spark.driver.memory", "2g", "room for a few dozen flows; Spark's 1g is short for Delta's snapshots"),
