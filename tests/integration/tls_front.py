@@ -18,7 +18,8 @@ class TlsFront:
         self._context.load_cert_chain(keys)
         self._behind = behind
         self._listening = socket.create_server(("127.0.0.1", 0))
-        self.endpoint = f"https://127.0.0.1:{self._listening.getsockname()[1]}"
+        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        self.endpoint = f"https://{self.address}"
 
     def __enter__(self) -> TlsFront:
         Thread(target=self._accept, daemon=True).start()

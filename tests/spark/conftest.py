@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.integration.s3_server import S3Server
+from tests.integration.store_server import STORES, StoreServer
 from tests.spark.pipeline_project import PipelineProject
-from tests.spark.s3_of_session import s3_of_session
 from tests.spark.session_settings import CHOSEN
+from tests.spark.store_of_session import store_of_session
 
 from penstock.spark._jvm import jvm
 from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.object_store_jars import S3_JARS
 from penstock.spark.session.session import start_session, stop_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A local session with Delta and Kafka, 2 GB of heap and two shuffle partitions."""
-    session = start_session(SessionConfig(name="tests", master="local[2]", spark_conf=CHOSEN, jar_sets=(S3_JARS,)))
+    session = start_session(SessionConfig(name="tests", master="local[2]", spark_conf=CHOSEN, jar_sets=STORES))
     yield session
     stop_session(session)
 
@@ -37,5 +37,15 @@ def project(spark: SparkSession, tmp_path: Path) -> Iterator[PipelineProject]:
 @pytest.fixture(scope="module")
 def s3(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A running S3, which the session reads under its settings while the tests of a file run: one at a time."""
-    with s3_of_session(spark, tmp_path_factory.mktemp("s3")) as server:
+    with store_of_session(spark, "s3", tmp_path_factory.mktemp("s3")) as server:
+        assert isinstance(server, S3Server)
+        yield server
+
+
+@pytest.fixture(scope="module", params=STORES)
+def store(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StoreServer]:
+    """As `s3`, for one kind of store after the other."""
+    with store_of_session(spark, request.param, tmp_path_factory.mktemp("store")) as server:
         yield server

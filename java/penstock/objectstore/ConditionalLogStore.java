@@ -1,14 +1,11 @@
 package penstock.objectstore;
 
 import io.delta.storage.S3SingleDriverLogStore;
-import java.io.FileNotFoundException;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.FileAlreadyExistsException;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
 import org.apache.hadoop.fs.FileSystem;
@@ -39,19 +36,14 @@ public final class ConditionalLogStore extends S3SingleDriverLogStore {
       super.write(path, actions, overwrite, hadoopConf);
       return;
     }
-    StringBuilder lines = new StringBuilder();
-    while (actions.hasNext()) {
-      lines.append(actions.next()).append('\n');
-    }
-    byte[] content = lines.toString().getBytes(StandardCharsets.UTF_8);
+    List<String> lines = new ArrayList<>();
+    actions.forEachRemaining(lines::add);
+    byte[] content = StoredCommit.content(lines);
     FileSystem files = path.getFileSystem(hadoopConf);
     try {
       put(files, path, content);
     } catch (IOException failure) {
-      // Rejected, or the response was lost: only the stored file shows whose commit it is.
-      if (!isStored(files, path, content, failure)) {
-        throw new FileAlreadyExistsException(path.toString());
-      }
+      StoredCommit.requireOwn(files, path, content, failure);
     }
   }
 
@@ -60,16 +52,6 @@ public final class ConditionalLogStore extends S3SingleDriverLogStore {
     creation.must(CreateFileOptionKeys.FS_OPTION_CREATE_CONDITIONAL_OVERWRITE, true);
     try (OutputStream output = creation.build()) {
       output.write(content);
-    }
-  }
-
-  /** Whether a file has this content; throws {@code failure} if there is no file, so that writing it has failed. */
-  private static boolean isStored(FileSystem files, Path path, byte[] content, IOException failure)
-      throws IOException {
-    try (InputStream input = files.open(path)) {
-      return Arrays.equals(input.readAllBytes(), content);
-    } catch (FileNotFoundException notWritten) {
-      throw failure;
     }
   }
 }

@@ -82,7 +82,7 @@ def open_project(
     """
     from penstock.config import load_project, load_script
     from penstock.storage.new_files import restrict_new_files
-    from penstock.storage.object_stores.s3 import use_s3_settings
+    from penstock.storage.object_stores.settings import use_store_settings
 
     if scripts and directory.suffix == ".py":
         config = load_script(directory, environment=environment, pipeline=pipeline, storage=storage)
@@ -90,7 +90,7 @@ def open_project(
         config = load_project(
             directory, environment=environment, pipeline=pipeline, storage=storage, overrides=parse_settings(set_)
         )
-    use_s3_settings(config.resolve_spark_conf)
+    use_store_settings(config.resolve_spark_conf)
     restrict_new_files(config.shared_storage, config.storage_access)
     return config
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.server import DashboardServer
 from penstock.dashboard.serving.access import Access
-from penstock.storage.object_stores.s3 import use_s3_settings
+from penstock.storage.object_stores.settings import use_store_settings
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     logging.disable()  # standard error is the run's; what fails is on the page
     settings = json.loads(sys.stdin.readline())
-    use_s3_settings(lambda: settings["s3"])
+    use_store_settings(lambda: settings["stores"])
     listener = socket.socket(fileno=int(sys.argv[1]))
     access = Access.from_json(settings["access"])
     prices = Path(settings["prices"]) if settings["prices"] else None

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from penstock.dashboard.serving.access import TOKEN_VARIABLE
 from penstock.errors import PenstockError
-from penstock.storage.object_stores.s3 import s3_settings
+from penstock.storage.object_stores.settings import store_settings
 
 _SECONDS: Final = 30
 _AT_ONCE: Final = 2
@@ -37,7 +37,7 @@ class StoredTables:
             known = self._answers.get(question)
             if known is not None and time.monotonic() - known[0] < _FRESH_SECONDS:
                 return known[1]
-            answer = _ask({**json.loads(question), "s3": _s3_settings()})
+            answer = _ask({**json.loads(question), "stores": _store_settings()})
             while len(self._answers) >= _MAX_ANSWERS:
                 self._answers.pop(next(iter(self._answers)), None)
             self._answers[question] = time.monotonic(), answer
@@ -66,10 +66,10 @@ def _ask(question: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**_NOTHING, **answer}
 
 
-def _s3_settings() -> Mapping[str, str]:
+def _store_settings() -> Mapping[str, str]:
     """None where a secret is missing: it is missed only by a table in an object store, whose reader says so."""
     try:
-        return s3_settings()
+        return store_settings()
     except PenstockError:
         return {}
 

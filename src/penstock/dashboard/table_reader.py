@@ -1,9 +1,9 @@
 """`python -m penstock.dashboard.table_reader`: one question as JSON on stdin, one answer as JSON on stdout.
 
-Questions are `{"kind": "table" | "quarantine" | "late" | "checks", "storage", "name", "path", "version", "s3",
-"settings"}`; `s3` are the settings of S3A, keys and all, which must not show in a list of processes, `settings` those
-of the pipeline (`SettingsFacts`). An error of the catalogue is an answer: `{"error": {condition, message, fix, …}}`.
-Only reads.
+Questions are `{"kind": "table" | "quarantine" | "late" | "checks", "storage", "name", "path", "version", "stores",
+"settings"}`; `stores` are the settings of the clients of object stores, keys and all, which must not show in a list of
+processes, `settings` those of the pipeline (`SettingsFacts`). An error of the catalogue is an answer:
+`{"error": {condition, message, fix, …}}`. Only reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.observe.stored.tables import StoredTable, TableRows, read_table
 from penstock.storage import StorageLayout
 from penstock.storage.cell_values import float_text, json_value
 from penstock.storage.delta.table import has_delta_log, open_delta_table, readable
-from penstock.storage.object_stores.s3 import use_s3_settings
+from penstock.storage.object_stores.settings import use_store_settings
 
 _ROWS: Final = 50
 _VERSIONS: Final = 30
@@ -38,7 +38,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
         "late": _late,
         "checks": _checks,
     }
-    use_s3_settings(lambda: question.get("s3") or {})
+    use_store_settings(lambda: question.get("stores") or {})
     try:
         return readers[question["kind"]](question)
     except PenstockError as error:

@@ -33,7 +33,7 @@ from penstock.spark.sources.stream_read import Load, StreamRead, no_stream
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction
 from penstock.spark.sql.statement import run_statement
 from penstock.storage import StorageLayout, local_path
-from penstock.storage.object_stores.s3 import is_s3, s3a_uri, unsupported_for_table
+from penstock.storage.object_stores.stores import store_of
 
 
 class DatasetCatalog(Protocol):
@@ -356,9 +356,9 @@ def table_path(table: Table, layout: StorageLayout, settings: EvaluationSettings
         error.location, error.dataset = table.location, str(table.identifier)
         raise
     name = str(table.identifier)
-    if is_s3(path):
-        path = s3a_uri(path)
-        if (reason := unsupported_for_table(path)) is not None:
+    if (store := store_of(path)) is not None:
+        path = store.table_uri(path)
+        if (reason := store.unsupported_for_table(path)) is not None:
             raise DefinitionError(
                 "TABLE_PATH_UNSUPPORTED", location=table.location, dataset=name, name=name, path=path, reason=reason
             )

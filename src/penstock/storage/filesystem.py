@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, cast
 from penstock.errors import ConfigError, ExternalError, PenstockError, exhaustion
 from penstock.storage.local_disk import LocalDisk, local_path
 from penstock.storage.object_stores.errors import object_store_error
-from penstock.storage.object_stores.s3 import S3_SCHEMES, is_s3, s3_filesystem
+from penstock.storage.object_stores.stores import store_of
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -45,15 +45,15 @@ class Storage:
     """The files under one URI, reached without Spark.
 
     `uri` is a path or `file://` URI of the local disk (a relative one is made absolute),
-    `memory://…` (this process only, for tests), or `s3a://…`. Every `location` parameter is a URI under it, as
-    `StorageLayout` returns, or a path relative to it.
+    `memory://…` (this process only, for tests), or one of an object store, `s3a://…` or `abfss://…`. Every
+    `location` parameter is a URI under it, as `StorageLayout` returns, or a path relative to it.
 
     Reading what does not exist raises FileNotFoundError. Wherever STORAGE_NOT_READABLE or STORAGE_NOT_WRITABLE is
     named, a disk that does not answer raises ExternalError STORAGE_FAILED, and writing where no space is left
     STORAGE_FULL. Nothing here is retried.
 
     Raises:
-        ConfigError: STORAGE_SCHEME_UNSUPPORTED, STORAGE_NOT_READABLE.
+        ConfigError: STORAGE_SCHEME_UNSUPPORTED, STORAGE_NOT_READABLE; of an object store as for `ObjectStore.files`.
     """
 
     def __init__(self, uri: str) -> None:
@@ -127,17 +127,17 @@ class Storage:
             return cast("BinaryIO", self._fs.open(uri, "wb"))
 
     def create_log(self, location: str) -> BinaryIO:
-        """Creates a file to which lines are added, and returns it; in S3, where they are a second later.
+        """Creates a file to which lines are added, and returns it; in an object store they are a second later.
 
         Raises:
             FileExistsError: another process was faster.
-            ConfigError: STORAGE_NOT_WRITABLE; in S3 as for `S3Object`.
+            ConfigError: STORAGE_NOT_WRITABLE; in an object store as for `StoredObject`.
         """
-        if self.scheme not in S3_SCHEMES:
+        if (store := store_of(self.uri)) is None:
             return self.create(location)
         from penstock.storage.object_stores.growing_object import GrowingObject
 
-        return cast("BinaryIO", GrowingObject(self.resolve(location)))
+        return cast("BinaryIO", GrowingObject(store.stored_object(self.resolve(location))))
 
     def open(self, location: str) -> IO[bytes]:
         """Opens a file for reading; the caller closes it."""
@@ -280,8 +280,9 @@ class Storage:
 
 
 def can_open(uri: str) -> bool:
-    """Whether there is a `Storage` for a URI: those of Azure and Google Cloud are Spark's alone."""
-    return _scheme(uri) in {"file", "memory", *S3_SCHEMES}
+    """Whether there is a `Storage` for a URI: those of Google Cloud are Spark's alone, and Azure's client an extra."""
+    store = store_of(uri)
+    return store.lists() if store is not None else _scheme(uri) in {"file", "memory"}
 
 
 def _scheme(uri: str) -> str:
@@ -305,9 +306,9 @@ def _stored(name: str, uri: str, entry: Mapping[str, Any]) -> StoredFile:
 def _open_filesystem(uri: str, scheme: str) -> AbstractFileSystem:
     if scheme == "file":
         return LocalDisk()
-    if scheme in S3_SCHEMES:
+    if (store := store_of(uri)) is not None:
         with _reading(uri):
-            return s3_filesystem(uri)
+            return store.files(uri)
     if scheme != "memory":
         raise ConfigError("STORAGE_SCHEME_UNSUPPORTED", uri=uri, scheme=scheme)
     import fsspec
@@ -355,6 +356,6 @@ def _failure(condition: str, uri: str, error: OSError) -> PenstockError:
         return exhausted
     if error.errno in _BROKEN:
         return ExternalError("STORAGE_FAILED", detail=f"{uri}: {error.strerror}")
-    if is_s3(uri) and (refused := object_store_error(uri, error)) is not None:
+    if store_of(uri) is not None and (refused := object_store_error(uri, error)) is not None:
         return refused
     return ConfigError(condition, path=uri, reason=error.strerror or error)

@@ -1,6 +1,6 @@
 """One run per storage: a lock file with a heartbeat, refused at once, taken over from the dead.
 
-On a disk and in S3 alike, of two processes that take it at the same moment one is refused: see `record`.
+On a disk and in an object store alike, of two processes that take it at the same moment one is refused: see `record`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.errors import ConfigError, ExternalError, PenstockError, StateErro
 from penstock.storage.exchange import finish_exchange
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
-from penstock.storage.object_stores.s3_objects import OvertakenError
+from penstock.storage.object_stores.store import OvertakenError
 from penstock.storage.process import birth_mark, machine
 from penstock.storage.record import Record, record
 
@@ -189,7 +189,7 @@ class StorageLock:
         Raises:
             StateError: STORAGE_LOCKED (storage, pid, host, since), in well under a second; this
                 process itself may be the holder. CHECKPOINT_NOTE_DAMAGED.
-            ConfigError: STORAGE_NOT_WRITABLE; for one in S3 as for `S3Object`.
+            ConfigError: STORAGE_NOT_WRITABLE; for one in an object store as for `StoredObject`.
         """
         if self._token is not None:
             raise _locked(self.storage, self._holder(self._token))

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from penstock.storage.filesystem import Storage
-from penstock.storage.object_stores.s3 import is_s3
-from penstock.storage.object_stores.s3_objects import ABSENT, S3Object
+from penstock.storage.object_stores.store import ABSENT, StoredObject
+from penstock.storage.object_stores.stores import store_of
 
 
 class Record(Protocol):
@@ -36,9 +36,10 @@ def record(storage: Storage, location: str) -> Record:
     """Returns the file at `location`, a URI in the storage.
 
     Raises:
-        ConfigError: for S3 as for `S3Object`.
+        ConfigError: for an object store as for `ObjectStore.stored_object`.
     """
-    return _ObjectRecord(S3Object(location)) if is_s3(location) else _FileRecord(storage, location)
+    store = store_of(location)
+    return _FileRecord(storage, location) if store is None else _ObjectRecord(store.stored_object(location))
 
 
 class _FileRecord:
@@ -67,9 +68,9 @@ class _FileRecord:
 
 
 class _ObjectRecord:
-    """In S3 the store compares versions at each write."""
+    """An object store compares versions at each write."""
 
-    def __init__(self, stored: S3Object) -> None:
+    def __init__(self, stored: StoredObject) -> None:
         self._stored = stored
         self._version = ABSENT
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from tests.certificates import Authority
 from tests.integration.s3_server import S3Server
@@ -14,8 +12,6 @@ from tests.integration.tls_front import TlsFront
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import PenstockError
-from penstock.spark._jvm import java_session, jvm
-from penstock.spark.accelerators.own_classes import OBJECT_LOG_STORE
 
 
 def test_what_is_wrong_is_named(project: PipelineProject, s3: S3Server) -> None:
@@ -73,16 +69,17 @@ def test_a_certificate_that_nobody_trusts_is_named(
 @pytest.mark.parametrize(
     ("path", "condition"),
     [
-        ("/mnt/azure/orders", "TABLE_ON_OBJECT_STORE"),
+        ("/mnt/google/orders", "TABLE_ON_OBJECT_STORE"),
         # Slow: without an alias, which is looked up before.
         pytest.param("gs://lake/orders", "TABLE_ON_OBJECT_STORE", marks=pytest.mark.slow),
         ("/mnt/lake/", "TABLE_PATH_UNSUPPORTED"),
         ("s3://lake/a%20b", "TABLE_PATH_UNSUPPORTED"),
+        ("abfss://lake@shop.dfs.core.windows.net/", "TABLE_PATH_UNSUPPORTED"),
         ("s3://lake/paid/", "DUPLICATE_TABLE_PATH"),
     ],
 )
 def test_a_path_that_no_table_can_have_is_refused(project: PipelineProject, path: str, condition: str) -> None:
-    project.settings["paths"] = "{/mnt/lake: s3a://lake, /mnt/azure: 'abfss://lake@shop.dfs.core.windows.net'}"
+    project.settings["paths"] = "{/mnt/lake: s3a://lake, /mnt/google: 'gs://lake'}"
     project.write(f"""
         @dlt.table(path="/mnt/lake/paid")
         def paid():
@@ -126,37 +123,6 @@ def test_a_file_that_an_interrupted_batch_still_needs_stops_the_flow_when_it_is_
     [error] = project.run().errors
     assert error.condition == "SOURCE_FILES_LOST"
     assert error.facts["lost"] == "deleted: s3a://changed/in/2.json"
-
-
-def test_a_commit_replaces_no_other(spark: SparkSession, s3: S3Server) -> None:
-    place = f"{s3.bucket('commits')}/orders"
-    java: Any = jvm(spark)
-    hadoop = spark._jsc.hadoopConfiguration()
-    store = java.penstock.objectstore.ConditionalLogStore(hadoop)
-    assert store.getClass().getName() == OBJECT_LOG_STORE
-    path = java.org.apache.hadoop.fs.Path(f"{place}/_delta_log/00000000000000000000.json")
-
-    def write(text: str, *, overwrite: bool = False) -> None:
-        store.write(path, java.java.util.List.of(text).iterator(), overwrite, hadoop)
-
-    def stored() -> bytes:
-        body = s3.client.get_object(Bucket="commits", Key="orders/_delta_log/00000000000000000000.json")["Body"]
-        return bytes(body.read())
-
-    write("first")
-    with pytest.raises(Py4JJavaError) as caught:
-        write("second")
-    assert caught.value.java_exception.getClass().getName() == "java.nio.file.FileAlreadyExistsException"
-    write("first")  # the answer was lost on its way, and the commit was sent again
-    assert stored() == b"first\n"
-    write("third", overwrite=True)
-    assert stored() == b"third\n"
-    used = java.org.apache.spark.sql.delta.storage.LogStore.apply(java_session(spark)).getDelegate(path)
-    assert used.logStoreImpl().getClass().getName() == OBJECT_LOG_STORE
-    for other, name in (("abfss://lake@shop.dfs.core.windows.net", "AzureLogStore"), ("gs://lake", "GCSLogStore")):
-        chosen = java.org.apache.spark.sql.delta.storage.LogStore.apply(java_session(spark))
-        delegate = chosen.getDelegate(java.org.apache.hadoop.fs.Path(f"{other}/orders/_delta_log/0.json"))
-        assert delegate.logStoreImpl().getClass().getName() == f"io.delta.storage.{name}"
 
 
 def test_what_is_written_is_encrypted_as_the_settings_say(spark: SparkSession, s3: S3Server) -> None:

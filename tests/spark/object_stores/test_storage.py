@@ -1,4 +1,4 @@
-"""A pipeline whose `storage` is in S3: nothing of it is on the disk, and whatever looks at it finds it there."""
+"""A pipeline whose `storage` is in an object store: nothing of it is on the disk, and whatever looks finds it there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import QueryBuilder
 from pyspark.sql import SparkSession
-from tests.integration.s3_server import S3Server
+from tests.integration.store_server import StoreServer
 from tests.spark.pipeline_project import PipelineProject
 from typer.testing import CliRunner
 
@@ -25,7 +25,6 @@ from penstock.storage import LockOwner, StorageLock
 from penstock.storage.delta.table import open_delta_table
 from penstock.testing.crash import forget_newest_commits, newest_commit
 
-STORAGE = "s3a://lake/storage/shop"
 PIPELINE = """
 @dlt.table
 @dlt.expect_or_quarantine("real", "amount > 0")
@@ -52,8 +51,8 @@ def order(number: int, amount: int, hour: int) -> dict[str, object]:
     return {"id": number, "amount": amount, "at": f"2026-01-01T{hour:02}:30:00Z"}
 
 
-def _look_with_the_dashboard() -> None:
-    dashboard = start_in_background(STORAGE, port=0)
+def _look_with_the_dashboard(storage: str) -> None:
+    dashboard = start_in_background(storage, port=0)
     try:
         with httpx.Client(base_url=dashboard.url, timeout=60) as client:
             for path in ("/", "/datasets/shop.orders", "/flows/shop.orders", "/events", "/series?dataset=shop.orders"):
@@ -67,11 +66,11 @@ def _look_with_the_dashboard() -> None:
         dashboard.stop()
 
 
-def test_a_storage_in_s3_goes_on_after_a_crash_and_has_one_run_at_a_time(
-    project: PipelineProject, s3: S3Server
+def test_a_storage_goes_on_after_a_crash_and_has_one_run_at_a_time(
+    project: PipelineProject, store: StoreServer
 ) -> None:
-    storage = s3.bucket("crashed") + "/storage"
-    project.settings |= {"spark_conf": json.dumps(s3.settings()), "storage": storage}
+    storage = store.bucket("crashed") + "/storage"
+    project.settings |= {"spark_conf": json.dumps(store.settings()), "storage": storage}
     project.write("""
         @dlt.table
         def orders():
@@ -95,9 +94,9 @@ def test_a_storage_in_s3_goes_on_after_a_crash_and_has_one_run_at_a_time(
 
 
 @pytest.mark.slow
-def test_all_of_a_pipeline_is_in_the_store(project: PipelineProject, s3: S3Server, spark: SparkSession) -> None:
-    s3.bucket("lake")
-    project.settings |= {"spark_conf": json.dumps(s3.settings()), "storage": STORAGE}
+def test_all_of_a_pipeline_is_in_the_store(project: PipelineProject, store: StoreServer, spark: SparkSession) -> None:
+    storage = store.bucket("lake") + "/storage/shop"
+    project.settings |= {"spark_conf": json.dumps(store.settings()), "storage": storage}
     project.settings["alerts"] = json.dumps({"tables": {"*": {"freshness": "1 day"}}})
     project.write(PIPELINE)
     project.arrive("1", [order(1, 10, 1), order(2, 20, 1), order(2, 25, 5), order(3, -1, 5)])
@@ -112,13 +111,13 @@ def test_all_of_a_pipeline_is_in_the_store(project: PipelineProject, s3: S3Serve
     assert rows("SELECT amount FROM total") == [(62,)]
     assert rows("SELECT id, amount FROM newest WHERE __END_AT IS NULL") == [(1, 7), (2, 25)]
     assert rows("SELECT count FROM hours") == [(1,), (2,)]
-    events = list(read_events(STORAGE))
+    events = list(read_events(storage))
     told = [each.details["accounting"] for each in events if each.event_type is EventType.ACCOUNTING]
     assert told
     assert not [each for each in told if each["verdict"] == Verdict.BROKEN.value]
     assert not (project.directory / ".penstock").exists()
 
-    place = {Identifier("shop", "orders"): f"{STORAGE}/tables/shop/orders"}
+    place = {Identifier("shop", "orders"): f"{storage}/tables/shop/orders"}
     [compacted] = optimize_tables(project.config, place, progress=say_nothing, spark=spark).values()
     assert compacted.files_removed > compacted.files_added > 0
     vacuum_tables(project.config, place, progress=say_nothing, spark=spark)
@@ -136,8 +135,8 @@ def test_all_of_a_pipeline_is_in_the_store(project: PipelineProject, s3: S3Serve
     ):
         outcome = CliRunner().invoke(app, [*words, str(project.directory)])
         assert outcome.exit_code == 0, f"{words}: {outcome.output}"
-    _look_with_the_dashboard()
-    with StorageLock(STORAGE, LockOwner.current()), pytest.raises(StateError, match="STORAGE_LOCKED"):
+    _look_with_the_dashboard(storage)
+    with StorageLock(storage, LockOwner.current()), pytest.raises(StateError, match="STORAGE_LOCKED"):
         project.run()
     assert project.run(full_refresh_all=True).errors == ()
     assert rows("SELECT id, amount FROM orders") == [(1, 7), (1, 10), (2, 20), (2, 25)]

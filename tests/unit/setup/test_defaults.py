@@ -60,11 +60,17 @@ def test_files_on_local_disks_are_for_local_masters_and_need_the_jar(monkeypatch
     assert own_classes.own_jars() == []
 
 
-def test_commits_in_s3_are_conditional_whatever_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = {"spark.delta.logStore.s3.impl", "spark.delta.logStore.s3a.impl"}
+@pytest.mark.parametrize(
+    ("schemes", "name"),
+    [(("s3", "s3a"), own_classes.OBJECT_LOG_STORE), (("abfs", "abfss"), own_classes.AZURE_LOG_STORE)],
+)
+def test_commits_in_object_stores_are_conditional_whatever_the_master(
+    monkeypatch: pytest.MonkeyPatch, schemes: tuple[str, ...], name: str
+) -> None:
+    keys = {f"spark.delta.logStore.{scheme}.impl" for scheme in schemes}
     for machine in (LOCAL, CLUSTER):
         conf = session_conf(machine, {})
-        assert {conf[key] for key in keys} == {own_classes.OBJECT_LOG_STORE}
+        assert {conf[key] for key in keys} == {name}
         assert not keys & session_conf(machine, {"spark.delta.logStore.class": "com.example.Mine"}).keys()
     monkeypatch.setattr(own_classes, "JAR", Path("no.jar"))
     assert not keys & session_conf(CLUSTER, {}).keys()

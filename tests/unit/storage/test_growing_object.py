@@ -12,11 +12,10 @@ from penstock.storage.object_stores.growing_object import GrowingObject
 
 
 @pytest.mark.parametrize("failure", [OSError(errno.EMFILE, "Too many open files"), RuntimeError("x"), MemoryError()])
-def test_no_failure_loses_a_line(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> None:
+def test_no_failure_loses_a_line(failure: Exception) -> None:
     stored = Mock()
     stored.put.side_effect = [failure, failure, None, None]
-    monkeypatch.setattr("penstock.storage.object_stores.growing_object.S3Object", Mock(return_value=stored))
-    growing = GrowingObject("s3://b/log", pause=0.01)
+    growing = GrowingObject(stored, pause=0.01)
     growing.write(b"line")
     wait_until(lambda: stored.put.call_count == 3, timeout=5, what="a third try", interval=0.01)
     growing.close()

@@ -30,6 +30,11 @@ STRANGER = """Generic S3 error
 NO_TLS = """Generic S3 error
   ↳ error sending request
    ↳ received corrupt message of type InvalidContentType"""
+OF_AZURE = "Server failed to authenticate the request. (403 AuthenticationFailed)"
+OF_DELTA_RS_AT_AZURE = """Generic MicrosoftAzure error
+  ↳ Error performing GET http://127.0.0.1:1/shop/lake in 3ms - Server returned non-2xx status code
+   ↳ 404 Not Found
+    ↳ <Error><Code>ContainerNotFound</Code><Message>The specified container does not exist.</Message></Error>"""
 OF_CURL = "When listing objects: AWS Error NETWORK_CONNECTION during ListObjectsV2 operation: curlCode: {}"
 OF_BOTOCORE = "SSL validation failed for https://127.0.0.1:9000/lake/x {}"
 
@@ -48,6 +53,22 @@ OF_BOTOCORE = "SSL validation failed for https://127.0.0.1:9000/lake/x {}"
             "When listing objects: AWS Error ACCESS_DENIED during ListObjectsV2 operation: No response body.",
             "OBJECT_STORE_ACCESS_DENIED",
             "When listing objects: AWS Error ACCESS_DENIED during ListObjectsV2 operation: No response body.",
+        ),
+        (OF_AZURE, "OBJECT_STORE_ACCESS_DENIED", OF_AZURE),
+        (
+            OF_DELTA_RS_AT_AZURE,
+            "OBJECT_STORE_BUCKET_NOT_FOUND",
+            "The specified container does not exist. (ContainerNotFound)",
+        ),
+        *(
+            (text, condition, text)
+            for text, condition in (
+                ("The specified container does not exist. (404 ContainerNotFound)", "OBJECT_STORE_BUCKET_NOT_FOUND"),
+                ("no authority (ClientAuthenticationError)", "OBJECT_STORE_ACCESS_DENIED"),
+                ("The server is busy. (503 ServerBusy)", "STORAGE_FAILED"),
+                ("Connection refused (ServiceRequestError)", "STORAGE_FAILED"),
+                ("The read operation timed out (ServiceResponseTimeoutError)", "STORAGE_FAILED"),
+            )
         ),
         (NO_KEYS, "OBJECT_STORE_CREDENTIALS_MISSING", "403 Forbidden"),
         (GONE, "STORAGE_FAILED", "Connection refused (os error 111)"),

@@ -6,14 +6,9 @@ from typing import Any
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.storage.object_stores.s3 import (
-    delta_options,
-    s3_arguments,
-    s3_settings,
-    s3a_uri,
-    unsupported_for_table,
-    use_s3_settings,
-)
+from penstock.storage.delta.table import storage_options
+from penstock.storage.object_stores.s3.settings import s3_arguments, s3a_uri, unsupported_for_table
+from penstock.storage.object_stores.settings import store_settings, use_store_settings
 
 HTTP = {"endpoint": "http://127.0.0.1:9000", "path.style.access": "true"}
 LOCAL = {"scheme": "http", "endpoint_override": "127.0.0.1:9000", "force_virtual_addressing": False}
@@ -29,11 +24,11 @@ PATH_STYLE = {
 @pytest.fixture(autouse=True)
 def _no_settings_left() -> Iterator[None]:
     yield
-    use_s3_settings(dict)
+    use_store_settings(dict)
 
 
 def use(settings: Mapping[str, str]) -> None:
-    use_s3_settings(lambda: {f"spark.hadoop.fs.s3a.{key}": value for key, value in settings.items()})
+    use_store_settings(lambda: {f"spark.hadoop.fs.s3a.{key}": value for key, value in settings.items()})
 
 
 @pytest.mark.parametrize(
@@ -124,14 +119,14 @@ def test_the_settings_of_s3a_are_those_of_the_python_client(
 )
 def test_the_settings_of_s3a_are_those_of_delta_rs(settings: Mapping[str, str], options: Mapping[str, str]) -> None:
     use(settings)
-    assert delta_options("s3a://lake/orders") == {"AWS_CONDITIONAL_PUT": "etag", **options}
+    assert storage_options("s3a://lake/orders") == {"AWS_CONDITIONAL_PUT": "etag", **options}
 
 
 @pytest.mark.parametrize("algorithm", ["SSE-C", "CSE-KMS", "CSE-CUSTOM"])
 def test_an_encryption_whose_key_only_spark_has_is_refused(algorithm: str) -> None:
     use({"encryption.algorithm": algorithm})
     with pytest.raises(ConfigError) as caught:
-        delta_options("s3a://lake/orders")
+        storage_options("s3a://lake/orders")
     assert caught.value.condition == "OBJECT_STORE_ENCRYPTION_UNSUPPORTED"
     assert caught.value.facts == {"uri": "s3a://lake/orders", "algorithm": algorithm}
 
@@ -140,9 +135,9 @@ def test_a_table_on_a_disk_needs_no_options_and_no_secret() -> None:
     def resolve() -> Mapping[str, str]:
         raise AssertionError("nobody has asked for an object store")
 
-    use_s3_settings(resolve)
-    assert delta_options("/data/s3/orders") is None
-    assert delta_options("file:///data/orders") is None
+    use_store_settings(resolve)
+    assert storage_options("/data/s3/orders") is None
+    assert storage_options("file:///data/orders") is None
 
 
 def test_a_place_in_s3_has_one_spelling() -> None:
@@ -157,6 +152,6 @@ def test_not_every_place_can_have_a_table(uri: str) -> None:
 
 def test_the_settings_of_an_earlier_session_are_forgotten() -> None:
     use({"access.key": "A"})
-    use_s3_settings(lambda: {"spark.app.name": "orders"})
+    use_store_settings(lambda: {"spark.app.name": "orders"})
     assert s3_arguments("lake") == {}
-    assert s3_settings() == {}
+    assert store_settings() == {}

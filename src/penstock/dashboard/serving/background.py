@@ -18,7 +18,8 @@ from typing import Any
 
 from penstock.dashboard.serving.access import Access, access_for
 from penstock.dashboard.serving.listener import listen, url_of
-from penstock.storage.object_stores.s3 import is_s3, s3_settings
+from penstock.storage.object_stores.settings import store_settings
+from penstock.storage.object_stores.stores import store_of
 
 _STOP_SECONDS = 5.0
 
@@ -57,7 +58,7 @@ def start_in_background(
     Returns at once: requests are answered when the process has started, within a second.
 
     Args:
-        storage_uri: as for `serve`; for a place in S3, the settings of this process are handed over.
+        storage_uri: as for `serve`; for a place in an object store, the settings of this process are handed over.
         host: as for `serve`.
         port: as for `listen`.
         access: as for `serve`.
@@ -68,7 +69,7 @@ def start_in_background(
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_PORT_TAKEN, SECRET_NOT_FOUND.
     """
     access = access or access_for(host)
-    s3 = dict(s3_settings()) if is_s3(storage_uri) else {}
+    stores = dict(store_settings()) if store_of(storage_uri) is not None else {}
     with listen(host, port) as listener:
         process = subprocess.Popen(
             # -P: a user's file in the current folder must not stand in for a module
@@ -83,7 +84,7 @@ def start_in_background(
     document = {
         "storage": storage_uri,
         "access": access.to_json(),
-        "s3": s3,
+        "stores": stores,
         "pipeline": settings,
         "prices": None if prices is None else str(prices),
     }

@@ -46,6 +46,8 @@ docs/decisions/own-java-classes.md says which of them are accelerators, and why 
 `objectstore`: what Delta writes to an object store.
 
 - `ConditionalLogStore`: Delta's log in S3, where the store itself rejects a commit whose name is taken.
+- `ConditionalRenameLogStore`: the same in Azure, where a commit is a rename.
+- `StoredCommit`: whose commit is stored, where the response was lost.
 
 `plans`: the plans of queries.
 
@@ -60,6 +62,7 @@ JAR = Path(__file__).with_name("own-classes.jar")
 FILE_SYSTEM = "penstock.localdisk.LocalDiskFileSystem"
 LOG_STORE = "penstock.localdisk.LocalDiskLogStore"
 OBJECT_LOG_STORE = "penstock.objectstore.ConditionalLogStore"
+AZURE_LOG_STORE = "penstock.objectstore.ConditionalRenameLogStore"
 DELTA_SINK = "penstock.delta.DeltaSinkProvider"
 ARRIVING_FILES = "penstock.files.ArrivingFilesProvider"
 

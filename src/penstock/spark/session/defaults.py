@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from penstock.errors.secret_names import REDACTED_KEYS
 from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL
-from penstock.spark.accelerators.own_classes import FILE_SYSTEM, LOG_STORE, OBJECT_LOG_STORE, own_jars
+from penstock.spark.accelerators.own_classes import AZURE_LOG_STORE, FILE_SYSTEM, LOG_STORE, OBJECT_LOG_STORE, own_jars
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -231,6 +231,20 @@ DEFAULTS: tuple[Default, ...] = (
             gives_way_to="spark.delta.logStore.class",
         )
         for scheme in ("s3", "s3a")
+    ),
+    *(
+        Default(
+            f"spark.delta.logStore.{scheme}.impl",
+            _with_own_classes(AZURE_LOG_STORE),
+            "Delta's own takes a commit whose response was lost for another writer's; this one reads it back",
+            gives_way_to="spark.delta.logStore.class",
+        )
+        for scheme in ("abfs", "abfss")
+    ),
+    Default(
+        "spark.hadoop.fs.azure.io.retry.max.retries",
+        "6",
+        "a wrong address is told after a minute, and a flow is retried anyway; Hadoop's own is 30",
     ),
     # -- Process
     Default("spark.driver.memory", "2g", "room for a few dozen flows; Spark's 1g is short for Delta's snapshots"),

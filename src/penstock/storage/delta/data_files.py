@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 from penstock.errors import PenstockError, StateError
 from penstock.storage.delta.table import open_delta_table
@@ -74,4 +75,5 @@ def missing_data_file(path: str, dataset: str | None) -> StateError | None:
 def _exists(storage: Storage, file: str) -> bool:
     if storage.is_local:
         return os.path.exists(local_path(file))
+    file = unquote(file)  # delta-rs writes a URL
     return storage.exists(file.replace("s3://", "s3a://", 1) if storage.scheme == "s3a" else file)

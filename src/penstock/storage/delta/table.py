@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from penstock.errors import StateError, first_line
 from penstock.storage.filesystem import Storage
 from penstock.storage.object_stores.errors import object_store_error
-from penstock.storage.object_stores.s3 import delta_options, is_s3
+from penstock.storage.object_stores.stores import store_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
-    """Returns the Delta table at a path or an `s3a://` URI, as of its newest version or the one requested.
+    """Returns the Delta table at a path or a URI of an object store, as of its newest version or the one requested.
 
     Raises:
         DeltaError, OSError, ValueError: there is no table, or it cannot be read.
@@ -28,7 +28,17 @@ def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
     from deltalake import DeltaTable
 
     with _reaching(uri):
-        return DeltaTable(uri, version=version, storage_options=delta_options(uri))
+        return DeltaTable(uri, version=version, storage_options=storage_options(uri))
+
+
+def storage_options(uri: str) -> dict[str, str] | None:
+    """Returns the options with which delta-rs reaches a table; None for one that needs none.
+
+    Raises:
+        ConfigError: as for `open_delta_table`.
+    """
+    store = store_of(uri)
+    return None if store is None else store.delta_options(uri)
 
 
 @contextmanager
@@ -71,7 +81,7 @@ def all_rows(table: DeltaTable) -> pa.Table:
 
 
 def is_delta_table(uri: str) -> bool:
-    """Whether there is a Delta table at a path or an `s3a://` URI.
+    """Whether there is a Delta table at a path or a URI of an object store.
 
     Raises:
         ConfigError, ExternalError: as for `open_delta_table`.
@@ -79,7 +89,7 @@ def is_delta_table(uri: str) -> bool:
     from deltalake import DeltaTable
 
     with _reaching(uri):
-        return DeltaTable.is_deltatable(uri, delta_options(uri))
+        return DeltaTable.is_deltatable(uri, storage_options(uri))
 
 
 def has_delta_log(uri: str) -> bool:
@@ -100,7 +110,7 @@ def _reaching(uri: str) -> Iterator[None]:
     except TableNotFoundError:
         raise
     except (DeltaError, OSError) as error:
-        refused = object_store_error(uri, error) if is_s3(uri) else None
+        refused = object_store_error(uri, error) if store_of(uri) is not None else None
         if refused is None:
             raise
         raise refused from error

@@ -1,4 +1,4 @@
-"""What delta-rs, pyarrow and botocore say when an object store refuses, in the conditions of Spark's client."""
+"""What delta-rs, pyarrow, botocore and Azure's client say when a store refuses, as conditions of Spark's clients."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from penstock.storage.object_stores.tls_refusals import is_tls_refusal
 
 _NO_BUCKET: Final = re.compile(
     r"NoSuchBucket|NO_SUCH_BUCKET|PermanentRedirect|HTTP status 301|redirect without LOCATION"
+    r"|ContainerNotFound|ContainerBeingDeleted|InvalidResourceName"
 )
 _NO_CREDENTIALS: Final = re.compile(
     r"169\.254\.(?:169\.254|170\.2)|fd00:ec2::254|credential(?:s)? provider|no providers? in chain|loading credentials"
@@ -19,18 +20,19 @@ _NO_CREDENTIALS: Final = re.compile(
 _DENIED: Final = re.compile(
     r"\b40[13] (?:Forbidden|Unauthorized)|HTTP status 40[13]|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch"
     r"|AWS Error (?:ACCESS_DENIED|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|INVALID_CLIENT_TOKEN_ID|EXPIRED_TOKEN)"
+    r"|\(40[13] |ClientAuthenticationError"  # Azure
 )
 _NO_ANSWER: Final = re.compile(
     r"error sending request|curlCode|NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|\b50[0234] [A-Z]|timed out"
     r"|connect to the endpoint|Connection was closed|SSL validation failed"
-    r"|\((?:SlowDown|ServiceUnavailable|InternalError|50[0234])\)",
+    r"|\((?:SlowDown|ServiceUnavailable|InternalError|50[0234])\)|\(50[0234] |\(Service(?:Request|Response)\w*Error\)",
 )
 _REPLY: Final = re.compile(r"<Code>(?P<code>[^<]+)</Code>\s*<Message>(?P<message>[^<]*)")
 _COLOUR: Final = re.compile(r"\x1b\[\d+m")
 
 
 def object_store_error(uri: str, error: BaseException) -> PenstockError | None:
-    """Returns what a failure at an `s3://` or `s3a://` URI means; None for one that the store has no part in."""
+    """Returns what a failure at a URI of an object store means; None for one that the store has no part in."""
     text = _COLOUR.sub("", str(error))
     detail = f"{uri}: {_words(text)}"
     refused = store_refusal(text, detail, no_bucket=_NO_BUCKET, no_credentials=_NO_CREDENTIALS, denied=_DENIED)

@@ -1,4 +1,4 @@
-"""An object of S3 that grows line by line, as a file does: S3 itself can only replace objects as a whole."""
+"""An object that grows line by line, as a file does: an object store can only replace objects as a whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Final
 
-from penstock.storage.object_stores.s3_objects import ABSENT, OvertakenError, S3Object
+from penstock.storage.object_stores.store import ABSENT, OvertakenError, StoredObject
 
 PAUSE_SECONDS: Final = 1.0
 """How long lines wait at most before they are put, and so what a process that is killed takes with it."""
@@ -27,16 +27,18 @@ class GrowingObject(io.RawIOBase):
 
     Raises:
         FileExistsError: there is such an object.
-        ConfigError, ExternalError: as for `S3Object`.
+        ConfigError, ExternalError: as for `StoredObject`.
     """
 
-    def __init__(self, uri: str, *, pause: float = PAUSE_SECONDS, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(
+        self, stored: StoredObject, *, pause: float = PAUSE_SECONDS, patience: float = PATIENCE_SECONDS
+    ) -> None:
         super().__init__()
-        self._stored = S3Object(uri)
+        self._stored = stored
         try:
             self._stored.put_over(b"", ABSENT)
         except OvertakenError:
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), uri) from None
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), stored.uri) from None
         self._pause = pause
         self._patience = patience
         self._content = bytearray()

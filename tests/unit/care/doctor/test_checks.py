@@ -296,6 +296,7 @@ def test_encryption_at_rest_is_seen_only_where_it_is_set() -> None:
     algorithm = {"spark.hadoop.fs.s3a.encryption.algorithm": "SSE-KMS"}
     assert status(facts(settings=replace(SETTINGS, conf=algorithm)), "storage-encrypted") is Status.PASS
     assert status(facts(), "storage-encrypted") is Status.NOT_APPLICABLE
+    assert status(facts(storage="abfss://lake@shop.dfs.core.windows.net/orders"), "storage-encrypted") is Status.PASS
     assert status(facts(storage="/srv/orders"), "storage-encrypted") is Status.NOT_APPLICABLE
 
 

@@ -15,6 +15,7 @@ _CRYPTO: Final = "spark.network.crypto.enabled"
 _TLS: Final = "spark.ssl.rpc.enabled"
 _UI: Final = "spark.ui.enabled"
 _ACLS: Final = "spark.acls.enable"
+_AZURE: Final = ("abfs://", "abfss://")
 _S3_ENCRYPTION: Final = "spark.hadoop.fs.s3a.encryption.algorithm"
 
 
@@ -52,6 +53,8 @@ def _secrets_referenced(_facts: StorageFacts, settings: SettingsFacts) -> Outcom
 def _storage_encrypted(facts: StorageFacts, settings: SettingsFacts) -> Outcome:
     if facts.is_local:
         return NotApplicable("Whether a local disk is encrypted is not visible from here.")
+    if facts.storage.startswith(_AZURE):
+        return Passed("Azure encrypts whatever is stored")
     algorithm = settings.conf.get(_S3_ENCRYPTION)
     if algorithm is None:
         return NotApplicable("No algorithm is set: the bucket's own default encryption applies, which is not read.")

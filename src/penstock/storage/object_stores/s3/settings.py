@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConfigError
+from penstock.storage.object_stores.settings import S3A_SETTING, store_settings
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 S3_SCHEMES: Final = frozenset({"s3", "s3a"})
-S3A_SETTING: Final = "spark.hadoop.fs.s3a."
-"""How the settings of S3A begin among those of a session."""
-
 _ANONYMOUS: Final = "AnonymousAWSCredentialsProvider"
 _CREDENTIALS: Final = {
     "access_key": "access.key",
@@ -33,7 +30,6 @@ _ENCRYPTIONS: Final = {"": None, "AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE
 _AWS_REGION: Final = re.compile(r"(?:^|\.)s3[.-](?:dualstack\.)?([a-z]{2,}(?:-[a-z]+)+-\d)\.amazonaws\.com")
 
 _NOT_IN_PATHS: Final = re.compile(r"[%?#]")
-_settings: Callable[[], Mapping[str, str]] = dict
 
 
 def is_s3(uri: str) -> bool:
@@ -55,24 +51,6 @@ def unsupported_for_table(uri: str) -> str | None:
     return None
 
 
-def use_s3_settings(spark_conf: Callable[[], Mapping[str, str]]) -> None:
-    """Takes over where the settings of a session come from, secrets resolved; those of before are forgotten.
-
-    `spark_conf` is called when a store is first reached: a command that reads none needs no secret.
-    """
-    global _settings  # noqa: PLW0603 - one set of settings a process, as Spark has
-    _settings = cache(lambda: {key: value for key, value in spark_conf().items() if key.startswith(S3A_SETTING)})
-
-
-def s3_settings() -> Mapping[str, str]:
-    """Returns the settings of S3A that are in use, as in `spark_conf`, for a process that reads for this one.
-
-    Raises:
-        ConfigError: SECRET_NOT_FOUND.
-    """
-    return _settings()
-
-
 def s3_arguments(bucket: str) -> dict[str, Any]:
     """Returns the arguments of pyarrow's S3 client for a bucket; what is not set, the AWS SDK's chain finds.
 
@@ -91,16 +69,14 @@ def s3_arguments(bucket: str) -> dict[str, Any]:
     return arguments
 
 
-def delta_options(uri: str) -> dict[str, str] | None:
-    """Returns the storage options with which delta-rs reaches a table; None for one that needs none.
+def s3_delta_options(uri: str) -> dict[str, str]:
+    """Returns the storage options with which delta-rs reaches a table.
 
     A commit is a PUT that the store refuses where the name is taken, as `ConditionalLogStore` of Spark does it.
 
     Raises:
         ConfigError: OBJECT_STORE_ENCRYPTION_UNSUPPORTED, SECRET_NOT_FOUND.
     """
-    if not is_s3(uri):
-        return None
     bucket = uri.partition("://")[2].partition("/")[0]
     settings = _BucketSettings(bucket)
     options = {"AWS_CONDITIONAL_PUT": "etag", **settings.encryption(uri)}
@@ -126,7 +102,7 @@ class _BucketSettings:
 
     def __init__(self, bucket: str) -> None:
         self._bucket = bucket
-        self._settings = s3_settings()
+        self._settings = store_settings()
 
     def _get(self, name: str) -> str:
         own, common = (f"{S3A_SETTING}{key}" for key in (f"bucket.{self._bucket}.{name}", name))
@@ -185,6 +161,10 @@ def s3_filesystem(uri: str) -> AbstractFileSystem:
         def _strip_protocol(cls, path: str) -> str:
             """As it is: the wrapper's own way takes what follows a question mark in a key for something else."""
             return str(path).rpartition("://")[2].rstrip("/")
+
+        def walk(self, path: str, maxdepth: int | None = None, **options: Any) -> Any:
+            """As fsspec's own, which takes a refusal for an empty folder."""
+            return super().walk(path, maxdepth, **{**options, "on_error": "raise"})
 
         def makedirs(self, path: str, exist_ok: bool = False) -> None:
             """Nothing: a key needs no folder, and an object for one would be listed."""

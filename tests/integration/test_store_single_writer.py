@@ -1,4 +1,4 @@
-"""A storage in S3: one run at a time, from whatever machine, and its event log."""
+"""A storage in an object store: one run at a time, from whatever machine, and its event log."""
 
 from __future__ import annotations
 
@@ -7,28 +7,36 @@ import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from tests.integration.s3_server import S3Server
+from tests.integration.store_server import STORES, StoreServer, store_server, used_by_this_process
 from tests.processes import wait_until
 
 from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.events import EventLog, EventType, read_events
 from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock, read_holder
 from penstock.storage.lock import LockHolder, is_locked, refuse_if_locked
+from penstock.storage.object_stores.azure import client as azure_client
 from penstock.storage.object_stores.growing_object import GrowingObject
-from penstock.storage.object_stores.s3 import use_s3_settings
-from penstock.storage.object_stores.s3_objects import ABSENT, OvertakenError, S3Object
+from penstock.storage.object_stores.s3 import objects as s3_objects
+from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.object_stores.store import ABSENT, OvertakenError, StoredObject
+from penstock.storage.object_stores.stores import store_of
 
 OWNER = LockOwner(4711, "elsewhere", datetime(2026, 1, 1, tzinfo=UTC))
 
 
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with S3Server(tmp_path_factory.mktemp("s3")) as server:
-        use_s3_settings(server.settings)
+@pytest.fixture(scope="module", params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    with store_server(request.param, tmp_path_factory.mktemp("store")) as server, used_by_this_process(server):
         yield server
-    use_s3_settings(dict)
+
+
+def stored_object(uri: str) -> StoredObject:
+    store = store_of(uri)
+    assert store is not None
+    return store.stored_object(uri)
 
 
 def held_elsewhere(storage: str, *, seconds_ago: float) -> None:
@@ -37,8 +45,8 @@ def held_elsewhere(storage: str, *, seconds_ago: float) -> None:
     Storage(storage).write_text_atomic(StorageLayout(storage).lock, json.dumps(holder.to_json()))
 
 
-def test_one_run_at_a_time(s3: S3Server) -> None:
-    storage = s3.bucket("locked") + "/storage"
+def test_one_run_at_a_time(store: StoreServer) -> None:
+    storage = store.bucket("locked") + "/storage"
     with StorageLock(storage, OWNER) as lock:
         assert lock.held
         assert is_locked(Storage(storage))
@@ -52,8 +60,8 @@ def test_one_run_at_a_time(s3: S3Server) -> None:
         assert is_locked(Storage(storage))
 
 
-def test_of_many_at_once_one_takes_it(s3: S3Server) -> None:
-    storage = s3.bucket("raced") + "/storage"
+def test_of_many_at_once_one_takes_it(store: StoreServer) -> None:
+    storage = store.bucket("raced") + "/storage"
     held_elsewhere(storage, seconds_ago=61)
     ready, taken, refused = threading.Barrier(8), list[StorageLock](), list[StateError]()
 
@@ -74,8 +82,8 @@ def test_of_many_at_once_one_takes_it(s3: S3Server) -> None:
     taken[0].release()
 
 
-def test_a_run_elsewhere_is_let_alone_for_a_minute_without_a_sign_of_life(s3: S3Server) -> None:
-    storage = s3.bucket("minute") + "/storage"
+def test_a_run_elsewhere_is_let_alone_for_a_minute_without_a_sign_of_life(store: StoreServer) -> None:
+    storage = store.bucket("minute") + "/storage"
     held_elsewhere(storage, seconds_ago=50)
     with pytest.raises(StateError, match="STORAGE_LOCKED"):
         StorageLock(storage).acquire()
@@ -86,8 +94,8 @@ def test_a_run_elsewhere_is_let_alone_for_a_minute_without_a_sign_of_life(s3: S3
         assert holder.owner == lock.owner
 
 
-def test_a_run_that_was_overtaken_is_told(s3: S3Server) -> None:
-    storage = s3.bucket("overtaken") + "/storage"
+def test_a_run_that_was_overtaken_is_told(store: StoreServer) -> None:
+    storage = store.bucket("overtaken") + "/storage"
     lost = threading.Event()
     lock = StorageLock(storage, on_lost=lost.set, heartbeat_seconds=0.05).acquire()
     first = read_holder(Storage(storage))
@@ -101,25 +109,26 @@ def test_a_run_that_was_overtaken_is_told(s3: S3Server) -> None:
     assert holder.owner.host == "elsewhere"
 
 
-def test_a_lock_whose_answer_is_lost_is_ours(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = s3.bucket("answer") + "/storage"
-    written = S3Object.put_over
+def test_a_lock_whose_answer_is_lost_is_ours(store: StoreServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = store.bucket("answer") + "/storage"
+    kind = type(stored_object(f"{storage}/lock"))
+    written = kind.put_over
 
-    def twice(self: S3Object, content: bytes, version: str) -> str:  # as the client does that got no answer
+    def twice(self: StoredObject, content: bytes, version: str) -> str:  # as the client does that got no answer
         written(self, content, version)
         return written(self, content, version)
 
     with monkeypatch.context() as patched:
-        patched.setattr(S3Object, "put_over", twice)
+        patched.setattr(kind, "put_over", twice)
         lock = StorageLock(storage).acquire()
     assert lock.held
     lock.release()
     assert not is_locked(Storage(storage))
 
 
-def test_an_object_is_put_over_its_version_only(s3: S3Server) -> None:
-    uri = s3.bucket("versions") + "/a b?#%41"
-    stored, other = S3Object(uri), S3Object(uri)
+def test_an_object_is_put_over_its_version_only(store: StoreServer) -> None:
+    uri = store.bucket("versions") + "/a b?#%41"
+    stored, other = stored_object(uri), stored_object(uri)
     assert stored.read() == (b"", ABSENT)
     version = stored.put_over(b"1", ABSENT)
     assert other.read() == (b"1", version)
@@ -128,21 +137,9 @@ def test_an_object_is_put_over_its_version_only(s3: S3Server) -> None:
     newer = other.put_over(b"2", version)
     with pytest.raises(OvertakenError):
         stored.put_over(b"3", version)
-    s3.client.delete_object(Bucket="versions", Key="a b?#%41")
+    store.delete("versions", "a b?#%41")
     with pytest.raises(OvertakenError):
         stored.put_over(b"3", newer)
-
-
-def test_what_is_written_is_encrypted_as_the_settings_say(s3: S3Server) -> None:
-    uri = s3.bucket("sealed") + "/object"
-    settings = s3.settings(**{"encryption.algorithm": "SSE-KMS", "encryption.key": "arn:aws:kms:key"})
-    use_s3_settings(lambda: settings)
-    try:
-        S3Object(uri).put(b"1")
-    finally:
-        use_s3_settings(s3.settings)
-    head = s3.client.head_object(Bucket="sealed", Key="object")
-    assert (head["ServerSideEncryption"], head["SSEKMSKeyId"]) == ("aws:kms", "arn:aws:kms:key")
 
 
 def open_log(storage: str) -> EventLog:
@@ -153,8 +150,8 @@ def written(storage: str) -> list[str]:
     return [event.message for event in read_events(storage)]
 
 
-def test_events_are_there_a_second_later_and_a_second_run_goes_on_behind_them(s3: S3Server) -> None:
-    storage = s3.bucket("events") + "/storage"
+def test_events_are_there_a_second_later_and_a_second_run_goes_on_behind_them(store: StoreServer) -> None:
+    storage = store.bucket("events") + "/storage"
     with open_log(storage) as log:
         log.append(EventType.USER_ACTION, "first", {})
         wait_until(lambda: written(storage) == ["first"], what="the first event", timeout=20)
@@ -166,35 +163,36 @@ def test_events_are_there_a_second_later_and_a_second_run_goes_on_behind_them(s3
         assert log.next_sequence == 3
         log.append(EventType.USER_ACTION, "fourth", {})
     assert written(storage) == ["first", "second", "third", "fourth"]
-    assert [key for key in s3.keys("events") if key.endswith(".jsonl")] == [
+    assert [key for key in store.keys("events") if key.endswith(".jsonl")] == [
         "storage/events/000001-0001.jsonl",
         "storage/events/000002-0001.jsonl",
     ]
 
 
-def test_a_long_log_has_many_segments(s3: S3Server) -> None:
-    storage = s3.bucket("segments") + "/storage"
+def test_a_long_log_has_many_segments(store: StoreServer) -> None:
+    storage = store.bucket("segments") + "/storage"
     text = "x" * 300_000
     with open_log(storage) as log:
         for _ in range(8):
             log.append(EventType.UPDATE_PROGRESS, text, {})
     assert len(written(storage)) == 8
-    assert len(s3.keys("segments")) == 2
+    assert len(store.keys("segments")) == 2
 
 
-def test_an_object_that_is_there_is_not_written_over(s3: S3Server) -> None:
-    uri = s3.bucket("twice") + "/log"
-    GrowingObject(uri).close()
+def test_an_object_that_is_there_is_not_written_over(store: StoreServer) -> None:
+    uri = store.bucket("twice") + "/log"
+    GrowingObject(stored_object(uri)).close()
     with pytest.raises(FileExistsError):
-        GrowingObject(uri)
+        GrowingObject(stored_object(uri))
 
 
-def test_lines_wait_for_a_store_that_fails_and_a_minute_later_it_is_an_error(s3: S3Server) -> None:
-    uri = s3.bucket("away") + "/log"
-    with_patience, without = GrowingObject(uri, pause=0.01), GrowingObject(f"{uri}2", pause=0.01, patience=0)
-    for key in s3.keys("away"):
-        s3.client.delete_object(Bucket="away", Key=key)
-    s3.client.delete_bucket(Bucket="away")
+def test_lines_wait_for_a_store_that_fails_and_a_minute_later_it_is_an_error(store: StoreServer) -> None:
+    uri = store.bucket("away") + "/log"
+    with_patience = GrowingObject(stored_object(uri), pause=0.01)
+    without = GrowingObject(stored_object(f"{uri}2"), pause=0.01, patience=0)
+    for key in store.keys("away"):
+        store.delete("away", key)
+    store.delete_bucket("away")
     for log in (with_patience, without):
         log.write(b"1\n")
     wait_until(lambda: without._failing_since is not None, what="a failed request", timeout=20)
@@ -203,42 +201,73 @@ def test_lines_wait_for_a_store_that_fails_and_a_minute_later_it_is_an_error(s3:
     with pytest.raises(OSError, match="OBJECT_STORE_BUCKET_NOT_FOUND"):
         without.close()
     with_patience.write(b"2\n")
-    s3.bucket("away")
-    wait_until(lambda: "log" in s3.keys("away"), what="the lines", timeout=20)
-    assert S3Object(uri).read()[0] == b"1\n2\n"
+    store.bucket("away")
+    wait_until(lambda: "log" in store.keys("away"), what="the lines", timeout=20)
+    assert stored_object(uri).read()[0] == b"1\n2\n"
     with_patience.close()
 
 
-def test_a_store_that_refuses_is_told_at_once(s3: S3Server) -> None:
-    storage = s3.bucket("secret") + "/storage"
-    with s3.checking_credentials():
-        for action in (lambda: StorageLock(storage).acquire(), lambda: open_log(storage)):
-            with pytest.raises(ConfigError) as caught:
-                action()
-            assert caught.value.condition == "OBJECT_STORE_ACCESS_DENIED"
+def test_a_store_that_refuses_is_told_at_once(store: StoreServer) -> None:
+    storage = store.bucket("secret") + "/storage"
+    with store.refusing() as settings:
+        use_store_settings(lambda: settings)
+        try:
+            for action in (lambda: StorageLock(storage).acquire(), lambda: open_log(storage)):
+                with pytest.raises(ConfigError) as caught:
+                    action()
+                assert caught.value.condition == "OBJECT_STORE_ACCESS_DENIED"
+        finally:
+            use_store_settings(store.settings)
     with pytest.raises(ConfigError) as caught:
-        StorageLock("s3a://no-such-bucket/storage").acquire()
+        StorageLock(f"{store.missing}/storage").acquire()
     assert caught.value.condition == "OBJECT_STORE_BUCKET_NOT_FOUND"
 
 
-def test_a_store_that_is_away(s3: S3Server) -> None:
-    settings = s3.settings(endpoint="http://127.0.0.1:9")
-    use_s3_settings(lambda: settings)
+def test_a_store_that_is_away(store: StoreServer) -> None:
+    settings = store.settings_at("127.0.0.1:9")
+    use_store_settings(lambda: settings)
     try:
         with pytest.raises(ExternalError) as caught:
-            StorageLock("s3a://lake/storage").acquire()
+            StorageLock(f"{store.missing}/storage").acquire()
     finally:
-        use_s3_settings(s3.settings)
+        use_store_settings(store.settings)
     assert caught.value.condition == "STORAGE_FAILED"
 
 
-def test_without_the_client_the_command_is_named(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.storage.object_stores import s3_objects
+class _Busy(BaseHTTPRequestHandler):
+    def _answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(503)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
+    do_GET = do_HEAD = do_PUT = _answer  # noqa: N815 - the names of the standard library
+
+    def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - as above
+        return
+
+
+def test_a_store_that_is_busy_is_worth_another_try(store: StoreServer) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Busy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        settings = store.settings_at(f"127.0.0.1:{server.server_port}")
+        use_store_settings(lambda: settings)
+        try:
+            with pytest.raises(ExternalError) as caught:
+                StorageLock(f"{store.missing}/storage").acquire()
+        finally:
+            use_store_settings(store.settings)
+            server.shutdown()
+    assert (caught.value.condition, caught.value.retryable) == ("STORAGE_FAILED", True)
+
+
+def test_without_the_client_the_command_is_named(store: StoreServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = store.bucket("bare") + "/storage"
     s3_objects._client.cache_clear()
-    for name in ("botocore", "botocore.session"):
+    azure_client._service.cache_clear()
+    for name in ("botocore", "botocore.session", "azure.core.credentials", "azure.storage.blob"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ConfigError) as caught:
-        StorageLock(s3.bucket("bare") + "/storage").acquire()
+        StorageLock(storage).acquire()
     assert caught.value.condition == "STORAGE_EXTRA_MISSING"
-    assert "penstock[s3]" in caught.value.fix
+    assert caught.value.facts["extra"] in caught.value.fix

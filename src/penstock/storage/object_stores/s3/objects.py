@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from penstock.errors import ConfigError, PenstockError
 from penstock.storage.object_stores.errors import object_store_error
-from penstock.storage.object_stores.s3 import s3_arguments, s3_encryption, s3_settings
+from penstock.storage.object_stores.s3.settings import s3_arguments, s3_encryption
+from penstock.storage.object_stores.settings import store_settings
+from penstock.storage.object_stores.store import ABSENT, OvertakenError
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
-
-ABSENT: Final = ""
-"""The version of an object that is not there."""
 
 _CONNECT_SECONDS: Final = 5.0
 _READ_SECONDS: Final = 20.0
@@ -22,16 +21,8 @@ _ATTEMPTS: Final = 3
 _OVERTAKEN: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey", "412", "409"})
 
 
-class OvertakenError(Exception):
-    """Somebody else has written the object since it was read."""
-
-
 class S3Object:
-    """One object, read and written as a whole under the settings of S3A; safe for threads.
-
-    Each call raises ConfigError OBJECT_STORE_ACCESS_DENIED, OBJECT_STORE_BUCKET_NOT_FOUND,
-    OBJECT_STORE_CREDENTIALS_MISSING, OBJECT_STORE_TLS_FAILED or STORAGE_NOT_WRITABLE, and ExternalError STORAGE_FAILED
-    where the store does not answer after three attempts.
+    """One object of S3, under the settings of S3A: see `StoredObject`.
 
     Raises:
         ConfigError: STORAGE_EXTRA_MISSING, SECRET_NOT_FOUND, OBJECT_STORE_ENCRYPTION_UNSUPPORTED.
@@ -43,9 +34,9 @@ class S3Object:
         self._place = {"Bucket": bucket, "Key": key}
         self._encryption = _header_arguments(s3_encryption(uri))
         try:
-            self._client = _client(bucket, tuple(sorted(s3_settings().items())))
+            self._client = _client(bucket, tuple(sorted(store_settings().items())))
         except ImportError:
-            raise ConfigError("STORAGE_EXTRA_MISSING", uri=uri) from None
+            raise ConfigError("STORAGE_EXTRA_MISSING", uri=uri, store="S3", extra="s3") from None
 
     def read(self) -> tuple[bytes, str]:
         """Returns the content and its version; nothing, and ABSENT, when the object is not there."""
@@ -61,8 +52,6 @@ class S3Object:
 
     def put_over(self, content: bytes, version: str) -> str:
         """Replaces that version of the object, or creates it over ABSENT; returns the new version.
-
-        S3 itself compares (`If-Match`, `If-None-Match`), so of two writers one is refused.
 
         Raises:
             OvertakenError: it is another version by now.

@@ -1,4 +1,4 @@
-"""kill -9 while a table in S3 is committed, or what a storage in S3 holds is written: each row is there once."""
+"""kill -9 while a table in an object store is committed, or what a storage there holds is written: each row is once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import pytest
 from deltalake import QueryBuilder
 from tests.cli_runner import penstock, running
 from tests.faults.held_requests import HeldRequests
-from tests.integration.s3_server import S3Server
+from tests.integration.store_server import STORES, StoreServer, store_server, used_by_this_process
 
 from penstock.storage.delta.table import open_delta_table
-from penstock.storage.object_stores.s3 import use_s3_settings
 
 _PIPELINE = """
 import dlt
@@ -24,22 +23,22 @@ import penstock as ps
 from pyspark.sql import functions as F
 
 
-@dlt.table(path="s3a://lake/orders")
+@dlt.table(path="LAKE/orders")
 @dlt.expect_or_quarantine("real", "amount > 0")
 def orders():
     return spark.readStream.schema("id LONG, k LONG, amount LONG").option("maxFilesPerTrigger", 1).json("in")
 
 
-@ps.table(path="s3a://lake/by_key", output_mode="update")
+@ps.table(path="LAKE/by_key", output_mode="update")
 def by_key():
     return spark.readStream.table("orders").groupBy("k").agg(F.sum("amount").alias("amount"))
 
 
-dlt.create_streaming_table("newest", path="s3a://lake/newest")
+dlt.create_streaming_table("newest", path="LAKE/newest")
 dlt.apply_changes(target="newest", source="orders", keys=["k"], sequence_by="id", stored_as_scd_type=1)
 
 
-@dlt.table(path="s3a://lake/total")
+@dlt.table(path="LAKE/total")
 def total():
     return spark.read.table("orders").agg(F.sum("amount").alias("amount"))
 """
@@ -65,13 +64,10 @@ _KILLS_OF_THE_STORAGE: Final[_Kills] = (
 _ROWS: Final = 20
 
 
-@pytest.fixture
-def s3(tmp_path: Path) -> Iterator[S3Server]:
-    with S3Server(tmp_path) as server:
-        use_s3_settings(server.settings)
-        server.bucket("lake")
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreServer]:
+    with store_server(request.param, tmp_path) as server, used_by_this_process(server):
         yield server
-        use_s3_settings(dict)
 
 
 def _file(number: int) -> list[dict[str, int]]:
@@ -86,22 +82,19 @@ def _rows(table: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("kills", "place", "settings"),
-    [
-        (_KILLS, "lake", "name: shop\n"),
-        (_KILLS_OF_THE_STORAGE, "lake/storage", "name: shop\nschema: shop\nstorage: s3a://lake/storage\n"),
-    ],
-    ids=["tables", "storage"],
+    ("kills", "place"), [(_KILLS, "lake"), (_KILLS_OF_THE_STORAGE, "lake/storage")], ids=["tables", "storage"]
 )
-def test_no_row_is_lost_or_doubled(kills: _Kills, place: str, settings: str, s3: S3Server, tmp_path: Path) -> None:
+def test_no_row_is_lost_or_doubled(kills: _Kills, place: str, store: StoreServer, tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "in").mkdir(parents=True)
+    lake = store.bucket("lake")
     in_storage = place != "lake"
-    code = re.sub(r'path="[^"]*"(, )?', "", _PIPELINE) if in_storage else _PIPELINE
+    code = re.sub(r'path="[^"]*"(, )?', "", _PIPELINE) if in_storage else _PIPELINE.replace("LAKE", lake)
+    settings = f"name: shop\nschema: shop\nstorage: {lake}/storage\n" if in_storage else "name: shop\n"
     (project / "pipeline.py").write_text(code)
     arrived: list[dict[str, int]] = []
-    with HeldRequests(s3.port) as requests:
-        conf = {**s3.settings(endpoint=requests.endpoint), "spark.sql.shuffle.partitions": "2"}
+    with HeldRequests(store.port) as requests:
+        conf = {**store.settings_at(requests.address), "spark.sql.shuffle.partitions": "2"}
         (project / "penstock.yml").write_text(f"{settings}master: local[2]\nspark_conf: {json.dumps(conf)}\n")
         for number, (key, what) in enumerate(kills):
             rows = _file(number)
@@ -113,7 +106,7 @@ def test_no_row_is_lost_or_doubled(kills: _Kills, place: str, settings: str, s3:
         if in_storage:
             penstock("checkpoint", "verify", project).expect(0)
             assert "batches balanced" in penstock("status", project).expect(0).stdout
-    tables = f"s3a://{place}/tables/shop" if in_storage else "s3a://lake"
+    tables = f"{lake}/storage/tables/shop" if in_storage else lake
     good = [row for row in arrived if row["amount"] > 0]
     assert sorted(row["id"] for row in _rows(f"{tables}/orders")) == [row["id"] for row in good]
     aside = sorted(row["id"] for row in _rows(f"{tables}/orders__quarantine"))

@@ -1,0 +1,1 @@
+"""Azure Blob Storage, and Azure Data Lake Storage, which is the same with folders."""

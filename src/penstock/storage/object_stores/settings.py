@@ -1,0 +1,34 @@
+"""The settings of Spark's clients of object stores, under which Penstock itself reaches them as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Final
+
+S3A_SETTING: Final = "spark.hadoop.fs.s3a."
+"""How the settings of S3A begin among those of a session."""
+
+AZURE_SETTING: Final = "spark.hadoop.fs.azure."
+"""How the settings of ABFS, Azure's client, begin."""
+
+_OF_CLIENTS: Final = (S3A_SETTING, AZURE_SETTING)
+_settings: Callable[[], Mapping[str, str]] = dict
+
+
+def use_store_settings(spark_conf: Callable[[], Mapping[str, str]]) -> None:
+    """Takes over where the settings of a session come from, secrets resolved; those of before are forgotten.
+
+    `spark_conf` is called when a store is first reached: a command that reads none needs no secret.
+    """
+    global _settings  # noqa: PLW0603 - one set of settings a process, as Spark has
+    _settings = cache(lambda: {key: value for key, value in spark_conf().items() if key.startswith(_OF_CLIENTS)})
+
+
+def store_settings() -> Mapping[str, str]:
+    """Returns the settings of the clients that are in use, as in `spark_conf`, for a process that reads for this one.
+
+    Raises:
+        ConfigError: SECRET_NOT_FOUND.
+    """
+    return _settings()

@@ -1,0 +1,91 @@
+"""What the tests ask of a server of an object store, so that one test can be run against each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from tests.integration.azure_server import AzureServer
+from tests.integration.s3_server import S3Server
+
+from penstock.storage.object_stores.settings import use_store_settings
+
+STORES = ("s3", "azure")
+
+
+class StoreServer(Protocol):
+    """A server on loopback, with nothing in it; a context manager."""
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        ...
+
+    @property
+    def missing(self) -> str:
+        """The URI of a bucket that does not exist."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: Any) -> None: ...
+
+    def settings(self, **more: str) -> dict[str, str]:
+        """Returns the settings of a session that reads this server; `more` are settings of its client."""
+        ...
+
+    def settings_at(self, address: str, *, tls: bool = False) -> dict[str, str]:
+        """Returns the settings of a session that looks for this server at another HOST:PORT, where `tls` says how.
+
+        In Azure the scheme of a URI says so instead.
+        """
+        ...
+
+    def bucket(self, name: str) -> str:
+        """Creates a bucket; returns its URI."""
+        ...
+
+    def delete_bucket(self, name: str) -> None:
+        """Deletes an empty bucket."""
+        ...
+
+    def put(self, bucket: str, key: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Puts a file of JSON lines."""
+        ...
+
+    def keys(self, bucket: str) -> list[str]:
+        """Returns the keys of files."""
+        ...
+
+    def delete(self, bucket: str, key: str) -> None:
+        """Deletes an object."""
+        ...
+
+    def content(self, bucket: str, key: str) -> bytes:
+        """Returns what an object holds."""
+        ...
+
+    def modified(self, bucket: str, key: str) -> float:
+        """Returns when an object was written, in seconds since 1970."""
+        ...
+
+    def refusing(self) -> AbstractContextManager[dict[str, str]]:
+        """Refuses the credentials of the settings that it gives for the block."""
+        ...
+
+
+def store_server(kind: str, folder: Path) -> StoreServer:
+    """Returns a server of one of STORES."""
+    return S3Server(folder) if kind == "s3" else AzureServer(folder)
+
+
+@contextmanager
+def used_by_this_process(server: StoreServer, **more: str) -> Iterator[StoreServer]:
+    """Has Penstock's own clients in this process use a server."""
+    use_store_settings(lambda: server.settings(**more))
+    try:
+        yield server
+    finally:
+        use_store_settings(dict)
