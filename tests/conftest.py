@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -47,7 +49,8 @@ def one_process(shared_commands: SharedCommands) -> Iterator[None]:
     programs = shared_commands.started().programs
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cli_runner, "COMMAND", (str(programs / "penstock"),))
-        patch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+        path = [str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]
+        patch.setenv("PATH", os.pathsep.join(path))
         yield
 
 

@@ -2,7 +2,8 @@
 
 `SharedCommands` starts that process, `python -m tests.shared_commands SOCKET`, and has a program `penstock`, which
 gives it a command line, its folder, its environment and its three streams, and ends with the exit code. Spark has the
-settings of the tests, not those of a pipeline file: a test of such a setting needs a process of its own.
+settings of the tests, not those of a pipeline file: a test of such a setting needs a process of its own, and so does
+one of what Java itself prints, as the console sink does.
 """
 
 from __future__ import annotations
@@ -20,10 +21,15 @@ from typing import Any, Final
 from tests.processes import Server
 
 _LENGTH: Final = 8
+_OWN: Final = ("script", "test")
+"""In processes of their own: Java resolves a script's relative paths, pytest keeps the modules that it has loaded."""
+
 _PROGRAM: Final = """\
 #!{python} -SE
 import json, os, socket, sys
 
+if sys.argv[1:] and sys.argv[1] in {own}:
+    os.execv(sys.executable, [sys.executable, "-m", "penstock.cli", *sys.argv[1:]])
 with socket.socket(socket.AF_UNIX) as server:
     server.connect({socket!r})
     command = {{"words": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}}
@@ -45,7 +51,8 @@ class SharedCommands:
         self._server = Server("shared commands", command, folder / "log", {"PYTHONPATH": str(root)})
         self.programs.mkdir()
         program = self.programs / "penstock"
-        program.write_text(_PROGRAM.format(python=sys.executable, socket=str(self._socket), length=_LENGTH))
+        text = _PROGRAM.format(python=sys.executable, socket=str(self._socket), length=_LENGTH, own=_OWN)
+        program.write_text(text)
         program.chmod(0o755)
 
     def started(self) -> SharedCommands:

@@ -1,6 +1,6 @@
 """A continuous run whose dashboard and metrics are flooded with connections goes on, and says that all is well.
 
-`FAULT_SECONDS` is how long the flood lasts: 20 by default.
+`FAULT_SECONDS` is how long the flood lasts: 10 by default.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from tests.processes import end_family, wait_until
 
 from penstock.storage import Storage, read_holder
 
-_SECONDS: Final = float(os.environ.get("FAULT_SECONDS", "20"))
+pytestmark = pytest.mark.usefixtures("one_process")
+
+_SECONDS: Final = float(os.environ.get("FAULT_SECONDS", "10"))
 _FILE_SECONDS: Final = max(4.0, _SECONDS / 500)
 _ROWS: Final = 10
 _DESCRIPTORS: Final = 1024

@@ -19,6 +19,8 @@ from tests.faults.evidence import write_evidence
 from tests.faults.six_flows import KINDS, SixFlows
 from tests.faults.table import RecordProperty
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 _REDUCED = "before the Delta commit"
 _PATIENCE = 600.0
 

@@ -17,10 +17,11 @@ from tests.oracle.tables import read_table, stored
 from penstock.events import EventType, FlowStatus, batch_progress_of, flow_status_of, read_events
 from penstock.storage.lock import HEARTBEAT_SECONDS
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 _NO_THREAD = Path("no thread")
-_PIPELINE = """
+_FAILING = """
 import pathlib, threading
-import dlt
 
 start = threading.Thread.start
 
@@ -30,6 +31,9 @@ def fail(thread):
     start(thread)
 
 threading.Thread.start = fail
+"""
+_PIPELINE = """
+import dlt
 
 @dlt.table
 def rows():
@@ -44,7 +48,7 @@ class _Project:
         self.directory = directory
         self.storage = directory / ".penstock"
         (directory / "in").mkdir(parents=True)
-        (directory / "pipeline.py").write_text(_PIPELINE)
+        (directory / "pipeline.py").write_text(_FAILING + _PIPELINE)
         (directory / "penstock.yml").write_text("name: small\nretries: {first_delay: 1 second}\n")
 
     def arrive(self, number: int) -> None:
@@ -99,6 +103,7 @@ def test_a_run_without_them_for_some_seconds_goes_on_or_ends_by_name(project: _P
             assert "Traceback" not in outcome.stderr, outcome
     statuses = [flow_status_of(e) for e in read_events(str(project.storage), types={EventType.FLOW_PROGRESS})]
     assert [each for each in statuses if each is not None][-1] in {FlowStatus.FAILED, FlowStatus.STOPPED}
+    (project.directory / "pipeline.py").write_text(_PIPELINE)
     penstock("run", project.directory).expect(0)
     assert project.rows() == [1, 2, 3]
 

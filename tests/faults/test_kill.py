@@ -11,6 +11,8 @@ from tests.cli_runner import Running, penstock, running
 from tests.processes import wait_until
 from tests.projects import OrdersProject, one_file_a_batch, orders_project
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 _FILES = 8
 _JVM_GONE_SECONDS = 10.0
 
@@ -43,15 +45,11 @@ def _run_again(project: OrdersProject) -> None:
     project.assert_tables()
 
 
+@pytest.mark.slow  # test_quarantine_kill.py kills Python, test_crash_points.py both, with six kinds of flows
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("dataset", "batches"),
-    [
-        ("bronze_orders", 1),
-        pytest.param("bronze_orders", 6, marks=pytest.mark.slow),
-        pytest.param("silver_orders", 2, marks=pytest.mark.slow),
-        pytest.param("hourly_revenue", 1, marks=pytest.mark.slow),
-    ],
+    [("bronze_orders", 1), ("bronze_orders", 6), ("silver_orders", 2), ("hourly_revenue", 1)],
 )
 def test_python_is_killed(project: OrdersProject, dataset: str, batches: int) -> None:
     with running("run", project.directory) as command:

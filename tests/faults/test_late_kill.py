@@ -12,6 +12,8 @@ from tests.cli_runner import penstock, running
 from tests.faults import dying
 from tests.oracle.tables import read_table
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 _PIPELINE = """
 import penstock as ps
 from penstock.spark.late import late_rows
@@ -30,8 +32,9 @@ _HOURS = [[0], [20], [21], [1, 22, 2], [23, 3, 23, 18], [23], [5, 23]]
 _LATE = [(3, 30), (3, 32), (4, 41), (4, 43), (6, 60)]  # behind 18:30 of batch 1 and 2, and 21:30 or later
 
 
+@pytest.mark.slow  # test_late_rows.py of tests/spark starts after what a process that died has left
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("dies_at", ["after:2", pytest.param("before:2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dies_at", ["after:2", "before:2"])
 def test_killed_around_the_write_of_late_rows(tmp_path: Path, dies_at: str) -> None:
     (tmp_path / "penstock.yml").write_text("name: shop\nschema: shop\n", encoding="utf-8")
     (tmp_path / "pipeline.py").write_text(Path(dying.__file__).read_text() + _PIPELINE, encoding="utf-8")

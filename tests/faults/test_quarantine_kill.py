@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli_runner import penstock, running
+from tests.cli_runner import own_process, penstock, running
 from tests.faults import dying
 from tests.oracle.tables import read_table
 
 from penstock.events import read_events
+
+pytestmark = pytest.mark.usefixtures("one_process")
 
 Row = dict[str, Any]
 _FILES, _ROWS = 4, 30
@@ -125,7 +127,7 @@ def _run_again(project: Path) -> None:
     ],
 )
 def test_python_dies_at_a_commit(project: Path, moment: str) -> None:
-    killed = penstock("run", project, environ={"DIES_AT": moment})
+    killed = own_process("run", project, environ={"DIES_AT": moment})
     assert killed.exit_code == -signal.SIGKILL, killed
     _run_again(project)
 

@@ -84,7 +84,6 @@ _STEPS = {
     "none is in its place": Step("after", 1, is_new=True),
     "the new one is in its place": Step("after", 2, is_new=True),
 }
-_REDUCED = "a part of the state is divided"
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +95,9 @@ def project(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pi
     return made
 
 
+@pytest.mark.slow  # test_repartition.py of tests/spark ends it at each of its steps
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "step", [pytest.param(each, marks=() if each == _REDUCED else pytest.mark.slow) for each in _STEPS]
-)
+@pytest.mark.parametrize("step", _STEPS)
 def test_a_killed_repartition_loses_no_state(project: PipelineProject, tmp_path: Path, step: str) -> None:
     directory, storage = project.directory, Storage(str(project.directory / _CHECKPOINT / "0"))
     before = state_partitions(storage)

@@ -17,6 +17,8 @@ from tests.processes import wait_until
 
 from penstock.events import EventType, read_events
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 _STOP_TIMEOUT = 2.0
 _IN_TIME = 20.0
 """The end of a process after its time, on a machine that is busy."""

@@ -12,6 +12,8 @@ from tests.cli_runner import penstock, running
 from tests.faults import dying
 from tests.oracle.tables import assert_table
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 _FILES, _ROWS = 3, 20
 
 _PIPELINE = """
@@ -29,8 +31,9 @@ def totals():
 """
 
 
+@pytest.mark.slow  # test_output_modes.py of tests/spark has a batch that runs again after its MERGE
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("dies_at", ["after:2", pytest.param("before:2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dies_at", ["after:2", "before:2"])
 def test_killed_around_a_merge(tmp_path: Path, dies_at: str) -> None:
     (tmp_path / "penstock.yml").write_text("name: shop\nschema: shop\n", encoding="utf-8")
     (tmp_path / "pipeline.py").write_text(Path(dying.__file__).read_text() + _PIPELINE, encoding="utf-8")

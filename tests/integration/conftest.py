@@ -16,17 +16,16 @@ start_them_quickly()
 
 
 @pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+def kafka(secured: tuple[KafkaBroker, BrokerSecurity]) -> KafkaBroker:
     """A running broker; each test uses a topic of its own and leaves the broker up."""
-    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as broker:
-        yield broker
+    return secured[0]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KafkaBroker, BrokerSecurity]]:
-    """A running broker with listeners that ask for TLS and logins, and the rules by which it lets clients in."""
+    """The same broker, with listeners that ask for TLS and logins, and the rules by which it lets clients in."""
     rules = BrokerSecurity(tmp_path_factory.mktemp("security"))
-    with KafkaBroker(tmp_path_factory.mktemp("secured"), rules) as broker:
+    with KafkaBroker(tmp_path_factory.mktemp("kafka"), rules) as broker:
         yield broker, rules
 
 

@@ -97,7 +97,7 @@ class KafkaBroker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.stop()
+        self._server.stop(grace=2)  # an orderly end is for data that somebody reads again
 
     @property
     def address(self) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli_runner import penstock, running
+from tests.cli_runner import own_process, penstock, running
 from tests.projects import OrdersProject, one_file_a_batch, orders_project
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("one_process")]
 
 
 @pytest.fixture(scope="module")
@@ -119,14 +119,14 @@ def test_a_java_that_is_too_old(project: OrdersProject, tmp_path: Path) -> None:
     (home / "release").write_text('JAVA_VERSION="11.0.2"\n')
     (home / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
     (home / "bin" / "java").chmod(0o755)
-    outcome = penstock("run", project.directory, "--json", environ={"JAVA_HOME": str(home)}).expect(2)
+    outcome = own_process("run", project.directory, "--json", environ={"JAVA_HOME": str(home)}).expect(2)
     error = outcome.error("JAVA_TOO_OLD")
     assert "11.0.2" in error["message"]
     assert str(home) in error["message"]
 
 
 def test_a_java_home_without_java(project: OrdersProject, tmp_path: Path) -> None:
-    outcome = penstock("run", project.directory, "--json", environ={"JAVA_HOME": str(tmp_path)}).expect(2)
+    outcome = own_process("run", project.directory, "--json", environ={"JAVA_HOME": str(tmp_path)}).expect(2)
     assert str(tmp_path) in outcome.error("JAVA_HOME_INVALID")["message"]
 
 

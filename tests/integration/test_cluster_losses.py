@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli_runner import Running, penstock, running
+from tests.cli_runner import Running, own_process, penstock, running
 from tests.integration.spark_standalone import SparkStandalone
 from tests.oracle.tables import read_table, stored
 
 from penstock.events import ClusterResources, ClusterState, EventType, cluster_resources_of, read_events
+
+pytestmark = pytest.mark.usefixtures("one_process")
 
 _SECONDS = 400.0  # the JVMs share the cores of a small machine
 _CLUSTER = {EventType.CLUSTER_RESOURCES}
@@ -31,7 +33,7 @@ class Project:
             "import dlt\n\n@dlt.table\ndef rows():\n    return spark.readStream.schema('id LONG').json('in')\n"
         )
         (directory / "penstock.yml").write_text(
-            f"name: small\nmaster: {master}\ncluster_timeout: 20 seconds\nspark_conf: {_SMALL}\n"
+            f"name: small\nmaster: {master}\ncluster_timeout: 15 seconds\nspark_conf: {_SMALL}\n"
             "alerts: {tables: {'*': {failed: true}}}\n"  # the others are on by default
         )
 
@@ -92,7 +94,7 @@ def test_a_restarted_master_that_knows_no_application_ends_the_run_and_the_next_
     assert status["datasets"][0]["processed_rows_per_second"] is None
     assert outcome.conditions == ["CLUSTER_MASTER_LOST"]
     assert project.status()["update"]["error"]["condition"] == "CLUSTER_MASTER_LOST"
-    penstock("run", project.directory, timeout=_SECONDS).expect(0)
+    own_process("run", project.directory, timeout=_SECONDS).expect(0)
     assert project.rows() == [1, 2, 3]
 
 

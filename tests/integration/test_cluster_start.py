@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli_runner import penstock
+from tests.cli_runner import own_process, penstock
 from tests.processes import free_ports
+
+pytestmark = pytest.mark.usefixtures("one_process")
 
 _SITE = """<configuration><property><name>yarn.resourcemanager.address</name><value>127.0.0.1:{port}</value></property>
 </configuration>"""
@@ -43,7 +45,7 @@ def _project(folder: Path, master: str) -> Path:
 def test_a_master_that_refuses_connections_ends_the_start(tmp_path: Path, closed: int, master: str) -> None:
     (tmp_path / "yarn-site.xml").write_text(_SITE.format(port=closed))
     project = _project(tmp_path, master.format(port=closed))
-    outcome = penstock("run", project, "--json", environ={"HADOOP_CONF_DIR": str(tmp_path)}).expect(1)
+    outcome = own_process("run", project, "--json", environ={"HADOOP_CONF_DIR": str(tmp_path)}).expect(1)
     error = outcome.error("CLUSTER_START_TIMEOUT")
     assert "did not accept the application within 8 seconds" in error["message"]
     assert "Connection refused" in error["message"] or "Retrying connect to server: localhost" in error["message"]
@@ -51,16 +53,17 @@ def test_a_master_that_refuses_connections_ends_the_start(tmp_path: Path, closed
     assert update == "CLUSTER_START_TIMEOUT"
 
 
+@pytest.mark.slow  # test_kubernetes_start.py has a start that fails there, the test above a refused connection
 @pytest.mark.parametrize(
     ("spark_conf", "reason"),
     [
         ("{spark.kubernetes.container.image: spark:4.2.0}", "Connection refused"),
-        pytest.param("{}", "Must specify the executor container image", marks=pytest.mark.slow),
+        ("{}", "Must specify the executor container image"),
     ],
 )
 def test_a_start_on_kubernetes_that_fails_says_why(tmp_path: Path, closed: int, spark_conf: str, reason: str) -> None:
     project = _project(tmp_path, f"k8s://http://127.0.0.1:{closed}\nspark_conf: {spark_conf}")
-    [error] = penstock("run", project, "--json").expect(1).errors
+    [error] = own_process("run", project, "--json").expect(1).errors
     assert error["condition"] in {"SPARK_START_FAILED", "CLUSTER_START_TIMEOUT"}  # whether Spark gives up before
     assert reason in error["message"]
 
@@ -68,12 +71,12 @@ def test_a_start_on_kubernetes_that_fails_says_why(tmp_path: Path, closed: int, 
 @pytest.mark.slow
 def test_a_master_that_does_not_answer_ends_the_start(tmp_path: Path, silent: int) -> None:
     project = _project(tmp_path, f"spark://127.0.0.1:{silent}")
-    error = penstock("run", project, "--json").expect(1).error("CLUSTER_START_TIMEOUT")
+    error = own_process("run", project, "--json").expect(1).error("CLUSTER_START_TIMEOUT")
     assert f"spark://127.0.0.1:{silent} did not accept" in error["message"]
 
 
 def test_yarn_without_a_configuration_is_refused_at_once(tmp_path: Path) -> None:
     project = _project(tmp_path, "yarn")
     environ = {"HADOOP_CONF_DIR": "", "YARN_CONF_DIR": ""}
-    outcome = penstock("run", project, "--json", environ=environ).expect(2)
+    outcome = own_process("run", project, "--json", environ=environ).expect(2)
     assert outcome.conditions == ["YARN_NOT_CONFIGURED"]

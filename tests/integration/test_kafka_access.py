@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as descriptor  # noqa: N813 - it is used as a namespace
-from tests.cli_runner import penstock
+from tests.cli_runner import own_process, penstock
 from tests.integration import kafka_security as security
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.kafka_security import BrokerSecurity
@@ -17,6 +17,8 @@ from tests.processes import free_ports
 from tests.repo.documents import ROOT, blocks
 from tests.schema_registry_server import SchemaRegistryServer, framed
 from tests.spark.test_protobuf_values import order, proto, registered
+
+pytestmark = pytest.mark.usefixtures("one_process")
 
 _PIPELINE = """
 import dlt
@@ -181,7 +183,7 @@ def test_each_access_works_or_is_refused_by_name(
         "REGISTRY_PASSWORD": _REGISTRY_PASSWORD,
     }
 
-    outcome = penstock("run", tmp_path, "--json", *options, environ=environ).expect(1)
+    outcome = own_process("run", tmp_path, "--json", *options, environ=environ).expect(1)
     told = {error["dataset"].removeprefix("shop."): error for error in outcome.errors}
     assert {name: error["condition"] for name, error in told.items()} == {
         name: condition for name, (condition, _) in _REFUSED.items()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import psutil
+import pytest
 from tests.integration.kafka_broker import KafkaBroker
 from tests.processes import accepts_connections, paused, wait_until
 
 
+@pytest.mark.slow  # test_kafka_sink.py restarts the broker in a run, whose topics and messages stay
 def test_messages_survive_a_restart_and_the_process_ends(tmp_path: Path) -> None:
     with KafkaBroker(tmp_path / "kafka") as broker:
         broker.create_topic("orders", partitions=2)

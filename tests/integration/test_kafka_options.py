@@ -13,6 +13,8 @@ from tests.cli_runner import penstock
 from tests.integration.kafka_broker import KafkaBroker
 from tests.oracle.tables import read_table, stored
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 _START = round(time.time() * 1000) - 3_600_000  # an hour ago; what is older than a week, the broker deletes
 _PIPELINE = """
 import json

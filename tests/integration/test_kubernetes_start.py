@@ -30,7 +30,7 @@ def _project(folder: Path, api: KubernetesApi) -> Path:
         "import dlt\n\n@dlt.table\ndef rows():\n    return spark.readStream.schema('id LONG').json('in')\n"
     )
     (folder / "penstock.yml").write_text(
-        f"name: small\nmaster: {api.master}\ncluster_timeout: 20 seconds\nspark_conf: {_CONF}\n"
+        f"name: small\nmaster: {api.master}\ncluster_timeout: 15 seconds\nspark_conf: {_CONF}\n"
     )
     return folder
 

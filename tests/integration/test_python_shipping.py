@@ -9,6 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
 from tests.integration.spark_standalone import SparkStandalone
 
 PROGRAM = """
@@ -34,6 +35,7 @@ s.stop_session(spark)
 """
 
 
+@pytest.mark.slow  # test_standalone_cluster.py computes a table with a module of the project
 def test_modules_and_jars_reach_the_executors(cluster: SparkStandalone, tmp_path: Path) -> None:
     root = tmp_path / "project"
     (root / "pricing").mkdir(parents=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli_runner import penstock
+from tests.cli_runner import own_process, penstock
 from tests.integration.azure_server import AzureServer
 from tests.integration.store_server import used_by_this_process
 from tests.oracle.orders import QUICKSTART_COLUMNS
@@ -16,6 +16,8 @@ from tests.projects import TABLES, OrdersProject, one_file_a_batch, orders_proje
 from tests.short_lived_jvms import COMPILED_QUERIES
 
 from penstock.storage.delta.table import all_rows, open_delta_table
+
+pytestmark = pytest.mark.usefixtures("one_process")
 
 
 def _by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -66,7 +68,7 @@ def test_from_init_to_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     with monkeypatch.context() as compiled:
         compiled.setenv("JAVA_TOOL_OPTIONS", COMPILED_QUERIES)  # as a user has it
-        status = penstock("run", where, "--json").expect(0).document
+        status = own_process("run", where, "--json").expect(0).document
     assert not [path for path in (project.storage, *project.storage.rglob("*")) if path.stat().st_mode & 0o077]
     expected = project.assert_tables()
     assert status["update"]["state"] == "COMPLETED"
@@ -139,7 +141,7 @@ def test_silver_follows_bronze_when_there_are_cores_for_both(tmp_path: Path) -> 
     project = orders_project(tmp_path / "orders", files=8)
     one_file_a_batch(project)
     project.add_settings("master: local[4]")
-    penstock("run", project.directory).expect(0)
+    own_process("run", project.directory).expect(0)
     project.assert_tables()
     told = [event["message"] for event in _events(project)]
     since = told[told.index("shop.silver_orders is RUNNING") :]

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.integration.typed_page import type_page
 from tests.oracle.tables import read_table
-from tests.repo.documents import ROOT, blocks
+
+pytestmark = pytest.mark.usefixtures("one_process")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_page_runs_a_script_twice_and_looks_at_it(tmp_path: Path) -> None:
-    steps = [block.text for block in blocks(ROOT / "docs/how-to/run-a-script.md") if block.kind == "sh"]
-    programs = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "-euc", "".join(steps)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    done = type_page("how-to/run-a-script", tmp_path)
     told = ["QUERY_CHECKPOINT_CHOSEN", "TRIGGER_ONCE_REPLACED", "QUERIES_NOT_AWAITED"]
     assert [done.stderr.count(f"[{name}]") for name in told] == [2, 2, 2]
     assert "at orders.py:12\n" in done.stderr

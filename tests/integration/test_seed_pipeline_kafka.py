@@ -14,6 +14,8 @@ from tests.oracle.orders import Line, seed_pipeline
 from tests.oracle.tables import assert_table, read_table, stored
 from tests.processes import free_ports
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 _PIPELINES = Path(__file__).parent / "pipelines"
 _SILVER = ("order_id", "customer_id", "product", "amount", "order_time")
 _PRODUCTS = ("tea", "coffee", "cups")

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.pipelines.init_cli import init
-from tests.cli_runner import penstock
+from tests.cli_runner import own_process, penstock
 from tests.oracle.tables import assert_table, stored
+
+pytestmark = pytest.mark.usefixtures("one_process")
 
 
 @pytest.fixture
@@ -53,6 +55,6 @@ def test_configuration_reaches_the_session_when_it_starts(project: Path) -> None
     }
     with (project / "spark-pipeline.yml").open("a") as file:
         file.write("configuration:\n" + "".join(f"  {name}: '{value}'\n" for name, value in given.items()))
-    penstock("run", project, "--refresh", "settings").expect(0)
+    own_process("run", project, "--refresh", "settings").expect(0)
     rows = [{"name": name, "value": value} for name, value in given.items()]
     assert_table(stored(project / "pipeline-storage", "default", "settings"), rows)

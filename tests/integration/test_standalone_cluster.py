@@ -12,12 +12,27 @@ from tests.cli_runner import penstock
 from tests.faults.held_requests import HeldRequests
 from tests.integration.s3_server import S3Server
 from tests.integration.spark_standalone import SparkStandalone
+from tests.oracle.tables import assert_table
 from tests.projects import orders_project
 
 from penstock.storage.delta.table import open_delta_table
 from penstock.storage.object_stores.settings import use_store_settings
 
 _SECONDS = 500.0  # five JVMs share the cores of a small machine
+_MODULE = "def with_tax(price):\n    return price * 2.0\n"
+_PRICES = """
+import penstock as ps
+from pyspark.sql import functions as f
+
+import pricing.rules
+
+
+@ps.materialized_view
+def prices():
+    with_tax = f.udf(pricing.rules.with_tax, "double")
+    module = f.lit(pricing.rules.__file__)
+    return spark.range(4, numPartitions=2).select(with_tax("id").alias("price"), module.alias("module"))
+"""
 _IN_S3 = """
 import dlt
 
@@ -30,13 +45,19 @@ def orders():
 
 @pytest.mark.timeout(1200)
 def test_the_quickstart_gives_the_same_tables_on_two_workers(cluster: SparkStandalone, tmp_path: Path) -> None:
+    """Beside it a table that executors compute with a module of the project."""
     project = orders_project(tmp_path / "orders", files=4)
+    module = project.directory / "pricing/rules.py"
+    module.parent.mkdir()
+    module.write_text(_MODULE)
+    (project.pipeline.parent / "prices.py").write_text(_PRICES)
     few_tasks = "  spark.databricks.delta.snapshotPartitions: 2\n"  # not 50 for a log of four commits
     project.add_settings(f"  spark.executor.memory: 512m\n{few_tasks}master: {cluster.url}")
     before = cluster.executors_started()
     penstock("run", project.directory, timeout=_SECONDS).expect(0)
     assert cluster.executors_started() - before >= 2
     project.assert_tables()
+    assert_table(project.table("prices"), [{"price": 2.0 * n, "module": str(module)} for n in range(4)])
 
 
 @pytest.mark.slow  # the setting itself: tests/unit/setup/test_defaults.py
