@@ -32,9 +32,9 @@ test: $(STAMP) ## Run the tests, as CI does (FULL=1 for the slow ones too)
 	@# A suite with a JVM waits for a third of its time, so two sessions and the suites with servers run beside each
 	@# other; these print at the end.
 	@log=$$(mktemp); \
-	$(MAKE) --no-print-directory --keep-going $(BESIDE) test-integration test-faults test-browser >"$$log" 2>&1 & \
+	$(MAKE) --no-print-directory --keep-going $(BESIDE) test-integration test-faults test-browser $(AFTER) >"$$log" 2>&1 & \
 	beside=$$!; \
-	$(MAKE) --no-print-directory --keep-going test-unit test-spark SESSIONS=2 $(AFTER); code=$$?; \
+	$(MAKE) --no-print-directory --keep-going test-unit test-spark SESSIONS=2; code=$$?; \
 	wait $$beside || code=1; cat "$$log"; rm -f "$$log"; exit $$code
 
 check: $(STAMP) ## What CI runs: format, lint, types, layers, then all tests and the small benchmarks

@@ -156,7 +156,7 @@ def test_in_azure_it_has_the_same_tables(tmp_path: Path) -> None:
         storage = azure.bucket("lake") + "/orders"
         project.add_settings("".join(f"\n  {key}: {json.dumps(value)}" for key, value in azure.settings().items()))
         project.add_settings(f"storage: {storage}")
-        penstock("run", project.directory, "--json").expect(0)
+        own_process("run", project.directory, "--json").expect(0)  # Spark needs the settings of the pipeline file
         expected = project.expected()
         for name in TABLES:
             rows = all_rows(open_delta_table(f"{storage}/tables/shop/{name}")).to_pylist()
