@@ -32,9 +32,9 @@ test: $(STAMP) ## Run the tests, as CI does (FULL=1 for the slow ones too)
 	@# A suite with a JVM waits for a third of its time, so two sessions and the suites with servers run beside each
 	@# other; these print at the end.
 	@log=$$(mktemp); \
-	$(MAKE) --no-print-directory --keep-going $(BESIDE) test-integration test-faults test-browser $(AFTER) >"$$log" 2>&1 & \
+	$(MAKE) --no-print-directory --keep-going $(BESIDE) test-integration test-faults $(AFTER) >"$$log" 2>&1 & \
 	beside=$$!; \
-	$(MAKE) --no-print-directory --keep-going test-unit test-spark SESSIONS=2; code=$$?; \
+	$(MAKE) --no-print-directory --keep-going test-unit test-spark test-browser SESSIONS=2; code=$$?; \
 	wait $$beside || code=1; cat "$$log"; rm -f "$$log"; exit $$code
 
 check: $(STAMP) ## What CI runs: format, lint, types, layers, then all tests and the small benchmarks
@@ -111,7 +111,8 @@ $(STAMP): requirements-dev.lock pyproject.toml
 		". Install one, or name it: make PYTHON=/path/to/python3.12")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Installing the locked requirements into .venv (about two minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@# Not compiled: Python does that for what is imported, which is a part of it.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 

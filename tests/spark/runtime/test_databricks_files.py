@@ -181,7 +181,7 @@ def raised():
         "queried": "/Volumes/main/raw/x",
         "opened": "/FileStore/tables",
     }
-    assert found["raised"].facts["detail"] == "wrong password ***"
+    assert found["raised"].facts["reason"] == "wrong password ***"
     assert "s3cr3t" not in str(found["raised"])
 
 
