@@ -204,6 +204,7 @@ def test_ctrl_c_stays_pythons(spark: SparkSession) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.accelerated
 def test_a_long_answer_comes_as_quickly_as_a_short_one(spark: SparkSession) -> None:
     """Where the system can be asked for it; elsewhere each takes 44 ms."""
     repeat = _jvm.jvm(spark).org.apache.commons.lang3.StringUtils.repeat

@@ -16,6 +16,9 @@ _IDLE_SECONDS: Final = 60.0
 STANDALONE_KEY: Final = "spark.authenticate.secret"
 """What a standalone cluster needs besides: YARN and Kubernetes hand out a secret for each application."""
 
+DRIVER_POD: Final = "PENSTOCK_DRIVER_POD"
+"""The variable with the name of the driver's pod: Spark makes it the owner of the executors, which end with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Profiled:
@@ -56,7 +59,7 @@ ELASTIC: Final = (
         "1800s",
         "Spark would keep an executor with cached blocks for ever",
     ),
-    Profiled("spark.decommission.enabled", "true", "an executor that is told of its end takes no more tasks"),
+    Profiled("spark.decommission.enabled", "true", "a decommissioned executor takes no more tasks"),
     Profiled(
         "spark.storage.decommission.enabled",
         "true",
@@ -73,7 +76,7 @@ ELASTIC: Final = (
 """`cluster: {elastic: true}`: executors that come and go, also those of spot machines."""
 
 SECURED: Final = (
-    Profiled("spark.authenticate", "true", "nobody else can send tasks or messages to driver and executors"),
+    Profiled("spark.authenticate", "true", "no other process can send tasks or messages to driver and executors"),
     Profiled(
         "spark.network.crypto.enabled", "true", "what driver and executors send each other is encrypted (AES, GCM)"
     ),

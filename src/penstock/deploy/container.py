@@ -6,7 +6,7 @@ from importlib import metadata
 from typing import Final
 
 from penstock.deploy.deployment import DeployFile, Deployment
-from penstock.deploy.kubernetes import PROJECT, USER
+from penstock.deploy.kubernetes.objects import HOME, PROJECT, USER
 
 _CLIENTS: Final = {"s3": "--s3", "s3a": "--s3", "abfs": "--azure", "abfss": "--azure", "gs": "--gcs"}
 _DOCKERFILE: Final = """\
@@ -25,8 +25,8 @@ COPY requirements.tx[t] /tmp/
 RUN if [ -f /tmp/requirements.txt ]; then pip install --requirement /tmp/requirements.txt; fi
 
 COPY . {project}
-WORKDIR /work
-RUN chown {user}:{user} /work
+WORKDIR {home}
+RUN chown {user}:{user} {home}
 USER {user}:{user}
 ENTRYPOINT ["penstock"]
 CMD ["run", "{project}"]
@@ -47,6 +47,7 @@ def container(deployment: Deployment) -> list[DeployFile]:
         version=metadata.version("penstock"),
         clients=f" {_CLIENTS[scheme]}" if found and scheme in _CLIENTS else "",
         project=PROJECT,
+        home=HOME,
         user=USER,
     )
     return [DeployFile("Dockerfile", text), DeployFile(".dockerignore", _IGNORED)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,9 @@ _LONGEST_NAME: Final = 40
 
 _STOP_MARGIN: Final = 30
 """Seconds between the end of `stop_timeout` and SIGKILL, for Spark and Java to end."""
+
+NO_RETRY: Final = {2: "the definition is wrong", 3: "the state is refused"}
+"""Exit codes of `penstock run` after which another try ends alike, and why."""
 
 _DAY: Final = 1_440
 """Minutes."""
@@ -36,7 +40,7 @@ class Deployment:
 
     Attributes:
         config: the pipeline's settings, of the environment that is deployed.
-        every: seconds between two runs of a pipeline that does not go on.
+        every: seconds between two runs, unless they are continuous.
         options: what each `penstock` command takes behind the folder, such as `--env prod`.
         run_options: what `penstock run` takes besides.
     """
@@ -54,13 +58,18 @@ class Deployment:
 
     @property
     def continuous(self) -> bool:
-        """Whether a run goes on until it is stopped."""
+        """Whether a run ends only when it is stopped."""
         return self.config.keeps_running
 
     @property
     def stop_seconds(self) -> int:
         """How many seconds a run gets between SIGTERM and SIGKILL: more than its own limit, `stop_timeout`."""
         return math.ceil(self.config.stop_timeout) + _STOP_MARGIN
+
+    @property
+    def penstock(self) -> str:
+        """The program beside this Python, by its whole path."""
+        return str(Path(sys.executable).with_name("penstock"))
 
     @property
     def secrets(self) -> tuple[SecretReference, ...]:

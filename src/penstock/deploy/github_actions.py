@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 from importlib import metadata
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import LiteralScalarString
 
 from penstock.deploy.deployment import DeployFile, Deployment
+from penstock.deploy.yaml_text import yaml_text
 
 _COMMENT = """\
 { echo '### penstock plan'; echo '```text'; cat plan.txt; echo '```'; } > comment.md
@@ -55,8 +54,4 @@ def workflow(deployment: Deployment) -> list[DeployFile]:
             }
         },
     }
-    writer = YAML()
-    writer.width = 120
-    text = io.StringIO()
-    writer.dump(document, text)
-    return [DeployFile(f".github/workflows/{deployment.name}.yml", text.getvalue())]
+    return [DeployFile(f".github/workflows/{deployment.name}.yml", yaml_text(document))]

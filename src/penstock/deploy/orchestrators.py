@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Final
 
-from penstock.deploy.deployment import DeployFile, Deployment
+from penstock.deploy.deployment import NO_RETRY, DeployFile, Deployment
 
 _RUN: Final = '''\
 PENSTOCK = {penstock}  # in an environment of its own: its packages need not agree with those here
 OPTIONS = {options}
 RUN = [PENSTOCK, "run", *OPTIONS{trigger}]
-NO_RETRY = {{2: "the definition is wrong", 3: "the state is refused"}}  # another try would end alike
+NO_RETRY = {no_retry}  # another try would end alike
 STOP_SECONDS = {stop}
 
 
@@ -156,9 +154,10 @@ def dagster(deployment: Deployment) -> list[DeployFile]:
 
 
 def _run(deployment: Deployment) -> str:
-    """What both files have: the command. A pipeline that would go on reads what is there, and ends."""
+    """What both files have: the command. Of a continuous pipeline, a run that reads what is there, and ends."""
     return _RUN.format(
-        penstock=json.dumps(str(Path(sys.executable).with_name("penstock"))),  # a text of JSON is one of Python
+        penstock=json.dumps(deployment.penstock),  # a text of JSON is one of Python
+        no_retry="{" + ", ".join(f"{code}: {json.dumps(reason)}" for code, reason in NO_RETRY.items()) + "}",
         options=json.dumps([str(deployment.config.directory), *deployment.options]),
         trigger=', "--trigger", "available_now"' if deployment.continuous else "",
         stop=deployment.stop_seconds,

@@ -1,14 +1,11 @@
-"""A unit of systemd for one machine: a service that goes on, or a timer that starts a run at intervals."""
+"""A unit of systemd for one machine: a service that runs continuously, or a timer that starts a run at intervals."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Final
 
-from penstock.deploy.deployment import DeployFile, Deployment
+from penstock.deploy.deployment import NO_RETRY, DeployFile, Deployment
 
-_CONFIGURATION_IS_WRONG: Final = "2 3"
 _UNIT: Final = """\
 # Written by `penstock deploy systemd`. To install:
 #   sudo useradd --system --home-dir /var/lib/{name} --create-home {name}
@@ -52,14 +49,13 @@ WantedBy=timers.target
 
 
 def units(deployment: Deployment) -> list[DeployFile]:
-    """Returns the service, and the timer of a pipeline that does not go on."""
+    """Returns the service, and the timer unless the run is continuous."""
     name, continuous = deployment.name, deployment.continuous
     config = deployment.config
     writable = [f"/var/lib/{name}"]
     if deployment.local_storage is not None:
         writable.append(str(deployment.local_storage))
-    penstock = str(Path(sys.executable).with_name("penstock"))
-    command = [penstock, "run", str(config.directory), *deployment.options, *deployment.run_options]
+    command = [deployment.penstock, "run", str(config.directory), *deployment.options, *deployment.run_options]
     variables = "# No secret of the pipeline file is in an environment variable.\n"
     if deployment.variables:
         variables = f"# Mode 600, one NAME=VALUE a line: {', '.join(deployment.variables)}\n"
@@ -74,7 +70,7 @@ def units(deployment: Deployment) -> list[DeployFile]:
         directory=_text(str(config.directory)),
         command=" ".join(map(_word, command)),
         restart=f"Restart=on-failure\nRestartSec=10\n# Another try would end alike: the definition or the state is"
-        f" refused.\nRestartPreventExitStatus={_CONFIGURATION_IS_WRONG}\n",
+        f" refused.\nRestartPreventExitStatus={' '.join(map(str, NO_RETRY))}\n",
         stop=deployment.stop_seconds,
         variables=variables,
         writable=" ".join(_word(path) for path in writable),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
@@ -10,11 +12,23 @@ import yaml
 from tests.unit.deploy.conftest import ON_CLUSTER, Deploy
 
 from penstock.deploy.deployment import DeployFile
-from penstock.deploy.kubernetes import manifests, mebibytes
+from penstock.deploy.kubernetes.driver import mebibytes
+from penstock.deploy.kubernetes.manifests import manifests
+from penstock.deploy.kubernetes.secrets import secret_command
 from penstock.errors import ConfigError
 
 _API = "1.33"
-_SECRETS = "secrets: {kafka: '${env:KAFKA_PASSWORD}', pem: '${file:/run/secrets/ca.pem}', own: '${file:own.pem}'}\n"
+_FILES = {  # as the pipeline file has them: where the container reads them, and their entries of the secret
+    "/run/secrets/ca.pem": ("/run/secrets/ca.pem", "run-secrets-ca.pem"),
+    "../keys/ca.pem": ("/keys/ca.pem", "keys-ca.pem"),
+    "own key.pem": ("/pipeline/own key.pem", "own-key.pem"),
+    "~/.kafka/key.pem": ("/work/.kafka/key.pem", "kafka-key.pem"),
+}
+_SECRETS = (
+    "secrets: {kafka: '${env:KAFKA_PASSWORD}', "
+    + ", ".join(f"file{number}: '${{file:{file}}}'" for number, file in enumerate(_FILES))
+    + "}\n"
+)
 _CONTINUOUS = "continuous: true\n"
 
 
@@ -96,7 +110,21 @@ def test_secrets_are_references_to_one_secret(deploy: Deploy) -> None:
     mounts = {
         each["mountPath"]: each["subPath"] for each in driver["volumeMounts"] if each["name"].startswith("secret")
     }
-    assert mounts == {"/run/secrets/ca.pem": "ca.pem", "/pipeline/own.pem": "own.pem"}
+    assert mounts == dict(_FILES.values())
+
+
+def test_the_secret_is_made_of_the_files_that_a_run_here_reads(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert shlex.split(secret_command(deploy(_SECRETS)) or "")[5:] == [
+        "--from-literal=KAFKA_PASSWORD=$KAFKA_PASSWORD",
+        f"--from-file=keys-ca.pem={tmp_path}/../keys/ca.pem",
+        "--from-file=run-secrets-ca.pem=/run/secrets/ca.pem",
+        f"--from-file=own-key.pem={tmp_path}/own key.pem",
+        "--from-file=kafka-key.pem=/home/me/.kafka/key.pem",
+    ]
+    assert secret_command(deploy()) is None
 
 
 def test_no_pod_has_more_rights_than_it_needs(deploy: Deploy) -> None:

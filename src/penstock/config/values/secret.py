@@ -78,8 +78,8 @@ _made: WeakValueDictionary[int, SecretReference] = WeakValueDictionary()
 class SecretReference:
     """Where the value of a secret is. Its repr shows the reference; the value is never kept.
 
-    `source` is `env` or `file`, `target` the variable or the path. It cannot be pickled: a secret
-    does not leave the driver by accident.
+    `source` is `env` or `file`, `target` the variable or the path as it is written, `path` the file itself. It cannot
+    be pickled: a secret does not leave the driver by accident.
     """
 
     name: str
@@ -87,6 +87,7 @@ class SecretReference:
     target: str
     location: SourceLocation | None
     _read: Callable[[], str] = field(compare=False)
+    path: Path | None = None
 
     def resolve(self) -> str:
         """Returns the value, read again at each call; one line end after it is removed.
@@ -149,7 +150,7 @@ def refer(
     if source == "env":
         return SecretReference(name, source, target, location, partial(environ.__getitem__, target))
     path = directory / os.path.expanduser(target)
-    return SecretReference(name, source, target, location, partial(_read_file, path))
+    return SecretReference(name, source, target, location, partial(_read_file, path), path)
 
 
 def _read_file(path: Path) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from penstock.config.profiles import DRIVER_POD
 from penstock.errors.secret_names import REDACTED_KEYS
 from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL
 from penstock.spark.accelerators.own_classes import AZURE_LOG_STORE, FILE_SYSTEM, LOG_STORE, OBJECT_LOG_STORE, own_jars
@@ -263,7 +264,7 @@ DEFAULTS: tuple[Default, ...] = (
     Default("spark.driver.host", _if_loopback("127.0.0.1"), "nobody else on the network needs to reach the driver"),
     Default(
         "spark.kubernetes.driver.pod.name",
-        lambda machine: None if machine.local else os.environ.get("PENSTOCK_DRIVER_POD"),
+        lambda machine: None if machine.local else os.environ.get(DRIVER_POD),
         "a driver that runs in a pod owns its executors: Kubernetes removes them with it",
     ),
     Default("spark.driver.bindAddress", _if_loopback("127.0.0.1"), "as spark.driver.host"),

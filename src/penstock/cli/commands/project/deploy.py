@@ -23,10 +23,10 @@ Output = Annotated[
     typer.Option("--output", metavar="FOLDER", help="Where to write them.", show_default="in the pipeline's folder"),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there with other content.")]
-Continuous = Annotated[bool, typer.Option("--continuous", help="A run that goes on, whatever the pipeline file says.")]
+Continuous = Annotated[bool, typer.Option("--continuous", help="Run until stopped, whatever the pipeline file says.")]
 Every = Annotated[
     str,
-    typer.Option("--every", metavar="INTERVAL", help="How often to start a pipeline that does not go on."),
+    typer.Option("--every", metavar="INTERVAL", help="How often to start a run, unless it is continuous."),
 ]
 
 
@@ -65,18 +65,19 @@ def kubernetes(
     output: Output = None,
     force: Force = False,
 ) -> None:
-    """Write manifests: a Deployment, or a CronJob if the pipeline does not go on, and what they need.
+    """Write manifests: a Deployment, or a CronJob unless the run is continuous, and what they need.
 
     With `master: k8s://https://kubernetes.default.svc` the driver starts executors in pods of their own; with a local
     master its pod does all the work.
     """
-    from penstock.deploy.kubernetes import manifests
+    from penstock.deploy.kubernetes.manifests import manifests
+    from penstock.deploy.kubernetes.secrets import secret_command
 
     deployment = _deployment(config, typed, every, continuous=continuous)
     files = manifests(deployment, image)
     folder = _write(files, output or config.directory / "deploy" / "kubernetes", force=force)
-    commands = [*_secret(deployment), f"kubectl apply --kustomize {shlex.quote(folder)}"]
-    note("\n  ".join(["Next:", *commands]))
+    commands = [secret_command(deployment), f"kubectl apply --kustomize {shlex.quote(folder)}"]
+    note("\n  ".join(["Next:", *filter(None, commands)]))
 
 
 @project_command()
@@ -89,7 +90,7 @@ def systemd(
     output: Output = None,
     force: Force = False,
 ) -> None:
-    """Write a unit for this machine: a service, and a timer if the pipeline does not go on."""
+    """Write a unit for this machine: a service, and a timer unless the run is continuous."""
     from penstock.deploy.systemd import units
 
     deployment = _deployment(config, typed, every, continuous=continuous)
@@ -159,19 +160,6 @@ def _deployment(config: PipelineConfig, typed: Typed, every: str = "1 hour", *, 
         options=typed,
         run_options=("--continuous",) if continuous else (),
     )
-
-
-def _secret(deployment: Deployment) -> list[str]:
-    """The command that makes the secret of the manifests; the values come from this shell's variables and files."""
-    if not deployment.secrets:
-        return []
-    words = [f"kubectl create secret generic {deployment.name}"]
-    for each in deployment.secrets:
-        if each.source == "env":
-            words.append(f'--from-literal={each.target}="${each.target}"')
-        else:
-            words.append(f"--from-file={shlex.quote(each.target)}")
-    return [" ".join(words)]
 
 
 def _write(files: Sequence[DeployFile], folder: Path, *, force: bool) -> str:
