@@ -1,18 +1,22 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from penstock.spark.session.setup import class_archive
 from penstock.spark.session.setup.class_archive import archive_path, ensure_archive, make_in_background, options_to_use
-from penstock.spark.session.setup.java import Java, JavaOrigin
+from penstock.spark.session.setup.java import Java, JavaOrigin, find_java
 
 
 @pytest.fixture
 def java(tmp_path: Path) -> Java:
-    (tmp_path / "java").write_text("java")
-    return Java(tmp_path / "java", "17.0.15", JavaOrigin.PATH)
+    home = tmp_path / "java-17"
+    for name in ("bin/java", "lib/server/classes.jsa"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).touch()
+    return Java(home / "bin/java", "17.0.15", JavaOrigin.PATH)
 
 
 def test_an_archive_belongs_to_one_java_and_one_list_of_jars(tmp_path: Path, java: Java) -> None:
@@ -39,11 +43,38 @@ def test_no_archive_no_options(tmp_path: Path) -> None:
     assert options_to_use(archive, {}) == []
 
 
-def test_an_archive_that_cannot_be_made_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_java_of_pip_has_an_archive_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes without one of its own classes, and can write no other without it."""
+    java = find_java({"PATH": ""})
+    assert java.origin is JavaOrigin.BUNDLED
+    training = """
+import subprocess, sys
+from pathlib import Path
+from penstock.spark.session.setup.class_archive import options_to_record
+from penstock.spark.session.setup.java import find_java
+
+java = find_java({"PATH": ""}).executable
+subprocess.run([java, *options_to_record(Path(sys.argv[1])), "--list-modules"], check=True)
+"""
+    (tmp_path / "training_of_a_test.py").write_text(training)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(class_archive, "_TRAINING", "training_of_a_test")
+    archive = tmp_path / "archives" / "x.jsa"
+    assert ensure_archive(archive, java, progress=lambda _line: None), archive.with_suffix(".log").read_text()
+    log = ["-Xlog:class+load:stdout", "--list-modules"]
+    used = subprocess.run([java.executable, *options_to_use(archive), *log], capture_output=True, text=True, check=True)
+    assert "source: shared objects file (top)" in used.stdout
+    archive.with_suffix(".base").write_bytes(b"torn")
+    assert options_to_use(archive) == []
+
+
+def test_an_archive_that_cannot_be_made_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java: Java
+) -> None:
     monkeypatch.setattr(class_archive, "_TRAINING", "penstock.no_such_module")
     archive = tmp_path / "archives" / "x.jsa"
     said: list[str] = []
-    assert not ensure_archive(archive, progress=said.append)
+    assert not ensure_archive(archive, java, progress=said.append)
     assert len(said) == 1
     assert "no_such_module" in archive.with_suffix(".log").read_text()
 

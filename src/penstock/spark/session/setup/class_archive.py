@@ -2,6 +2,8 @@
 
 It halves the processor time of a start. It is made once per Java and set of jars, by a short run of the engine in a
 process of its own, and it is never needed: without it, or with a damaged one, the JVM loads the classes from the jars.
+It stands upon an archive of Java's own classes. A runtime that was made by jlink, as the bundled one, has none; then it
+is made here, too ("Class Data Sharing" in Java's documentation).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ SWITCH = "PENSTOCK_CLASS_ARCHIVE"  # "off" neither makes nor uses one
 _TRAINING = "penstock.spark.session.class_archive_training"
 _MAX_ARCHIVES = 2
 _SECONDS = 600
+_QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 _started: list[subprocess.Popen[bytes]] = []  # kept, or Python would warn that it was not waited for
 
 
@@ -39,23 +42,25 @@ def options_to_use(archive: Path, environ: Mapping[str, str] = os.environ) -> li
     if environ.get(SWITCH) == "off" or not is_whole(archive):
         return []
     # Anything wrong with the archive is a reason to do without it, not to fail.
-    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
+    below = f"{_base(archive)}{os.pathsep}" if _base(archive).exists() else ""
+    return [f"-XX:SharedArchiveFile={below}{archive}", "-Xshare:auto", *_QUIET]
 
 
 def is_whole(archive: Path) -> bool:
     """Returns whether `archive` is there with the size that it had when it was made; a torn one would crash Java."""
     try:
-        return archive.stat().st_size == int(_size_file(archive).read_text(encoding="ascii"))
+        return _sizes(archive) == _size_file(archive).read_text(encoding="ascii")
     except (OSError, ValueError):
         return False
 
 
 def options_to_record(archive: Path) -> list[str]:
     """Returns the JVM options that write `archive` when the JVM exits."""
-    return [f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable", "-Xlog:all=error:stderr"]
+    below = [f"-XX:SharedArchiveFile={_base(archive)}"] if _base(archive).exists() else []
+    return [*below, f"-XX:ArchiveClassesAtExit={archive}", *_QUIET]
 
 
-def ensure_archive(archive: Path, *, environ: Mapping[str, str] = os.environ, progress: Progress) -> bool:
+def ensure_archive(archive: Path, java: Java, *, environ: Mapping[str, str] = os.environ, progress: Progress) -> bool:
     """Makes `archive` if it is missing; returns whether it is there afterwards. Takes about half a minute.
 
     Never raises for an archive that cannot be made: the reason is in the file beside it that ends in `.log`.
@@ -68,7 +73,7 @@ def ensure_archive(archive: Path, *, environ: Mapping[str, str] = os.environ, pr
         with one_process_at_a_time(lock, waiting=lambda: progress("Waiting for another process that prepares Java")):
             if not is_whole(archive):
                 progress("Preparing Java for a quicker start (once, about half a minute)")
-                _make(archive, environ)
+                _make(archive, java, environ)
     return is_whole(archive)
 
 
@@ -90,22 +95,32 @@ def make_in_background(archive: Path, environ: Mapping[str, str] = os.environ) -
         )
 
 
-def _make(archive: Path, environ: Mapping[str, str]) -> None:
+def _make(archive: Path, java: Java, environ: Mapping[str, str]) -> None:
     unfinished = archive.with_suffix(f".{os.getpid()}")
     log = archive.with_suffix(".log")
-    with log.open("wb") as output, suppress(subprocess.TimeoutExpired):
-        result = subprocess.run(
-            [sys.executable, "-m", _TRAINING, str(unfinished)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env={**environ, SWITCH: "off"},
-            timeout=_SECONDS,
-            check=False,
-        )
-        if result.returncode == 0 and unfinished.is_file():
+    with log.open("wb") as output:
+
+        def written(*command: str | Path) -> bool:
+            """Runs a program that writes `unfinished`; what it prints is in the log."""
+            with suppress(subprocess.TimeoutExpired):
+                result = subprocess.run(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env={**environ, SWITCH: "off"},
+                    timeout=_SECONDS,
+                    check=False,
+                )
+                return result.returncode == 0 and unfinished.is_file()
+            return False
+
+        own = java.home / "lib" / "server" / "classes.jsa"
+        if not own.exists() and written(java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={unfinished}"):
+            unfinished.rename(_base(archive))
+        if written(sys.executable, "-m", _TRAINING, unfinished):
             unfinished.rename(archive)
-            _size_file(archive).write_text(str(archive.stat().st_size), encoding="ascii")
+            _size_file(archive).write_text(_sizes(archive), encoding="ascii")
             log.unlink(missing_ok=True)
             _remove_old(archive)
     unfinished.unlink(missing_ok=True)
@@ -115,9 +130,18 @@ def _remove_old(newest: Path) -> None:
     # About 200 MB each, and useless after the next upgrade of Java, Spark or Penstock.
     archives = sorted(newest.parent.glob("*.jsa"), key=lambda archive: archive.stat().st_mtime, reverse=True)
     for archive in archives[_MAX_ARCHIVES:]:
-        _size_file(archive).unlink(missing_ok=True)
-        archive.unlink(missing_ok=True)
+        for file in (_size_file(archive), _base(archive), archive):
+            file.unlink(missing_ok=True)
 
 
 def _size_file(archive: Path) -> Path:
     return archive.with_suffix(".size")
+
+
+def _base(archive: Path) -> Path:
+    """The archive of Java's own classes, where Java came without one."""
+    return archive.with_suffix(".base")
+
+
+def _sizes(archive: Path) -> str:
+    return " ".join(str(file.stat().st_size) for file in (archive, _base(archive)) if file is archive or file.exists())

@@ -50,7 +50,7 @@ def prefetch(
     java = find_java(environ)
     jars = ensure_jars("core", java=java, environ=environ, progress=report, repair=True)
     archive = archive_path(java, spark_class_path(jars), environ)
-    made = ensure_archive(archive, environ=environ, progress=report)
+    made = ensure_archive(archive, java, environ=environ, progress=report)
     for name in jar_sets:
         jars += ensure_jars(name, java=java, environ=environ, progress=report, repair=True)
     return Ready(java, tuple(jars), cache, made)
