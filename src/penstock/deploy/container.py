@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from importlib import metadata
+from pathlib import Path
 from typing import Final
 
 from penstock.deploy.deployment import DeployFile, Deployment
-from penstock.deploy.kubernetes.objects import HOME, PROJECT, USER
+from penstock.deploy.kubernetes.objects import HOME, PROJECT, USER, storage_in_container
 
 _CLIENTS: Final = {"s3": "--s3", "s3a": "--s3", "abfs": "--azure", "abfss": "--azure", "gs": "--gcs"}
 _DOCKERFILE: Final = """\
@@ -21,12 +24,13 @@ RUN pip install "${{PENSTOCK}}"
 # Java came with it, as a wheel; this fetches Spark's jars, checks them, and makes the class archive for a quick start.
 RUN penstock setup{clients} && chmod -R a+rX /opt/penstock
 
-COPY requirements.tx[t] /tmp/
-RUN if [ -f /tmp/requirements.txt ]; then pip install --requirement /tmp/requirements.txt; fi
+# The first of the two is there, so the second may be missing.
+COPY [{file}, "requirements.tx[t]", "/opt/project/"]
+RUN if [ -f /opt/project/requirements.txt ]; then pip install --requirement /opt/project/requirements.txt; fi
 
 COPY . {project}
 WORKDIR {home}
-RUN chown {user}:{user} {home}
+RUN mkdir -p {writable} && chown {user}:{user} {writable}
 USER {user}:{user}
 ENTRYPOINT ["penstock"]
 CMD ["run", "{project}"]
@@ -47,7 +51,9 @@ def container(deployment: Deployment) -> list[DeployFile]:
         version=metadata.version("penstock"),
         clients=f" {_CLIENTS[scheme]}" if found and scheme in _CLIENTS else "",
         project=PROJECT,
+        file=json.dumps(Path(deployment.config.file.path).name),
         home=HOME,
+        writable=" ".join(shlex.quote(path) for path in (HOME, storage_in_container(deployment)) if path),
         user=USER,
     )
     return [DeployFile("Dockerfile", text), DeployFile(".dockerignore", _IGNORED)]

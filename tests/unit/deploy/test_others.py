@@ -67,7 +67,17 @@ def test_the_image_runs_without_root_and_has_the_clients_of_its_storage(deploy: 
     lines = dockerfile.text.splitlines()
     assert "RUN penstock setup --s3 && chmod -R a+rX /opt/penstock" in lines
     assert lines.index("USER 10001:10001") < lines.index('ENTRYPOINT ["penstock"]')
+    assert 'COPY ["penstock.yml", "requirements.tx[t]", "/opt/project/"]' in lines
+    assert "RUN mkdir -p /work && chown 10001:10001 /work" in lines
     assert ".penstock" in ignored.text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("storage", "folder"), [("", "/pipeline/.penstock"), ("storage: '/srv/my lake'\n", "'/srv/my lake'")]
+)
+def test_a_storage_on_a_disk_is_the_users_in_the_image(deploy: Deploy, storage: str, folder: str) -> None:
+    dockerfile = container(deploy(storage))[0]
+    assert f"RUN mkdir -p /work {folder} && chown 10001:10001 /work {folder}" in dockerfile.text.splitlines()
 
 
 @pytest.mark.usefixtures("one_process")

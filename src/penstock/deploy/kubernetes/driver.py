@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import PurePosixPath
 from typing import Final
 
 from penstock.config.profiles import DRIVER_POD
@@ -18,6 +17,7 @@ from penstock.deploy.kubernetes.objects import (
     Manifest,
     labels,
     object_of,
+    storage_in_container,
     writable_mounts,
     writable_volumes,
 )
@@ -89,8 +89,8 @@ def _driver_pod(deployment: Deployment, image: str) -> Manifest:
     if on_cluster:
         mounts.append({"name": "settings", "mountPath": SETTINGS, "readOnly": True})
         volumes.append({"name": "settings", "configMap": {"name": deployment.name}})
-    elif deployment.local_storage is not None:
-        mounts.append({"name": "storage", "mountPath": str(_storage_mount(deployment))})
+    elif (storage := storage_in_container(deployment)) is not None:
+        mounts.append({"name": "storage", "mountPath": storage})
         volumes.append({"name": "storage", "persistentVolumeClaim": {"claimName": deployment.name}})
     for number, file in enumerate(each for each in deployment.secrets if each.source == "file"):
         place = {"mountPath": secret_path(file), "subPath": secret_key(file)}
@@ -172,15 +172,6 @@ def _probes(deployment: Deployment) -> Manifest:
         "livenessProbe": {**live, **often, "failureThreshold": 4},
         "readinessProbe": {**ready, **often},
     }
-
-
-def _storage_mount(deployment: Deployment) -> PurePosixPath:
-    """Where the storage is in the container: a folder of the project moves with it."""
-    folder = deployment.local_storage
-    assert folder is not None
-    if folder.is_relative_to(deployment.config.directory):
-        return PurePosixPath(PROJECT) / folder.relative_to(deployment.config.directory).as_posix()
-    return PurePosixPath(folder.as_posix())
 
 
 def volume_claim(deployment: Deployment) -> Manifest:

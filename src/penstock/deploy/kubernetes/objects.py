@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from penstock.deploy.deployment import Deployment
@@ -54,3 +55,11 @@ def object_of(deployment: Deployment, version: str, kind: str, name: str, **rest
     """Returns an object of the API, labelled as part of the driver; `rest` is what it has beside its metadata."""
     metadata = {"name": name, "labels": labels(deployment, "driver")}
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **rest}
+
+
+def storage_in_container(deployment: Deployment) -> str | None:
+    """Returns where a storage on a disk is in the container: a folder of the project moves with it."""
+    folder, project = deployment.local_storage, deployment.config.directory
+    if folder is None:
+        return None
+    return str(PROJECT / PurePosixPath(folder.relative_to(project) if folder.is_relative_to(project) else folder))

@@ -40,10 +40,15 @@ def docker(
 ) -> None:
     """Write a Dockerfile: Penstock with its Java and jars, and the pipeline; it runs without root."""
     from penstock.deploy.container import container
+    from penstock.deploy.kubernetes.objects import storage_in_container
 
     deployment = _deployment(config, typed)
     folder = _write(container(deployment), output or config.directory, force=force)
-    note(f"Next:\n  docker build --tag {deployment.name} {shlex.quote(folder)}")
+    commands = [f"docker build --tag {deployment.name} {shlex.quote(folder)}"]
+    if (storage := storage_in_container(deployment)) is not None:
+        volume = shlex.quote(f"{deployment.name}:{storage}")
+        commands.append(f"docker run --rm --volume {volume} {deployment.name}")
+    note("\n  ".join(["Next:", *commands]))
 
 
 @project_command()
