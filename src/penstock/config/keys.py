@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from penstock.config.sections.alerts import ALERTS
+from penstock.config.sections.audit import AUDIT
 from penstock.config.sections.lineage import LINEAGE
 from penstock.config.sections.metrics import METRICS
 from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText, matching
@@ -265,6 +266,7 @@ _SETTINGS = (
         "{retention: 90 days}",
     ),
     Key("metrics", METRICS, "Where the metrics of a run are published.", "{port: 9464}"),
+    Key("audit", AUDIT, "The record of reads.", "{on_failure: fail}"),
 )
 
 PENSTOCK = Section(

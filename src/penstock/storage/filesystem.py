@@ -109,6 +109,25 @@ class Storage:
                 file.write(content)
             os.replace(temporary, path)
 
+    def append(self, location: str, content: bytes) -> None:
+        """Adds `content` to the end of a file of a local disk, in one write; makes the file and its folder.
+
+        Elsewhere the whole file is written again.
+
+        Raises:
+            ConfigError: STORAGE_NOT_WRITABLE.
+        """
+        uri = self.resolve(location)
+        if not self.is_local:
+            self.write_bytes_atomic(uri, (self.read_bytes(uri) if self.exists(uri) else b"") + content)
+            return
+        path = local_path(uri)
+        with _writing(uri):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "ab", buffering=0) as file:
+                if file.write(content) != len(content):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     def create(self, location: str) -> BinaryIO:
         """Creates a file and returns it for writing, unbuffered where the file system allows.
 
