@@ -18,8 +18,14 @@ from penstock.storage.new_files import ACCESS
 _MASTER = r"local(\[(\*|\d+)(, ?\d+)?\])?|local-cluster\[\d+, ?\d+, ?\d+\]|spark://.+|k8s://.+|yarn"
 KEEP = "keep"
 _name = matching(r"[^\s./\\`][^./\\`]*", "one name without dots, slashes or backquotes", "shop")
-_master = matching(_MASTER, "local[*], local[N], spark://HOST:PORT, yarn or k8s://URL", "local[*]")
+_known_master = matching(_MASTER, "local[*], local[N], spark://HOST:PORT, yarn or k8s://URL", "local[*]")
 _access = matching("|".join(ACCESS), "owner, group or all", "group")
+
+
+def _master(key: str, text: str) -> str:
+    if text.startswith("sc://"):
+        raise ConfigError("SPARK_CONNECT_UNSUPPORTED", setting=f"{key}: {text}")
+    return _known_master(key, text)
 
 
 def plain(key: str, text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from tests.recorded.build import recorded_orders
-from tests.unit.dashboard.conftest import TestClient
 
 from penstock.dashboard.application import create_application
 from penstock.dashboard.log.live_log import LiveLog
@@ -18,6 +18,10 @@ from penstock.events.flows.facts import details_of
 from penstock.events.log.reads import ReadAudit, recorded_reads
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # starlette would rather have another client than httpx
+    from starlette.testclient import TestClient
 
 TOKEN = "a-token-that-cannot-be-guessed-0123456789"
 TABLE = "/stored/table/shop.silver_orders"

@@ -173,8 +173,8 @@ def _what(details: dict[str, Any]) -> str:
     action, arguments = str(details.get("action") or "?"), details.get("arguments") or {}
     if action != READ:
         return action.lower().replace("_", " ")
-    request = arguments.get("statement") or arguments.get("filter")
-    return f"read {plural(arguments.get('rows') or 0, 'row')}: {arguments.get('command')}{f' {request}' if request else ''}"
+    words = (arguments.get("command"), arguments.get("statement") or arguments.get("filter"))
+    return f"read {plural(arguments.get('rows') or 0, 'row')}: {' '.join(str(each) for each in words if each)}"
 
 
 def _tables(entry: RecordedAction) -> list[str]:
