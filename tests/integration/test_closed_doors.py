@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.cli_runner import own_process, running
+from tests.cli_runner import own_process, penstock, running
 from tests.processes import family, free_ports
 
 _PIPELINE = """
@@ -74,3 +74,22 @@ def test_a_script_that_chooses_spark_connect_is_refused(tmp_path: Path) -> None:
     outcome = own_process("script", script)
     assert outcome.exit_code == 2
     assert "SPARK_CONNECT_UNSUPPORTED" in outcome.stderr
+
+
+@pytest.mark.usefixtures("one_process")
+def test_a_query_of_the_command_line_is_recorded(tmp_path: Path) -> None:
+    _project(tmp_path)
+    penstock("run", tmp_path).expect(0)
+    statement = "SELECT id FROM rows WHERE id > 0"
+    assert len(penstock("sql", statement, tmp_path, "--json").expect(0).document) == 2
+    penstock("sql", "SELECT map('password', 'hunter2') AS m FROM default.rows LIMIT 1", tmp_path).expect(0)
+    document = penstock("audit", tmp_path, "--json").expect(0).document
+    first, second = (each["arguments"] for each in document["reads"])
+    assert (first["command"], first["tables"], first["statement"]) == ("sql", ["default.rows"], statement)
+    assert (second["tables"], second["rows"]) == (["default.rows"], 1)
+    assert "hunter2" not in second["statement"]
+    penstock("run", tmp_path).expect(0)
+    actions = penstock("audit", tmp_path, "--json").expect(0).document["actions"]
+    segment = (tmp_path / ".penstock/events").glob("*.jsonl")
+    assert document["hash_of_reads"] in "".join(each.read_text() for each in segment), "the next start seals them"
+    assert len(actions) == 2

@@ -98,8 +98,11 @@ class Storage:
     def write_bytes_atomic(self, location: str, content: bytes) -> None:
         """Replaces the file by `content`, as `write_text_atomic` does."""
         uri = self.resolve(location)
+        if (store := store_of(uri)) is not None:
+            store.stored_object(uri).put(content)  # encrypted as the settings say; shown only when it is complete
+            return
         with _writing(uri):
-            if not self.is_local:  # an object store shows an object only when it is complete
+            if not self.is_local:
                 self._fs.pipe_file(uri, content)
                 return
             path = local_path(uri)
