@@ -7,8 +7,10 @@ of the event log names the newest read: whoever has the newest action notices re
 
 from __future__ import annotations
 
+import random
 import re
 import socket
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +35,10 @@ _OBJECT_BYTES: Final = 256 << 10
 
 _TAIL: Final = 256 << 10
 _MOST_TABLES: Final = 100
-_TRIES: Final = 5
+_SECONDS: Final = 5.0
+"""So long a reader waits for others that record theirs."""
+
+_LONGEST_PAUSE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +107,14 @@ def append_read(
         error=None,
     )
     storage.makedirs()
-    for left in reversed(range(_TRIES)):
+    until = time.monotonic() + _SECONDS
+    while True:
         try:
             _append(storage, event)
         except (TimeoutError, OvertakenError):
-            if not left:
+            if time.monotonic() > until:
                 raise
+            time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311 - so that two readers do not keep step
         else:
             return
 
