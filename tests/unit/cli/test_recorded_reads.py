@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from tests.repo.documents import ROOT
 from tests.unit.cli.test_quarantine import _SCHEMA, ROWS
 from typer.testing import CliRunner, Result
 
@@ -134,3 +135,11 @@ def test_reads_do_not_hold_up_a_run(project: Path) -> None:
     assert len(reads(project)) == 1
     moment = datetime.fromisoformat(reads(project)[0]["timestamp"])
     assert abs((datetime.now(UTC) - moment).total_seconds()) < 60
+
+
+def test_whatever_prints_rows_records_that() -> None:
+    files = (ROOT / "src/penstock/cli/commands").rglob("*.py")
+    prints = {each.name: each.read_text(encoding="utf-8") for each in files}
+    showing = {name for name, text in prints.items() if "print_rows(" in text or "done.difference.rows" in text}
+    assert {"show.py", "sql.py", "state.py", "late.py", "quarantine.py", "replay_batch.py"} == showing
+    assert {name for name in showing if "record_read(config" not in prints[name]} == set()
