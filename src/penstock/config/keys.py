@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from penstock.config.sections.alerts import ALERTS
+from penstock.config.sections.audit import AUDIT
 from penstock.config.sections.lineage import LINEAGE
 from penstock.config.sections.metrics import METRICS
 from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText, matching
@@ -17,8 +18,14 @@ from penstock.storage.new_files import ACCESS
 _MASTER = r"local(\[(\*|\d+)(, ?\d+)?\])?|local-cluster\[\d+, ?\d+, ?\d+\]|spark://.+|k8s://.+|yarn"
 KEEP = "keep"
 _name = matching(r"[^\s./\\`][^./\\`]*", "one name without dots, slashes or backquotes", "shop")
-_master = matching(_MASTER, "local[*], local[N], spark://HOST:PORT, yarn or k8s://URL", "local[*]")
+_known_master = matching(_MASTER, "local[*], local[N], spark://HOST:PORT, yarn or k8s://URL", "local[*]")
 _access = matching("|".join(ACCESS), "owner, group or all", "group")
+
+
+def _master(key: str, text: str) -> str:
+    if text.startswith("sc://"):
+        raise ConfigError("SPARK_CONNECT_UNSUPPORTED", setting=f"{key}: {text}")
+    return _known_master(key, text)
 
 
 def plain(key: str, text: str) -> str:
@@ -265,6 +272,7 @@ _SETTINGS = (
         "{retention: 90 days}",
     ),
     Key("metrics", METRICS, "Where the metrics of a run are published.", "{port: 9464}"),
+    Key("audit", AUDIT, "The record of reads.", "{on_failure: fail}"),
 )
 
 PENSTOCK = Section(

@@ -25,6 +25,7 @@ from penstock.config.profiles import STANDALONE_KEY, profile_settings
 from penstock.config.reader import Placed, Settings, overlay
 from penstock.config.references import Reference, references_in, values_of
 from penstock.config.sections.alerts import alert_settings
+from penstock.config.sections.audit import audit_settings
 from penstock.config.sections.lineage import lineage_settings
 from penstock.config.sections.metrics import metrics_settings
 from penstock.config.values.secret import REFERENCE, SecretReference, refer
@@ -150,6 +151,7 @@ def _build(
         alerts=alert_settings(sections.get("alerts", {}), folder),
         metrics=metrics_settings(sections.get("metrics", {}), folder),
         lineage=lineage_settings(sections.get("lineage", {}), folder),
+        audit=audit_settings(_values(values.get("audit", {}))),
         event_log=_event_log(values),
         event_log_retention=_retention(values),
         references={**_references(spark_conf, referred), **of_sections},

@@ -14,6 +14,7 @@ from pathlib import Path
 from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.server import DashboardServer
 from penstock.dashboard.serving.access import Access
+from penstock.events.log.reads import ReadAudit
 from penstock.storage.object_stores.settings import use_store_settings
 
 
@@ -27,11 +28,12 @@ def main() -> None:
     listener = socket.socket(fileno=int(sys.argv[1]))
     access = Access.from_json(settings["access"])
     prices = Path(settings["prices"]) if settings["prices"] else None
+    audit = ReadAudit(**settings["audit"]) if settings["audit"] else None
 
     def work() -> None:
         try:
             log, pipeline = LiveLog(settings["storage"]), settings.get("pipeline")
-            DashboardServer(log, access, settings=pipeline, prices=prices).run(sockets=[listener])
+            DashboardServer(log, access, settings=pipeline, prices=prices, audit=audit).run(sockets=[listener])
         finally:
             os._exit(1)
 

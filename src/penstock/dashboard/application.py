@@ -34,6 +34,7 @@ from penstock.dashboard.serving.access import Access
 from penstock.dashboard.serving.connections import Limits
 from penstock.dashboard.serving.security import Guard
 from penstock.dashboard.site import Site, missing_page
+from penstock.events.log.reads import ReadAudit
 from penstock.observe.drawing.svg import stylesheet
 
 _LIVE_SECONDS = 0.4
@@ -47,13 +48,15 @@ def create_application(
     streams: int = Limits().streams,
     settings: Mapping[str, Any] | None = None,
     prices: Path | None = None,
+    audit: ReadAudit | None = None,
 ) -> ASGIApp:
     """Returns the guarded ASGI application over one event log; what may read the log runs in worker threads.
 
     At most `streams` pages follow the log at a time. `settings` are those of the pipeline, for the page Checks, and
-    `prices` is the price file of the page Cost.
+    `prices` is the price file of the page Cost. `audit` records who sees rows; without it nobody does.
     """
-    site = Site(log, actions=access.actions, settings=settings)
+    login = "none" if access.token is None else "token"
+    site = Site(log, actions=access.actions, settings=settings, audit=audit, login=login)
     live = _Live(log, streams)
     acting: list[BaseRoute] = []
     if access.run_command is not None:

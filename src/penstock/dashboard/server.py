@@ -17,6 +17,7 @@ from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.serving.access import Access, access_for
 from penstock.dashboard.serving.connections import BoundedProtocol, Connections, Limits
 from penstock.dashboard.serving.listener import listen, url_of
+from penstock.events.log.reads import ReadAudit
 
 
 def serve(
@@ -28,6 +29,7 @@ def serve(
     prices: Path | None = None,
     on_ready: Callable[[str], None] | None = None,
     settings: Mapping[str, Any] | None = None,
+    audit: ReadAudit | None = None,
 ) -> None:
     """Serves the dashboard of one storage until Ctrl-C or SIGTERM; starts no JVM.
 
@@ -39,6 +41,7 @@ def serve(
         prices: The price file of the page Cost.
         on_ready: Called once with the address, e.g. `http://127.0.0.1:8420/`, when it accepts requests.
         settings: The pipeline's, as `SettingsFacts.to_json` gives them, for the page Checks.
+        audit: Records who sees rows of tables.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_PORT_TAKEN.
@@ -47,7 +50,9 @@ def serve(
     with listen(host, port) as listener:
         url = url_of(host, listener, access.scheme)
         ready = partial(on_ready, url) if on_ready is not None else None
-        server = DashboardServer(LiveLog(storage_uri), access, on_ready=ready, settings=settings, prices=prices)
+        server = DashboardServer(
+            LiveLog(storage_uri), access, on_ready=ready, settings=settings, prices=prices, audit=audit
+        )
         server.run(sockets=[listener])
 
 
@@ -66,11 +71,12 @@ class DashboardServer(uvicorn.Server):
         on_ready: Callable[[], None] | None = None,
         settings: Mapping[str, Any] | None = None,
         prices: Path | None = None,
+        audit: ReadAudit | None = None,
     ) -> None:
         limits = limits or Limits.of_this_process()
         super().__init__(
             uvicorn.Config(
-                create_application(log, access, streams=limits.streams, settings=settings, prices=prices),
+                create_application(log, access, streams=limits.streams, settings=settings, prices=prices, audit=audit),
                 http=BoundedProtocol,
                 ssl_certfile=access.certificate,
                 ssl_keyfile=access.key,

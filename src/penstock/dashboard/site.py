@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,7 +14,9 @@ from starlette.responses import HTMLResponse, Response
 from penstock.dashboard.log.live_log import LiveLog, Snapshot
 from penstock.dashboard.rendering import dataset_path, render
 from penstock.dashboard.stored_tables import StoredTables
-from penstock.errors import did_you_mean
+from penstock.errors import PenstockError, did_you_mean
+from penstock.events.log.audit import Actor
+from penstock.events.log.reads import ReadAudit
 
 _CACHED_BYTES: Final = 8 << 20
 _CACHED_PAGES: Final = 200
@@ -49,14 +51,35 @@ class Site:
         settings: those of the pipeline, as `SettingsFacts.to_json` gives them; None where only the storage is known.
     """
 
-    def __init__(self, log: LiveLog, *, actions: bool = False, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        log: LiveLog,
+        *,
+        actions: bool = False,
+        settings: Mapping[str, Any] | None = None,
+        audit: ReadAudit | None = None,
+        login: str = "none",
+    ) -> None:
         self.log = log
         self.stored = StoredTables(log.storage)
         self.actions = actions
         self.settings = settings
+        self._audit = audit
+        self._login = login
         self._rendering = threading.Lock()
         self._version = ""
         self._pages: dict[tuple[str, str], tuple[bytes, int]] = {}
+
+    def record(self, request: Request, tables: Sequence[str], rows: int, **details: Any) -> PenstockError | None:
+        """Records that a viewer is about to see rows, as `ReadAudit.record`.
+
+        Raises:
+            StateError: READ_NOT_RECORDED, where the pipeline requires the record.
+        """
+        if self._audit is None:
+            return None
+        by = Actor(None, "dashboard", None if request.client is None else request.client.host)
+        return self._audit.record(tables, rows, {**details, "login": self._login}, by=by)
 
     def shows(self, make: PageMaker) -> Callable[[Request], Response]:
         """Returns the endpoint of a page, made and compressed once for each state of the log, however many ask for it.

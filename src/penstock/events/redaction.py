@@ -1,9 +1,11 @@
-"""Options of sinks that may be shown: any other could hold a password."""
+"""What may be shown of options and statements of users, which could hold a password."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
+
+from penstock.errors.secret_names import REDACTED_KEYS
 
 REDACTED: Final = "*** (redacted)"
 _PLACES: Final = frozenset(
@@ -15,6 +17,14 @@ _PLACES: Final = frozenset(
 # Whatever is before an @, when there is a colon in it: a key may hold slashes.
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^@]*:[^@]*@")
 _QUERY: Final = re.compile(r"\?.*", re.DOTALL)
+# `password => 'x'`, `'password', 'x'`, `password 'x'`: too many rather than too few.
+_GIVEN: Final = re.compile(
+    rf"((?:{REDACTED_KEYS.removeprefix('(?i)')})[\w.-]*['\"`]?\s*(?:=>|=|,|:)?\s*)('(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\")",
+    re.IGNORECASE | re.DOTALL,
+)
+_CREDENTIALS_IN_TEXT: Final = re.compile(
+    r"(?<=://)[^\s'\"`/@]*:[^\s'\"`@]*@|(?<=[?&])(?:sig|token|key)=[^\s'\"`&]+", re.IGNORECASE
+)
 
 
 def shown_option(name: str, value: str) -> str:
@@ -25,3 +35,11 @@ def shown_option(name: str, value: str) -> str:
     if name.casefold() not in _PLACES:
         return REDACTED
     return _QUERY.sub("", _CREDENTIALS.sub("", value))
+
+
+def shown_statement(text: str) -> str:
+    """Returns a statement without the values of options that may be secrets, and without credentials in URIs.
+
+    Other literals stay: about whom somebody asked is what an audit is for.
+    """
+    return _CREDENTIALS_IN_TEXT.sub("", _GIVEN.sub(rf"\1'{REDACTED}'", text))

@@ -98,8 +98,11 @@ class Storage:
     def write_bytes_atomic(self, location: str, content: bytes) -> None:
         """Replaces the file by `content`, as `write_text_atomic` does."""
         uri = self.resolve(location)
+        if (store := store_of(uri)) is not None:
+            store.stored_object(uri).put(content)  # encrypted as the settings say; shown only when it is complete
+            return
         with _writing(uri):
-            if not self.is_local:  # an object store shows an object only when it is complete
+            if not self.is_local:
                 self._fs.pipe_file(uri, content)
                 return
             path = local_path(uri)
@@ -108,6 +111,25 @@ class Storage:
             with open(temporary, "wb") as file:
                 file.write(content)
             os.replace(temporary, path)
+
+    def append(self, location: str, content: bytes) -> None:
+        """Adds `content` to the end of a file of a local disk, in one write; makes the file and its folder.
+
+        Elsewhere the whole file is written again.
+
+        Raises:
+            ConfigError: STORAGE_NOT_WRITABLE.
+        """
+        uri = self.resolve(location)
+        if not self.is_local:
+            self.write_bytes_atomic(uri, (self.read_bytes(uri) if self.exists(uri) else b"") + content)
+            return
+        path = local_path(uri)
+        with _writing(uri):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "ab", buffering=0) as file:
+                if file.write(content) != len(content):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def create(self, location: str) -> BinaryIO:
         """Creates a file and returns it for writing, unbuffered where the file system allows.

@@ -43,6 +43,7 @@ class StorageLayout:
     <uri>/schemas/<schema>/<name>/<flow>/<source>
     <uri>/events/<update ordinal>-<n>.jsonl
     <uri>/events/_totals
+    <uri>/reads/<n>.jsonl
     <uri>/scratch/<name of the work>
     <uri>/batch: the storage of `run --batch`, with the same parts
     <uri>/maintenance.json
@@ -100,6 +101,11 @@ class StorageLayout:
     def events(self) -> str:
         """The folder of the event log's segments."""
         return self._join("events")
+
+    @property
+    def reads(self) -> str:
+        """The folder of the record of reads."""
+        return self._join("reads")
 
     @property
     def maintenance(self) -> str:

@@ -45,6 +45,7 @@ def test_defaults(project: Project) -> None:
             "endpoint": "api/v1/lineage",
             "token": None,
         },
+        "audit": {"reads": True, "required": False},
         "event_log": None,
         "event_log_retention": 30 * 86_400.0,
         "metrics": {

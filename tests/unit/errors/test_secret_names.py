@@ -11,7 +11,23 @@ from penstock.errors.secret_names import REDACTED_KEYS, is_secret
 
 @pytest.mark.parametrize(
     "name",
-    ["db.PASSWORD", "ssl.keystore.passwd", "fs.s3a.access.key", "fs.azure.account.key.lake", "x.api_key", "sas.token"],
+    [
+        "db.PASSWORD",
+        "ssl.keystore.passwd",
+        "fs.s3a.access.key",
+        "fs.s3a.session.token",
+        "fs.azure.account.key.lake",
+        "fs.azure.account.oauth2.client.secret.lake.dfs.core.windows.net",
+        "fs.azure.sas.fixed.token.lake.dfs.core.windows.net",
+        "fs.azure.encryption.encoded.client-provided-key",
+        "kafka.ssl.key.password",
+        "spark.authenticate.secret",
+        "x.api_key",
+        "sas.token",
+        "authToken",
+        "retries.token",
+        "maxPassword",
+    ],
 )
 def test_a_secret_in_clear_text_is_found_and_its_key_redacted(name: str) -> None:
     assert is_secret(name, "hunter2")
@@ -30,6 +46,21 @@ def test_references_and_placeholders_are_no_secrets(text: str) -> None:
         "delegation.token.enabled",
         "ssl.private.key.location",
         "ml.tokenizer",
+        "fs.azure.oauth.token.fetch.retry.max.retries",
+        "fs.azure.oauth.token.fetch.retry.min.backoff.interval",
+        "fs.azure.oauth.token.fetch.retry.delta.backoff",
+        "fs.azure.sas.token.renew.period.for.streams",
+        "fs.azure.sas.token.provider.type",
+        "fs.s3a.delegation.token.binding",
+        "delegation.token.max.lifetime.ms",
+        "delegation.token.expiry.check.interval.ms",
+        "sasl.oauthbearer.token.endpoint.url",
+        "spark.security.credentials.renewalRatio",
+        "spark.security.credentials.retryWait",
+        "spark.kafka.clusters.a.target.bootstrap.token.timeout",
+        "dfs.block.access.token.lifetime",
+        "tokenLifetime",
+        "secret_name",
         "maxTokens",
     ],
 )

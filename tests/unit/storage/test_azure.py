@@ -193,3 +193,17 @@ def test_each_store_by_its_scheme() -> None:
     assert store.table_uri("ABFSS://Lake@x/a/") == "abfss://Lake@x/a"
     assert store_of("gs://lake/orders") is None
     assert store_of("/abfss/orders") is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [f"encryption.encoded.client-provided-key.{DFS}", f"encryption.context.provider.type.{DFS}"],
+)
+def test_an_encryption_whose_key_only_spark_has_is_refused(name: str) -> None:
+    use_store_settings(lambda: {"spark.hadoop.fs.azure.account.key": "K", f"spark.hadoop.fs.azure.{name}": "a key"})
+    for reads in (storage_options, container_of):
+        with pytest.raises(ConfigError) as caught:
+            reads(PLACE)
+        assert caught.value.condition == "OBJECT_STORE_ENCRYPTION_UNSUPPORTED"
+        assert caught.value.facts["setting"] == f"fs.azure.{name.removesuffix(f'.{DFS}')}"
+        assert "a key" not in str(caught.value)

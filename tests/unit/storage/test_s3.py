@@ -128,7 +128,10 @@ def test_an_encryption_whose_key_only_spark_has_is_refused(algorithm: str) -> No
     with pytest.raises(ConfigError) as caught:
         storage_options("s3a://lake/orders")
     assert caught.value.condition == "OBJECT_STORE_ENCRYPTION_UNSUPPORTED"
-    assert caught.value.facts == {"uri": "s3a://lake/orders", "algorithm": algorithm}
+    assert caught.value.facts == {
+        "uri": "s3a://lake/orders",
+        "setting": f"fs.s3a.encryption.algorithm: {algorithm}",
+    }
 
 
 def test_a_table_on_a_disk_needs_no_options_and_no_secret() -> None:

@@ -16,10 +16,12 @@ from starlette.responses import Response
 from penstock.dashboard.pages.events import wanted_of
 from penstock.dashboard.rendering import safe_json
 from penstock.dashboard.site import Site
+from penstock.errors import StateError
 from penstock.events.codec import format_timestamp
 from penstock.observe.flows.series import FIGURES
 
 _EVENTS = 5000
+_FILTER = 1000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -76,6 +78,12 @@ def events_csv(site: Site, request: Request) -> Response:
     with site.log.lock:
         site.log.snapshot()
         found, _ = site.log.projections.window.newest(_EVENTS, wanted_of(request))
+    try:
+        site.record(
+            request, ["event_log"], len(found), command="events.csv", filter=request.url.query[:_FILTER] or None
+        )
+    except StateError as refused:
+        return Response(f"{refused}\n", 403, media_type="text/plain")
     rows = (
         (
             format_timestamp(event.timestamp),

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.site import Page, Site
+from penstock.errors import StateError
 
 _KINDS = {"table", "quarantine", "late"}
 
@@ -27,7 +28,14 @@ def stored(site: Site, request: Request) -> Response:
     query: dict[str, Any] = {"name": dataset.name, "path": path}
     if kind == "table":
         query["version"] = int(version) if version.isascii() and version.isdecimal() and len(version) < 16 else None
-    context = {"kind": kind, "name": dataset.name, "answer": site.stored.read(kind, **query)}
+    answer, unrecorded = site.stored.read(kind, **query), None
+    if answer.get("rows"):
+        details = {"command": "rows", "kind": kind, "version": answer.get("version")}
+        try:
+            unrecorded = site.record(request, [dataset.name], len(answer["rows"]), **details)
+        except StateError as refused:
+            answer = {**answer, "error": refused.to_json()}
+    context = {"kind": kind, "name": dataset.name, "answer": answer, "unrecorded": unrecorded}
     return site.answer(Page("stored.html", context=context), snapshot)
 
 

@@ -12,12 +12,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from penstock.dashboard.serving.access import Access, access_for
 from penstock.dashboard.serving.listener import listen, url_of
+from penstock.events.log.reads import ReadAudit
 from penstock.storage.object_stores.settings import store_settings
 from penstock.storage.object_stores.stores import store_of
 
@@ -52,6 +53,7 @@ def start_in_background(
     access: Access | None = None,
     settings: Mapping[str, Any] | None = None,
     prices: Path | None = None,
+    audit: ReadAudit | None = None,
 ) -> Dashboard:
     """Starts the dashboard in a process of its own, which ends with this one.
 
@@ -64,6 +66,7 @@ def start_in_background(
         access: as for `serve`.
         settings: as for `serve`.
         prices: as for `serve`.
+        audit: as for `serve`.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_PORT_TAKEN, SECRET_NOT_FOUND.
@@ -87,6 +90,7 @@ def start_in_background(
         "stores": stores,
         "pipeline": settings,
         "prices": None if prices is None else str(prices),
+        "audit": None if audit is None else asdict(audit),
     }
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # it has ended already; the run goes on

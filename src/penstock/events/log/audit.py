@@ -11,7 +11,7 @@ import getpass
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
@@ -80,6 +80,7 @@ class Tampering(Enum):
     NOT_CHAINED = "was not written by Penstock"
     BEFORE_IS_MISSING = "does not follow the one before it: at least one was taken out, or this one put in"
     BEGINNING_IS_MISSING = "is the first one, but was not when it was written"
+    READS_ARE_MISSING = "names a read that is gone: the newest reads of that time were taken out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,13 @@ class RecordedAction:
     tampering: Tampering | None = None
 
 
-def chained(event: Event, previous: str | None) -> tuple[Event, str]:
-    """Returns a `user_action` as it is to be written behind the action with the hash `previous`, and its own hash."""
-    action: dict[str, Any] = {**details_of(event), "previous": previous}
+def chained(event: Event, previous: str | None, *, reads: str | None = None) -> tuple[Event, str]:
+    """Returns a `user_action` as it is to be written behind the action with the hash `previous`, and its own hash.
+
+    `reads` is the hash of the newest read of then, see `penstock.events.log.reads`.
+    """
+    seal = {} if reads is None else {"reads": reads}
+    action: dict[str, Any] = {**details_of(event), **seal, "previous": previous}
     action.pop("hash", None)
     details = {key: value for key, value in event.details.items() if key != _KEY}
     unsigned = replace(event, details={**details, _KEY: action})
@@ -121,8 +126,13 @@ def recorded_actions(storage_uri: str) -> Iterator[RecordedAction]:
     Raises:
         ConfigError: STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED, STORAGE_EXTRA_MISSING.
     """
+    return verified(_action_lines(Storage(storage_uri)))
+
+
+def verified(lines: Iterable[bytes]) -> Iterator[RecordedAction]:
+    """Yields the actions of a chain's lines, each with what is wrong with it."""
     before, chain_began = None, False
-    for line in _action_lines(Storage(storage_uri)):
+    for line in lines:
         event, found = try_decode(line), _HASH.search(line)
         if found is None:
             yield RecordedAction(event, None, Tampering.NOT_CHAINED if chain_began or event is None else None)

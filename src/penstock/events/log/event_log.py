@@ -14,6 +14,7 @@ from penstock.errors import ExternalError, PenstockError
 from penstock.events.clock import Clock, SystemClock
 from penstock.events.codec import encode, json_ready
 from penstock.events.log.audit import chained, newest_hash
+from penstock.events.log.reads import newest_read
 from penstock.events.log.segments import last_events, list_segments, segment_name
 from penstock.events.types import Event, EventType, Level, Origin
 from penstock.storage import Storage, StorageLayout
@@ -188,7 +189,7 @@ class EventLog:
     def _write_action(self, event: Event) -> Event:
         before = self._newest_action or (newest_hash(self._storage),)
         self._newest_action = None  # should the write fail, it is not known whether the line is there
-        chain, own = chained(event, before[0])
+        chain, own = chained(event, before[0], reads=newest_read(self._storage))
         self._write(encode(chain).encode("ascii"))
         self._newest_action = (own,)
         return chain

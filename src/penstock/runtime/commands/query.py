@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -84,6 +84,7 @@ def run_sql(
     views: Mapping[str, View] | None = None,
     functions: Mapping[str, Function] | None = None,
     elsewhere: Callable[[], Mapping[Identifier, str]] = dict,
+    tables: set[Identifier] | None = None,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Runs one query and returns its column names and all of its rows.
 
@@ -91,7 +92,7 @@ def run_sql(
     declaration, then against Spark's catalog; `event_log` is the
     pipeline's event log, and so is the function of that name, whose argument says on Databricks which
     one. Each of `views` that the statement names is made first; it may call `functions`. A table with a
-    row filter or masks is read through its enforcing view.
+    row filter or masks is read through its enforcing view. The names of those that it reads are added to `tables`.
 
     Raises:
         DefinitionError: the query cannot be parsed or analysed.
@@ -104,7 +105,13 @@ def run_sql(
     events.createOrReplaceTempView(_EVENT_LOG)
     reads = Evaluation(
         workspace.spark,
-        ReaderCatalog(workspace.layout, config.schema, lambda: workspace.define_functions(say), cache(elsewhere)),
+        ReaderCatalog(
+            workspace.layout,
+            config.schema,
+            lambda: workspace.define_functions(say),
+            cache(elsewhere),
+            set() if tables is None else tables,
+        ),
         workspace.settings(persist=False),
         lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
         dataset=None,
@@ -150,6 +157,8 @@ class ReaderCatalog:
     default_schema: str
     define_functions: Callable[[], None]
     elsewhere: Callable[[], Mapping[Identifier, str]] = dict
+    found: set[Identifier] = field(default_factory=set)
+    """Those that were looked up and are there."""
 
     def find(self, name: str) -> Identifier | None:
         """Returns the protected table of that name; others are left to `stored`."""
@@ -162,7 +171,10 @@ class ReaderCatalog:
         return self._place(Identifier.parse(name, default_schema=self.default_schema))
 
     def _place(self, identifier: Identifier) -> str | None:
-        return self.elsewhere().get(identifier) or stored_table(self.layout, identifier)
+        path = self.elsewhere().get(identifier) or stored_table(self.layout, identifier)
+        if path is not None:
+            self.found.add(identifier)
+        return path
 
     def open(
         self, identifier: Identifier, evaluation: Evaluation, *, streaming: bool, options: Mapping[str, str]

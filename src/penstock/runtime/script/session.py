@@ -119,6 +119,7 @@ class ScriptSession:
             python_roots=(config.directory,),
             jar_sets=object_store_jar_sets(config, spark_conf, script=self._file),
             cluster_timeout=config.cluster_timeout,
+            file=config.file,
             warehouse=f"{StorageLayout(config.storage).uri}/tables/{DEFAULT_SCHEMA}",
         )
 

@@ -35,8 +35,9 @@ class Machine:
         if found := re.fullmatch(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?", master):
             count = found.group(1) or "1"
             return Machine(True, _available_cores() if count == "*" else int(count), True, generates_secret=True)
-        near = master.startswith("local-cluster") or bool(
-            re.match(r"spark://(127\.[\d.]+|localhost|\[::1\])(:|,|$)", master)
+        hosts = master.removeprefix("spark://").split(",") if master.startswith("spark://") else [""]
+        near = master.startswith("local-cluster") or all(
+            re.match(r"(127\.[\d.]+|localhost|\[::1\])(:|$)", host) for host in hosts
         )
         return Machine(False, _available_cores(), near, generates_secret=master.startswith("k8s://"))
 

@@ -18,10 +18,14 @@ from pathlib import Path
 
 from penstock.config import PipelineConfig
 from penstock.config.pipeline_config import CLUSTER_TIMEOUT
-from penstock.errors import ExternalError, PenstockError
+from penstock.errors import ExternalError, PenstockError, SourceLocation
 from penstock.spark.accelerators.accelerator import CLASS_ARCHIVE, choose
 from penstock.spark.accelerators.own_classes import own_jars
-from penstock.spark.session.cluster.settings import require_resource_manager
+from penstock.spark.session.cluster.settings import (
+    require_authentication,
+    require_own_driver,
+    require_resource_manager,
+)
 from penstock.spark.session.defaults import Machine, session_conf
 from penstock.spark.session.driver_process import DriverProcess, start_driver
 from penstock.spark.session.object_store_jars import object_store_jar_sets
@@ -44,7 +48,7 @@ class SessionConfig:
     `plan`. With `call_sites` Spark records even then where a Column was made. `warehouse` is where tables without a
     path go that a user creates outside the pipeline; a temporary folder when None. `cluster_timeout` is how many
     seconds a cluster may take to accept the application. `class_archive_to_record` is for `class_archive_training`
-    only.
+    only. `file` is where the settings come from.
     """
 
     name: str
@@ -57,6 +61,7 @@ class SessionConfig:
     warehouse: str | None = None
     cluster_timeout: float = CLUSTER_TIMEOUT
     class_archive_to_record: Path | None = None
+    file: SourceLocation | None = None
 
     @property
     def on_cluster(self) -> bool:
@@ -80,6 +85,7 @@ class SessionConfig:
             short_lived=short_lived,
             call_sites=short_lived and pipeline.expects_null(),
             cluster_timeout=pipeline.cluster_timeout,
+            file=pipeline.file,
         )
 
 
@@ -118,10 +124,13 @@ def launch(config: SessionConfig, *, progress: Progress) -> Launch:
 
     Raises:
         ConfigError: JAVA_TOO_OLD, JAVA_HOME_INVALID, JAVA_NOT_FOUND, CACHE_NOT_WRITABLE, MAVEN_MIRROR_INVALID,
-            SPARK_SETTING_INVALID, YARN_NOT_CONFIGURED.
+            SPARK_SETTING_INVALID, YARN_NOT_CONFIGURED, SPARK_NOT_AUTHENTICATED, SPARK_CONNECT_UNSUPPORTED,
+            DEPLOY_MODE_UNSUPPORTED.
         ExternalError: JARS_DOWNLOAD_FAILED, JARS_CHECKSUM_MISMATCH.
     """
     choose(config.spark_conf)
+    require_own_driver(config.master, config.spark_conf, file=config.file)
+    require_authentication(config.master, config.spark_conf, file=config.file)
     if config.master == "yarn":
         require_resource_manager(config.spark_conf)
     java = find_java()

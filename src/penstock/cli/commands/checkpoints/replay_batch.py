@@ -10,6 +10,7 @@ import typer
 
 from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
+from penstock.cli.recorded_reads import record_read
 from penstock.cli.screen.console import note, print_json, print_table, progress_lines, say
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 
@@ -59,6 +60,9 @@ def replay(
 
     with only_results_on_stdout():
         done = replay_batch(config, recorded, progress=progress_lines(), limit=limit, keep=keep, data=data)
+    if done.difference.rows and not done.hides_rows:
+        shown = sum(row.times for row in done.difference.rows)
+        record_read(config, "replay", [recorded.dataset], shown, {"batch": batch, "limit": limit})
     if as_json:
         print_json(_to_json(recorded, done))
     else:

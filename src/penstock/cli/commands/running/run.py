@@ -97,10 +97,14 @@ def run(
     if ui:
         from penstock.care.cost.prices import price_file
         from penstock.cli.doctor_settings import settings_of
+        from penstock.cli.recorded_reads import read_audit
         from penstock.dashboard.serving.background import start_in_background
 
         dashboard = start_in_background(
-            config.storage, settings=settings_of(config).to_json(), prices=price_file(config.directory)
+            config.storage,
+            settings=settings_of(config).to_json(),
+            prices=price_file(config.directory),
+            audit=read_audit(config),
         )
         note(f"Dashboard: {dashboard.url}")
     enter(config, short_lived=False, writes=True)

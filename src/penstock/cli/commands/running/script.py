@@ -50,10 +50,14 @@ def script(
     if ui:
         from penstock.care.cost.prices import price_file
         from penstock.cli.doctor_settings import settings_of
+        from penstock.cli.recorded_reads import read_audit
         from penstock.dashboard.serving.background import start_in_background
 
         dashboard = start_in_background(
-            config.storage, settings=settings_of(config).to_json(), prices=price_file(config.directory)
+            config.storage,
+            settings=settings_of(config).to_json(),
+            prices=price_file(config.directory),
+            audit=read_audit(config),
         )
         note(f"Dashboard: {dashboard.url}")
     outcome, this_run = _run(config, file, arguments or [])

@@ -65,6 +65,7 @@ def ui(
     """
     from penstock.care.cost.prices import price_file
     from penstock.cli.doctor_settings import settings_of
+    from penstock.cli.recorded_reads import read_audit
     from penstock.dashboard.server import serve
     from penstock.dashboard.serving.access import access_for
 
@@ -86,6 +87,7 @@ def ui(
             port=port,
             access=access,
             settings=settings_of(config).to_json(),
+            audit=read_audit(config),
             prices=prices or price_file(config.directory),
             on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"),
         )

@@ -8,6 +8,7 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
+from penstock.cli.recorded_reads import record_read
 from penstock.cli.screen.console import note, plural, progress_lines
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table or view, with or without the schema.")]
@@ -35,6 +36,7 @@ def show(
         config.storage, table, default_schema=config.schema, events=read_definitions(config.storage)
     )
     content = read_table(found, limit=limit, sort=TIME, descending=True)
+    record_read(config, "quarantine show", [found.identifier], len(content.rows), {"limit": limit})
     if as_json:
         print_rows(content.columns, content.rows, as_json=True)
         return

@@ -9,6 +9,7 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
+from penstock.cli.recorded_reads import record_read
 from penstock.cli.screen.console import note, plural, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
@@ -105,6 +106,8 @@ def show(
             sort=sort,
             descending=descending,
         )
+    request = {"version": version, "timestamp": timestamp, "sort": sort, "limit": limit}
+    record_read(config, "show", [found.identifier], len(content.rows), request)
     seen = "as its readers see it" if content.version is None else f"version {content.version}"
     print_rows(content.columns, content.rows, as_json=as_json, title=f"{found.identifier}, {seen}")
     if not as_json:

@@ -8,6 +8,7 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
+from penstock.cli.recorded_reads import record_read
 from penstock.cli.screen.console import note, plural, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
@@ -28,10 +29,11 @@ def sql(
     """
     enter(config)
     from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
+    from penstock.graph.identifier import Identifier
     from penstock.observe.stored.tables import external_tables
     from penstock.runtime.commands.query import run_sql
 
-    files = FileState(config)
+    files, tables = FileState(config), set[Identifier]()
     progress_lines()("Starting Spark …")
     with only_results_on_stdout():
         columns, rows = run_sql(
@@ -40,7 +42,9 @@ def sql(
             views={CLOUD_FILES_STATE: files.view()},
             functions={CLOUD_FILES_STATE: files.function()},
             elsewhere=lambda: external_tables(config.storage),
+            tables=tables,
         )
+    record_read(config, "sql", tables, len(rows), {"statement": statement})
     print_rows(columns, rows, as_json=as_json)
     if not as_json:
         note(plural(len(rows), "row"))

@@ -12,6 +12,9 @@ from penstock.storage.object_stores.settings import AZURE_SETTING, store_setting
 
 AZURE_SCHEMES: Final = frozenset({"abfss", "abfs"})
 
+_KEYS_OF_CLIENT: Final = ("encryption.encoded.client-provided-key", "encryption.context.provider.type")
+"""With these Spark's client encrypts with a key of its own, without which nothing can be read."""
+
 _NOT_IN_PATHS: Final = re.compile(r"[%?#]")
 
 
@@ -109,8 +112,12 @@ class AccountSettings:
         """Returns who asks.
 
         Raises:
-            ConfigError: OBJECT_STORE_CREDENTIALS_MISSING.
+            ConfigError: OBJECT_STORE_CREDENTIALS_MISSING, OBJECT_STORE_ENCRYPTION_UNSUPPORTED.
         """
+        for name in _KEYS_OF_CLIENT:
+            if self._get(name):
+                place = f"{self._place.scheme}://{self._place.container}@{self._place.host}"
+                raise ConfigError("OBJECT_STORE_ENCRYPTION_UNSUPPORTED", uri=place, setting=f"fs.azure.{name}")
         kind = self._get("account.auth.type").casefold() or "sharedkey"
         if kind == "sharedkey":
             return AccountKey(self._required("account.key"))

@@ -131,7 +131,9 @@ class _BucketSettings:
     def encryption(self, uri: str) -> dict[str, str]:
         algorithm = self._get("encryption.algorithm") or self._get("server-side-encryption-algorithm")
         if algorithm.upper() not in _ENCRYPTIONS:
-            raise ConfigError("OBJECT_STORE_ENCRYPTION_UNSUPPORTED", uri=uri, algorithm=algorithm)
+            raise ConfigError(
+                "OBJECT_STORE_ENCRYPTION_UNSUPPORTED", uri=uri, setting=f"fs.s3a.encryption.algorithm: {algorithm}"
+            )
         kind = _ENCRYPTIONS[algorithm.upper()]
         if kind is None:
             return {}
