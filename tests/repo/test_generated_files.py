@@ -20,7 +20,13 @@ def test_generated_pages(tool: str) -> None:
     assert done.returncode == 0, f"run: python {tool}"
 
 
-LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-docs.lock", "requirements-browser.lock"]
+LOCKS = [
+    "requirements.lock",
+    "requirements-dev.lock",
+    "requirements-docs.lock",
+    "requirements-browser.lock",
+    "requirements-go.lock",
+]
 
 
 @pytest.mark.parametrize("lock", LOCKS)
