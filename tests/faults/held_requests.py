@@ -15,6 +15,7 @@ from tests.http_proxy import HttpProxy, reply
 _UPLOAD: Final = re.compile(r"/upload/storage/v1/b/(?P<bucket>[^/]+)/o$")
 """How Google's JSON API is given a new object."""
 
+_MOVE: Final = re.compile(r"/storage/v1/b/(?P<bucket>[^/]+)/o/[^/]+/(?:move|rewrite)To/(?:b/[^/]+/)?o/(?P<key>[^/]+)$")
 _NAME: Final = re.compile(rb'"name":\s*"([^"]+)"')
 
 
@@ -78,4 +79,6 @@ def _written(request: BaseHTTPRequestHandler, content: bytes) -> str | None:
             return None  # it only announces the upload
         name = query["name"][0] if "name" in query else found[1].decode() if (found := _NAME.search(content)) else ""
         return f"/{upload['bucket']}/{name}"
+    if (move := _MOVE.match(url.path)) is not None:
+        return f"/{move['bucket']}/{unquote(move['key'])}"
     return unquote(url.path) if request.command == "PUT" else None

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
+import pytest
 from tests.integration.azure_server import AzureServer
 from tests.integration.gcs_server import GcsServer
 from tests.integration.s3_server import S3Server
@@ -83,8 +84,10 @@ _SERVERS: Final[Mapping[str, Callable[[Path], StoreServer]]] = {
     "versity": VersityServer,
 }
 STORES: Final = ("s3", "azure", "gcs")
-SERVERS: Final = tuple(_SERVERS)
-"""One of each store, and a second S3."""
+EACH_STORE: Final = ("s3", "azure", pytest.param("gcs", marks=pytest.mark.slow))
+"""For tests of every store; the program of Google's takes 140 s of processor time to build, too long for CI."""
+SERVERS: Final = (*EACH_STORE, pytest.param("versity", marks=pytest.mark.slow))
+"""One of each store, and a second S3, which takes as long."""
 
 
 def store_server(kind: str, folder: Path) -> StoreServer:
