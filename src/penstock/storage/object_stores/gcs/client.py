@@ -87,8 +87,8 @@ class GcsClient:
         """Lists the objects of which the names begin with the key, with the parameters of the API."""
         path, token = f"/storage/v1/b/{place.bucket}/o", ""
         while True:
-            asked = {"prefix": place.key, **params, **({"pageToken": token} if token else {})}
-            page = self._ask("GET", path, params=asked).json()
+            query = {"prefix": place.key, **params, **({"pageToken": token} if token else {})}
+            page = self._ask("GET", path, params=query).json()
             yield page
             token = page.get("nextPageToken", "")
             if not token:
@@ -140,7 +140,7 @@ def _credentials(url: str) -> Credentials:
                 return found
             case GcsLogin.MACHINE:
                 return compute_engine.Credentials()
-            case GcsLogin.NOBODY:
+            case GcsLogin.ANONYMOUS:
                 return credentials.AnonymousCredentials()
             case GcsLogin.DEFAULT:
                 return google.auth.default(scopes=[_SCOPE])[0]

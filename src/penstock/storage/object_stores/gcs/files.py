@@ -30,9 +30,9 @@ class GcsFiles(ObjectFiles):
         start = start or 0
         if end is not None and end <= start:
             return b""
-        asked = f"bytes={start}-{'' if end is None else end - 1}" if start or end is not None else ""
+        bytes_range = f"bytes={start}-{'' if end is None else end - 1}" if start or end is not None else ""
         with _asking(path):
-            return self._client(path).content(GcsPlace.of(path), asked)[0]
+            return self._client(path).content(GcsPlace.of(path), bytes_range)[0]
 
     def cp_file(self, path1: str, path2: str, **_: Any) -> None:
         """Copies a file, inside of the store."""

@@ -34,7 +34,7 @@ class GcsLogin(StrEnum):
     DEFAULT = "APPLICATION_DEFAULT"
     KEY_FILE = "SERVICE_ACCOUNT_JSON_KEYFILE"
     MACHINE = "COMPUTE_ENGINE"
-    NOBODY = "UNAUTHENTICATED"
+    ANONYMOUS = "UNAUTHENTICATED"
 
 
 def endpoint() -> str:
@@ -78,7 +78,7 @@ def gcs_delta_options() -> dict[str, str]:
     options = {} if url == _GOOGLE else {"GOOGLE_BASE_URL": url, "ALLOW_HTTP": str(url.startswith("http:")).lower()}
     if who is GcsLogin.KEY_FILE:
         options["GOOGLE_SERVICE_ACCOUNT"] = key_file()
-    if who is GcsLogin.NOBODY:
+    if who is GcsLogin.ANONYMOUS:
         options["GOOGLE_SKIP_SIGNATURE"] = "true"
     return options
 
