@@ -1,6 +1,6 @@
 """Writes one jar set of `jars.lock.json` anew, with the sha256 of each jar as it is served today.
 
-python tools/lock_jars.py NAME [--transitive] ORGANISATION:NAME:REVISION …
+python tools/lock_jars.py NAME [--transitive] ORGANISATION:NAME:REVISION[:CLASSIFIER] …
 
 Read the difference before committing it: a changed sha256 under an unchanged version is an attack or an accident.
 """
@@ -25,24 +25,28 @@ LOCK = Path(__file__).resolve().parent.parent / "src/penstock/spark/session/setu
 def resolve(roots: list[str], *, transitive: bool, scratch: Path) -> list[dict[str, str | int]]:
     dependencies = ""
     for root in roots:
-        organisation, name, revision = map(quoteattr, root.split(":"))
+        organisation, name, revision, *classifier = map(quoteattr, root.split(":"))
         follow = str(transitive).lower()
-        dependencies += f'<dependency org={organisation} name={name} rev={revision} transitive="{follow}"/>'
+        artifacts = "".join(f'<artifact name={name} type="jar" ext="jar" e:classifier={each}/>' for each in classifier)
+        dependencies += f'<dependency org={organisation} name={name} rev={revision} transitive="{follow}">'
+        dependencies += f"{artifacts}</dependency>"
     conf = "default->master,runtime" if transitive else "default->default"
     (scratch / "ivy.xml").write_text(
-        '<ivy-module version="2.0"><info organisation="penstock" module="lock"/><configurations><conf name="default"/>'
+        '<ivy-module version="2.0" xmlns:e="http://ant.apache.org/ivy/extra">'
+        '<info organisation="penstock" module="lock"/><configurations><conf name="default"/>'
         f'</configurations><dependencies defaultconf="{conf}">{dependencies}</dependencies></ivy-module>'
     )
     command = [str(find_java().executable), "-cp", f"{Path(pyspark.__file__).parent}/jars/*", "org.apache.ivy.Main"]
     command += ["-ivy", str(scratch / "ivy.xml"), "-cache", str(scratch / "cache"), "-types", "jar", "bundle"]
-    command += ["-retrieve", str(scratch / "jars/[organisation]#[artifact]#[revision].[ext]")]
+    command += ["-retrieve", str(scratch / "jars/[organisation]#[artifact]#[revision](#[classifier]).[ext]")]
     subprocess.run(command, check=True)
     jars: list[dict[str, str | int]] = []
     for jar in sorted((scratch / "jars").iterdir()):
-        organisation, name, revision = jar.name.removesuffix(".jar").split("#")
+        organisation, name, revision, *classifier = jar.name.removesuffix(".jar").split("#")
         digest = hashlib.sha256(jar.read_bytes()).hexdigest()
         entry: dict[str, str | int] = {"organisation": organisation, "name": name, "revision": revision}
-        jars.append(entry | {"size": jar.stat().st_size, "sha256": digest})
+        entry |= {"size": jar.stat().st_size, "sha256": digest}
+        jars.append(entry | ({"classifier": classifier[0]} if classifier else {}))
     return jars
 
 

@@ -38,4 +38,5 @@ if __name__ == "__main__":
         "requirements-dev.lock", "pyproject.toml", "--group", "dev", "--constraints", "requirements.lock", *more
     )
     compile_lock("requirements-browser.lock", "--group", "browser", *more)
+    compile_lock("requirements-go.lock", "--group", "go", *more)
     compile_lock("requirements-docs.lock", "--group", "docs", "--constraints", "requirements-dev.lock", *more)

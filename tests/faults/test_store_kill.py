@@ -13,7 +13,7 @@ import pytest
 from deltalake import QueryBuilder
 from tests.cli_runner import penstock, running
 from tests.faults.held_requests import HeldRequests
-from tests.integration.store_server import STORES, StoreServer, store_server, used_by_this_process
+from tests.integration.store_server import SERVERS, StoreServer, store_server, used_by_this_process
 
 from penstock.storage.delta.table import open_delta_table
 
@@ -64,7 +64,7 @@ _KILLS_OF_THE_STORAGE: Final[_Kills] = (
 _ROWS: Final = 20
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=SERVERS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreServer]:
     with store_server(request.param, tmp_path) as server, used_by_this_process(server):
         yield server

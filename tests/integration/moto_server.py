@@ -28,7 +28,7 @@ class MotoServer:
     def __init__(self, folder: Path) -> None:
         (self.port,) = free_ports(1)
         self.endpoint = f"http://127.0.0.1:{self.port}"
-        self.server = Server("moto", [sys.executable, "-m", *self.MODULE, str(self.port)], folder / "moto.log")
+        self.server = self._program(folder)
         self.client: Any = boto3.client(
             self.SERVICE,
             region_name=REGION,
@@ -37,6 +37,9 @@ class MotoServer:
             aws_secret_access_key=SECRET_KEY,
             config=Config(retries={"total_max_attempts": 1}, **self.CLIENT),
         )
+
+    def _program(self, folder: Path) -> Server:
+        return Server("moto", [sys.executable, "-m", *self.MODULE, str(self.port)], folder / "moto.log")
 
     def __enter__(self) -> Self:
         self.server.start(lambda: accepts_connections(self.port))

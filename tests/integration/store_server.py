@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
+import pytest
 from tests.integration.azure_server import AzureServer
+from tests.integration.gcs_server import GcsServer
 from tests.integration.s3_server import S3Server
+from tests.integration.versity_server import VersityServer
 
 from penstock.storage.object_stores.settings import use_store_settings
-
-STORES = ("s3", "azure")
 
 
 class StoreServer(Protocol):
@@ -76,9 +77,22 @@ class StoreServer(Protocol):
         ...
 
 
+_SERVERS: Final[Mapping[str, Callable[[Path], StoreServer]]] = {
+    "s3": S3Server,
+    "azure": AzureServer,
+    "gcs": GcsServer,
+    "versity": VersityServer,
+}
+STORES: Final = ("s3", "azure", "gcs")
+EACH_STORE: Final = ("s3", "azure", pytest.param("gcs", marks=pytest.mark.slow))
+"""For tests of every store; the program of Google's takes 140 s of processor time to build, too long for CI."""
+SERVERS: Final = (*EACH_STORE, pytest.param("versity", marks=pytest.mark.slow))
+"""One of each store, and a second S3, which takes as long."""
+
+
 def store_server(kind: str, folder: Path) -> StoreServer:
-    """Returns a server of one of STORES."""
-    return S3Server(folder) if kind == "s3" else AzureServer(folder)
+    """Returns one of SERVERS."""
+    return _SERVERS[kind](folder)
 
 
 @contextmanager

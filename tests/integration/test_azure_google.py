@@ -1,6 +1,6 @@
-"""Azure's and Google's object stores: their clients are fetched and started, and what they are refused is named.
+"""Azure's and Google's clients for Spark are fetched and started, and what they are refused is named.
 
-Neither store is here. A server on loopback refuses whoever logs in.
+A server on loopback refuses whoever logs in.
 """
 
 from __future__ import annotations

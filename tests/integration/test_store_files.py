@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.store_server import STORES, StoreServer, store_server, used_by_this_process
+from tests.integration.store_server import SERVERS, StoreServer, store_server, used_by_this_process
 
 from penstock.errors import ConfigError
 from penstock.spark.sources.auto_loader.files.cleaning import clean_source
@@ -16,7 +16,7 @@ from penstock.storage import Storage
 from penstock.storage.object_stores.settings import use_store_settings
 
 
-@pytest.fixture(scope="module", params=STORES)
+@pytest.fixture(scope="module", params=SERVERS)
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
     with store_server(request.param, tmp_path_factory.mktemp("store")) as server, used_by_this_process(server):
         yield server
@@ -31,7 +31,7 @@ def test_files_are_listed_found_read_moved_and_deleted(store: StoreServer) -> No
     assert [file.name for file in storage.walk("in")] == [name.removeprefix("in/"), "b.json"]
     assert storage.read_bytes(name) == b'{"id": 1}\n'
     assert storage.read_bytes(name, start=2, limit=2) == b"id"
-    assert storage.read_bytes(name, start=10) == b""
+    assert [storage.read_bytes(name, start=start) for start in (9, 10, 1000)] == [b"\n", b"", b""]
     found = storage.find(name)
     assert found is not None
     assert found.modified is not None
@@ -72,7 +72,8 @@ def test_what_is_refused_is_told(store: StoreServer) -> None:
     with store.refusing() as settings:
         use_store_settings(lambda: settings)
         try:
-            for look in (storage.list, storage.exists, storage.walk):
+            refused = Storage(storage.uri)
+            for look in (refused.list, refused.exists, refused.walk):
                 with pytest.raises(ConfigError) as caught:
                     look("in")
                 assert caught.value.condition == "OBJECT_STORE_ACCESS_DENIED"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from tests.integration.store_server import STORES, StoreServer, store_server, used_by_this_process
+from tests.integration.store_server import SERVERS, StoreServer, store_server, used_by_this_process
 from tests.processes import wait_until
 
 from penstock.errors import ConfigError, ExternalError, StateError
@@ -18,6 +18,7 @@ from penstock.events import EventLog, EventType, read_events
 from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock, read_holder
 from penstock.storage.lock import LockHolder, is_locked, refuse_if_locked
 from penstock.storage.object_stores.azure import client as azure_client
+from penstock.storage.object_stores.gcs import client as gcs_client
 from penstock.storage.object_stores.growing_object import GrowingObject
 from penstock.storage.object_stores.s3 import objects as s3_objects
 from penstock.storage.object_stores.settings import use_store_settings
@@ -27,7 +28,7 @@ from penstock.storage.object_stores.stores import store_of
 OWNER = LockOwner(4711, "elsewhere", datetime(2026, 1, 1, tzinfo=UTC))
 
 
-@pytest.fixture(scope="module", params=STORES)
+@pytest.fixture(scope="module", params=SERVERS)
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
     with store_server(request.param, tmp_path_factory.mktemp("store")) as server, used_by_this_process(server):
         yield server
@@ -265,7 +266,9 @@ def test_without_the_client_the_command_is_named(store: StoreServer, monkeypatch
     storage = store.bucket("bare") + "/storage"
     s3_objects._client.cache_clear()
     azure_client._service.cache_clear()
-    for name in ("botocore", "botocore.session", "azure.core.credentials", "azure.storage.blob"):
+    gcs_client._session.cache_clear()
+    clients = ("botocore", "botocore.session", "azure.core.credentials", "azure.storage.blob")
+    for name in (*clients, "google.auth.transport.requests"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ConfigError) as caught:
         StorageLock(storage).acquire()

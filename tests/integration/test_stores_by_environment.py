@@ -17,7 +17,7 @@ from tests.cli_runner import penstock
 from tests.integration.kinesis_server import KinesisServer
 from tests.integration.moto_server import REGION
 from tests.integration.s3_server import S3Server
-from tests.integration.store_server import STORES, store_server
+from tests.integration.store_server import EACH_STORE, store_server
 from tests.integration.tls_front import TlsFront
 from tests.oracle.tables import read_table, stored
 
@@ -89,7 +89,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         yield server
 
 
-@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("kind", EACH_STORE)
 def test_a_store_is_trusted_by_the_environment_and_a_certificate_of_another_host_is_named(
     kind: str, authority: Authority, own: Path, foreign: Path, tmp_path: Path
 ) -> None:

@@ -59,7 +59,18 @@ def test_the_wheel_says_what_it_is_and_needs(built: Path) -> None:
         names = set(files.namelist())
     assert {"Name: penstock", "Requires-Python: >=3.11", "License-Expression: Apache-2.0"} <= set(lines)
     extras = {line.partition(": ")[2] for line in lines if line.startswith("Provides-Extra: ")}
-    assert extras == {"all", "avro", "azure", "azure-identity", "kinesis", "openlineage", "opentelemetry", "s3", "test"}
+    assert extras == {
+        "all",
+        "avro",
+        "azure",
+        "azure-identity",
+        "gcs",
+        "kinesis",
+        "openlineage",
+        "opentelemetry",
+        "s3",
+        "test",
+    }
     assert {
         "penstock/py.typed",
         "penstock/errors/conditions.json",

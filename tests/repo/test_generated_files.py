@@ -20,7 +20,13 @@ def test_generated_pages(tool: str) -> None:
     assert done.returncode == 0, f"run: python {tool}"
 
 
-LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-docs.lock", "requirements-browser.lock"]
+LOCKS = [
+    "requirements.lock",
+    "requirements-dev.lock",
+    "requirements-docs.lock",
+    "requirements-browser.lock",
+    "requirements-go.lock",
+]
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -28,7 +34,7 @@ def test_requirements_are_pinned_and_hashed(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     entries = re.findall(r"^(\S+?)==\S+.*?\\\n((?:    --hash=sha256:[0-9a-f]{64}.*\n)+)", text, re.MULTILINE)
     named = re.findall(r"^[A-Za-z0-9].*$", text, re.MULTILINE)
-    assert len(entries) == len(named) > 1
+    assert len(entries) == len(named) > 0
 
 
 @pytest.mark.parametrize("lock", [*LOCKS, "src/penstock/spark/session/setup/jars.lock.json"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.integration.s3_server import S3Server
-from tests.integration.store_server import STORES, StoreServer
+from tests.integration.store_server import EACH_STORE, STORES, StoreServer
 from tests.spark.pipeline_project import PipelineProject
 from tests.spark.session_settings import CHOSEN
 from tests.spark.store_of_session import store_of_session
@@ -42,7 +42,7 @@ def s3(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield server
 
 
-@pytest.fixture(scope="module", params=STORES)
+@pytest.fixture(scope="module", params=EACH_STORE)
 def store(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StoreServer]:

@@ -11,7 +11,7 @@ from tests.integration.store_server import StoreServer, store_server, used_by_th
 
 from penstock.spark._jvm import jvm
 
-_FEW_RETRIES = {"s3": {"attempts.maximum": "1", "retry.limit": "1"}, "azure": {}}
+_FEW_RETRIES = {"s3": {"attempts.maximum": "1", "retry.limit": "1"}, "azure": {}, "gcs": {"http.max.retry": "1"}}
 
 
 @contextmanager

@@ -3,9 +3,7 @@ package penstock.objectstore;
 import io.delta.storage.S3SingleDriverLogStore;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.util.ArrayList;
 import java.util.Iterator;
-import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
 import org.apache.hadoop.fs.FileSystem;
@@ -36,15 +34,9 @@ public final class ConditionalLogStore extends S3SingleDriverLogStore {
       super.write(path, actions, overwrite, hadoopConf);
       return;
     }
-    List<String> lines = new ArrayList<>();
-    actions.forEachRemaining(lines::add);
-    byte[] content = StoredCommit.content(lines);
+    StoredCommit commit = new StoredCommit(path, actions, hadoopConf);
     FileSystem files = path.getFileSystem(hadoopConf);
-    try {
-      put(files, path, content);
-    } catch (IOException failure) {
-      StoredCommit.requireOwn(files, path, content, failure);
-    }
+    commit.write(lines -> put(files, path, commit.content()));
   }
 
   private static void put(FileSystem files, Path path, byte[] content) throws IOException {

@@ -2,9 +2,7 @@ package penstock.objectstore;
 
 import io.delta.storage.AzureLogStore;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.Iterator;
-import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
@@ -33,12 +31,7 @@ public final class ConditionalRenameLogStore extends AzureLogStore {
       super.write(path, actions, overwrite, hadoopConf);
       return;
     }
-    List<String> lines = new ArrayList<>();
-    actions.forEachRemaining(lines::add);
-    try {
-      super.write(path, lines.iterator(), overwrite, hadoopConf);
-    } catch (IOException failure) {
-      StoredCommit.requireOwn(path.getFileSystem(hadoopConf), path, StoredCommit.content(lines), failure);
-    }
+    StoredCommit commit = new StoredCommit(path, actions, hadoopConf);
+    commit.write(lines -> super.write(path, lines, overwrite, hadoopConf));
   }
 }

@@ -5,31 +5,57 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /** A commit of a Delta log as the store has it: it shows whose commit it is when the response to a write was lost. */
 final class StoredCommit {
-  private StoredCommit() {}
+  private final List<String> lines = new ArrayList<>();
+  private final Path path;
+  private final Configuration hadoopConf;
 
-  /** Returns the content of a commit. */
-  static byte[] content(List<String> actions) {
-    StringBuilder lines = new StringBuilder();
-    actions.forEach(action -> lines.append(action).append('\n'));
-    return lines.toString().getBytes(StandardCharsets.UTF_8);
+  StoredCommit(Path path, Iterator<String> actions, Configuration hadoopConf) {
+    this.path = path;
+    this.hadoopConf = hadoopConf;
+    actions.forEachRemaining(lines::add);
+  }
+
+  /** One attempt to write the commit where none is. */
+  interface Attempt {
+    /** Writes the lines of a commit. */
+    void write(Iterator<String> lines) throws IOException;
+  }
+
+  /** Returns the content of the commit. */
+  byte[] content() {
+    StringBuilder text = new StringBuilder();
+    lines.forEach(line -> text.append(line).append('\n'));
+    return text.toString().getBytes(StandardCharsets.UTF_8);
   }
 
   /**
-   * Returns if the file at {@code path} has this content: the write that has failed is done.
+   * Makes the attempt. If it fails and the file has this content, the commit is done.
    *
-   * @throws FileAlreadyExistsException it is another writer's
-   * @throws IOException there is no file: this is {@code failure}
+   * @throws FileAlreadyExistsException the file is another writer's
+   * @throws IOException there is no file: the failure of the attempt
    */
-  static void requireOwn(FileSystem files, Path path, byte[] content, IOException failure) throws IOException {
+  void write(Attempt attempt) throws IOException {
+    try {
+      attempt.write(lines.iterator());
+    } catch (IOException failure) {
+      requireOwn(failure);
+    }
+  }
+
+  private void requireOwn(IOException failure) throws IOException {
+    FileSystem files = path.getFileSystem(hadoopConf);
     try (InputStream input = files.open(path)) {
-      if (!Arrays.equals(input.readAllBytes(), content)) {
+      if (!Arrays.equals(input.readAllBytes(), content())) {
         throw new FileAlreadyExistsException(path.toString());
       }
     } catch (FileNotFoundException notWritten) {

@@ -45,7 +45,7 @@ class Storage:
     """The files under one URI, reached without Spark.
 
     `uri` is a path or `file://` URI of the local disk (a relative one is made absolute),
-    `memory://…` (this process only, for tests), or one of an object store, `s3a://…` or `abfss://…`. Every
+    `memory://…` (this process only, for tests), or one of an object store, `s3a://…`, `abfss://…` or `gs://…`. Every
     `location` parameter is a URI under it, as `StorageLayout` returns, or a path relative to it.
 
     Reading what does not exist raises FileNotFoundError. Wherever STORAGE_NOT_READABLE or STORAGE_NOT_WRITABLE is
@@ -87,8 +87,9 @@ class Storage:
         """
         uri = self.resolve(location)
         with _reading(uri), self._fs.open(uri, "rb") as file:
-            if start:
-                file.seek(start)
+            if start and file.seek(0, os.SEEK_END) <= start:
+                return b""  # not every store lets a reader be beyond the end
+            file.seek(start)
             return cast("bytes", file.read() if limit is None else file.read(limit))
 
     def write_text_atomic(self, location: str, text: str) -> None:
@@ -302,7 +303,7 @@ class Storage:
 
 
 def can_open(uri: str) -> bool:
-    """Whether there is a `Storage` for a URI: those of Google Cloud are Spark's alone, and Azure's client an extra."""
+    """Whether there is a `Storage` for a URI: the clients of Azure and Google Cloud are extras."""
     store = store_of(uri)
     return store.lists() if store is not None else _scheme(uri) in {"file", "memory"}
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from tests.integration.store_server import StoreServer
 
 from penstock.spark._jvm import java_session, jvm
-from penstock.spark.accelerators.own_classes import AZURE_LOG_STORE, OBJECT_LOG_STORE
+from penstock.spark.accelerators.own_classes import AZURE_LOG_STORE, GCS_LOG_STORE, OBJECT_LOG_STORE
 
 _NAME = "orders/_delta_log/00000000000000000000.json"
 
@@ -75,7 +75,7 @@ def test_of_many_at_once_one_commits(spark: SparkSession, store: StoreServer) ->
         ("s3a://lake", OBJECT_LOG_STORE),
         ("abfs://lake@shop.blob.core.windows.net", AZURE_LOG_STORE),
         ("abfss://lake@shop.dfs.core.windows.net", AZURE_LOG_STORE),
-        ("gs://lake", "io.delta.storage.GCSLogStore"),
+        ("gs://lake", GCS_LOG_STORE),
     ],
 )
 def test_each_store_has_its_own_way(spark: SparkSession, place: str, name: str) -> None:

@@ -31,7 +31,7 @@ def test_what_is_wrong_is_named(project: PipelineProject, s3: S3Server) -> None:
 
         @dlt.table
         def elsewhere():
-            return spark.read.schema("id INT").json("gs://lake/in")
+            return spark.read.schema("id INT").json("wasbs://lake@shop.blob.core.windows.net/in")
         """)
     with s3.checking_credentials():
         errors = {str(error.dataset).removeprefix("shop."): error for error in project.validate().errors}
@@ -69,17 +69,18 @@ def test_a_certificate_that_nobody_trusts_is_named(
 @pytest.mark.parametrize(
     ("path", "condition"),
     [
-        ("/mnt/google/orders", "TABLE_ON_OBJECT_STORE"),
+        ("/mnt/other/orders", "TABLE_ON_OBJECT_STORE"),
         # Slow: without an alias, which is looked up before.
-        pytest.param("gs://lake/orders", "TABLE_ON_OBJECT_STORE", marks=pytest.mark.slow),
+        pytest.param("oss://lake/orders", "TABLE_ON_OBJECT_STORE", marks=pytest.mark.slow),
         ("/mnt/lake/", "TABLE_PATH_UNSUPPORTED"),
         ("s3://lake/a%20b", "TABLE_PATH_UNSUPPORTED"),
         ("abfss://lake@shop.dfs.core.windows.net/", "TABLE_PATH_UNSUPPORTED"),
+        ("gs://lake/a%20b", "TABLE_PATH_UNSUPPORTED"),
         ("s3://lake/paid/", "DUPLICATE_TABLE_PATH"),
     ],
 )
 def test_a_path_that_no_table_can_have_is_refused(project: PipelineProject, path: str, condition: str) -> None:
-    project.settings["paths"] = "{/mnt/lake: s3a://lake, /mnt/google: 'gs://lake'}"
+    project.settings["paths"] = "{/mnt/lake: s3a://lake, /mnt/other: 'oss://lake'}"
     project.write(f"""
         @dlt.table(path="/mnt/lake/paid")
         def paid():

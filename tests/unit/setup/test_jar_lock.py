@@ -28,12 +28,17 @@ def test_the_s3_client_does_without_the_bundle_of_all_services_of_aws() -> None:
     assert sum(jar.size for jar in jars) < 20_000_000
 
 
-def test_the_clients_of_azure_and_google_are_a_jar_each_of_the_hadoop_that_spark_has() -> None:
-    [azure], [google] = jar_sets()["azure"].jars, jar_sets()["gcs"].jars
-    assert (azure.name, google.name) == ("hadoop-azure", "hadoop-gcp")
+def test_the_client_of_azure_is_a_jar_of_the_hadoop_that_spark_has() -> None:
+    [azure] = jar_sets()["azure"].jars
     [hadoop] = (SPARK_HOME / "jars").glob("hadoop-client-api-*.jar")
+    assert azure.name == "hadoop-azure"
     assert hadoop.stem.endswith(f"-{azure.revision}")
-    assert azure.revision == google.revision
+
+
+def test_the_client_of_google_is_one_jar_with_all_that_it_needs() -> None:
+    [google] = jar_sets()["gcs"].jars
+    assert google.file_name == f"gcs-connector-{google.revision}-shaded.jar"
+    assert google.coordinates == f"com.google.cloud.bigdataoss:gcs-connector:{google.revision}:shaded"
 
 
 def test_the_cache_folder_changes_with_any_jar() -> None:

@@ -191,7 +191,7 @@ def test_each_store_by_its_scheme() -> None:
     store = store_of(PLACE.upper())
     assert store is not None
     assert store.table_uri("ABFSS://Lake@x/a/") == "abfss://Lake@x/a"
-    assert store_of("gs://lake/orders") is None
+    assert store_of("wasbs://lake@x/orders") is None
     assert store_of("/abfss/orders") is None
 
 

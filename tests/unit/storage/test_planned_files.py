@@ -117,4 +117,4 @@ def test_a_source_goes_on_elsewhere_between_batches_only(tmp_path: Path, offset:
 
 
 def test_files_that_only_spark_can_reach_are_taken_to_be_as_listed() -> None:
-    assert not changed_files((PlannedFile("gs://lake/in/a.json", 1),))
+    assert not changed_files((PlannedFile("oss://lake/in/a.json", 1),))

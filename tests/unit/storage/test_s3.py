@@ -7,7 +7,8 @@ import pytest
 
 from penstock.errors import ConfigError
 from penstock.storage.delta.table import storage_options
-from penstock.storage.object_stores.s3.settings import s3_arguments, s3a_uri, unsupported_for_table
+from penstock.storage.object_stores.s3.settings import s3_arguments, s3a_uri
+from penstock.storage.object_stores.s3.store import S3Store
 from penstock.storage.object_stores.settings import store_settings, use_store_settings
 
 HTTP = {"endpoint": "http://127.0.0.1:9000", "path.style.access": "true"}
@@ -149,8 +150,8 @@ def test_a_place_in_s3_has_one_spelling() -> None:
 
 @pytest.mark.parametrize("uri", ["s3a://lake", "s3a://lake/a%20b", "s3a://lake/a?b", "s3a://lake/a#b"])
 def test_not_every_place_can_have_a_table(uri: str) -> None:
-    assert unsupported_for_table(uri) is not None
-    assert unsupported_for_table("s3a://lake/a b/ü=1") is None
+    assert S3Store().unsupported_for_table(uri) is not None
+    assert S3Store().unsupported_for_table("s3a://lake/a b/ü=1") is None
 
 
 def test_the_settings_of_an_earlier_session_are_forgotten() -> None:

@@ -47,6 +47,7 @@ docs/decisions/own-java-classes.md says which of them are accelerators, and why 
 
 - `ConditionalLogStore`: Delta's log in S3, where the store itself rejects a commit whose name is taken.
 - `ConditionalRenameLogStore`: the same in Azure, where a commit is a rename.
+- `ConditionalCreateLogStore`: the same in Google Cloud Storage, where a commit is an upload with a generation.
 - `StoredCommit`: whose commit is stored, where the response was lost.
 
 `plans`: the plans of queries.
@@ -63,6 +64,7 @@ FILE_SYSTEM = "penstock.localdisk.LocalDiskFileSystem"
 LOG_STORE = "penstock.localdisk.LocalDiskLogStore"
 OBJECT_LOG_STORE = "penstock.objectstore.ConditionalLogStore"
 AZURE_LOG_STORE = "penstock.objectstore.ConditionalRenameLogStore"
+GCS_LOG_STORE = "penstock.objectstore.ConditionalCreateLogStore"
 DELTA_SINK = "penstock.delta.DeltaSinkProvider"
 ARRIVING_FILES = "penstock.files.ArrivingFilesProvider"
 

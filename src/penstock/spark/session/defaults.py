@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from penstock.config.profiles import DRIVER_POD
 from penstock.errors.secret_names import REDACTED_KEYS
 from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL
-from penstock.spark.accelerators.own_classes import AZURE_LOG_STORE, FILE_SYSTEM, LOG_STORE, OBJECT_LOG_STORE, own_jars
+from penstock.spark.accelerators.own_classes import (
+    AZURE_LOG_STORE,
+    FILE_SYSTEM,
+    GCS_LOG_STORE,
+    LOG_STORE,
+    OBJECT_LOG_STORE,
+    own_jars,
+)
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -237,16 +244,45 @@ DEFAULTS: tuple[Default, ...] = (
     *(
         Default(
             f"spark.delta.logStore.{scheme}.impl",
-            _with_own_classes(AZURE_LOG_STORE),
+            _with_own_classes(log_store),
             "Delta's own takes a commit whose response was lost for another writer's; this one reads it back",
             gives_way_to="spark.delta.logStore.class",
         )
-        for scheme in ("abfs", "abfss")
+        for scheme, log_store in (("abfs", AZURE_LOG_STORE), ("abfss", AZURE_LOG_STORE), ("gs", GCS_LOG_STORE))
     ),
     Default(
         "spark.hadoop.fs.azure.io.retry.max.retries",
         "6",
         "a wrong address is told after a minute, and a flow is retried anyway; Hadoop's own is 30",
+    ),
+    Default(
+        "spark.hadoop.fs.gs.impl",
+        "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
+        "Google's connector: Hadoop's own, the default of Hadoop 3.5, cannot be given the address of another server",
+    ),
+    Default(
+        "spark.hadoop.fs.AbstractFileSystem.gs.impl",
+        "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFS",
+        "as spark.hadoop.fs.gs.impl, for Spark's checkpoints",
+    ),
+    Default(
+        "spark.hadoop.fs.gs.auth.type",
+        "APPLICATION_DEFAULT",
+        "Google's own chain, which ends at the service account of the machine; the connector's begins and ends there",
+    ),
+    *(
+        Default(
+            f"spark.hadoop.fs.gs.{name}",
+            str(megabytes << 20),
+            f"Hadoop's own, {megabytes}m, as a number: Google's connector reads no other",
+        )
+        for name, megabytes in (
+            ("block.size", 64),
+            ("inputstream.inplace.seek.limit", 8),
+            ("inputstream.min.range.request.size", 2),
+            ("outputstream.buffer.size", 8),
+            ("rewrite.max.chunk.size", 512),
+        )
     ),
     # -- Process
     Default("spark.driver.memory", "2g", "room for a few dozen flows; Spark's 1g is short for Delta's snapshots"),

@@ -11,7 +11,7 @@ from typing import Final
 
 from penstock.config import PipelineConfig
 from penstock.errors import PenstockError
-from penstock.storage.object_stores.settings import AZURE_SETTING, S3A_SETTING
+from penstock.storage.object_stores.settings import AZURE_SETTING, GCS_SETTING, S3A_SETTING
 
 S3_JARS: Final = "s3"
 
@@ -28,7 +28,7 @@ class _Client:
 _CLIENTS: Final = (
     _Client(S3_JARS, re.compile(r"\bs3a?://"), S3A_SETTING),
     _Client("azure", re.compile(r"\babfss?://"), AZURE_SETTING),
-    _Client("gcs", re.compile(r"\bgs://"), "spark.hadoop.fs.gs."),
+    _Client("gcs", re.compile(r"\bgs://"), GCS_SETTING),
 )
 
 

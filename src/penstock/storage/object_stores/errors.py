@@ -1,4 +1,4 @@
-"""What delta-rs, pyarrow, botocore and Azure's client say when a store refuses, as conditions of Spark's clients."""
+"""What the clients of object stores say when a store refuses, as conditions of Spark's clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_CREDENTIALS: Final = re.compile(
 _DENIED: Final = re.compile(
     r"\b40[13] (?:Forbidden|Unauthorized)|HTTP status 40[13]|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch"
     r"|AWS Error (?:ACCESS_DENIED|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|INVALID_CLIENT_TOKEN_ID|EXPIRED_TOKEN)"
-    r"|\(40[13] |ClientAuthenticationError"  # Azure
+    r"|\(40[13] |ClientAuthenticationError"  # Azure and Google
 )
 _NO_ANSWER: Final = re.compile(
     r"error sending request|curlCode|NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|\b50[0234] [A-Z]|timed out"

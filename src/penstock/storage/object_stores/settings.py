@@ -12,7 +12,10 @@ S3A_SETTING: Final = "spark.hadoop.fs.s3a."
 AZURE_SETTING: Final = "spark.hadoop.fs.azure."
 """How the settings of ABFS, Azure's client, begin."""
 
-_OF_CLIENTS: Final = (S3A_SETTING, AZURE_SETTING)
+GCS_SETTING: Final = "spark.hadoop.fs.gs."
+"""How the settings of Google's connector begin."""
+
+_OF_CLIENTS: Final = (S3A_SETTING, AZURE_SETTING, GCS_SETTING)
 _settings: Callable[[], Mapping[str, str]] = dict
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.storage.object_stores.azure.store import AzureStore
+from penstock.storage.object_stores.gcs.store import GcsStore
 from penstock.storage.object_stores.s3.store import S3Store
 from penstock.storage.object_stores.store import ObjectStore
 
-_STORES: Final[tuple[ObjectStore, ...]] = (S3Store(), AzureStore())
+_STORES: Final[tuple[ObjectStore, ...]] = (S3Store(), AzureStore(), GcsStore())
 
 
 def store_of(uri: str) -> ObjectStore | None:

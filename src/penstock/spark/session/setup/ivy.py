@@ -26,6 +26,8 @@ from penstock.spark.session.setup.known_jars import LockedJar, ivy_jar
 
 MIRROR = "PENSTOCK_MAVEN_MIRROR"
 _DEFAULT_REPOSITORY = "Maven Central"
+_FILE_NAME = "[artifact]-[revision](-[classifier]).[ext]"
+_NAMESPACE = "http://ant.apache.org/ivy/extra"
 _DOWNLOADING = re.compile(r"^downloading \S*?([^/\s]+\.jar)")
 _UNRESOLVED = re.compile(r":: ([^#\s]+)#([^;\s]+);(\S+?): (?:not found|.*)$", re.MULTILINE)
 _REALM = re.compile(r'realm="([^"]*)"', re.IGNORECASE)
@@ -91,7 +93,7 @@ def _run_ivy(
     quoted = " ".join(f'"{option}"' for option in [*environ.get("JDK_JAVA_OPTIONS", "").split(), *network])
     command = [str(java.executable), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", str(ivy_jar())]
     command += ["org.apache.ivy.Main", "-settings", str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
-    command += ["-cache", str(scratch / "cache"), "-retrieve", str(target / "[artifact]-[revision].[ext]")]
+    command += ["-cache", str(scratch / "cache"), "-retrieve", str(target / _FILE_NAME)]
     command += ["-types", "jar", "bundle"]
     lines: list[str] = []
     started = 0
@@ -151,13 +153,20 @@ def _settings(mirror: str, realm: str = "") -> str:
 def _module(jars: Sequence[LockedJar]) -> str:
     dependencies = "".join(
         f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.name)} rev={quoteattr(jar.revision)}"
-        ' transitive="false"/>'
+        f' transitive="false">{_artifact(jar)}</dependency>'
         for jar in jars
     )
     return (
-        '<ivy-module version="2.0"><info organisation="penstock" module="jars"/><configurations><conf name="default"/>'
+        f'<ivy-module version="2.0" xmlns:e="{_NAMESPACE}">'
+        '<info organisation="penstock" module="jars"/><configurations><conf name="default"/>'
         f'</configurations><dependencies defaultconf="default->default">{dependencies}</dependencies></ivy-module>'
     )
+
+
+def _artifact(jar: LockedJar) -> str:
+    if not jar.classifier:
+        return ""
+    return f'<artifact name={quoteattr(jar.name)} type="jar" ext="jar" e:classifier={quoteattr(jar.classifier)}/>'
 
 
 def _first_failure(output: str) -> str | None:

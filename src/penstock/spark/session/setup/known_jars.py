@@ -17,23 +17,27 @@ from penstock.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, order=True)
 class LockedJar:
-    """One jar of a Maven repository: its coordinates, `size` in bytes and `sha256` in hexadecimal."""
+    """One jar of a Maven repository: its coordinates, `size` in bytes and `sha256` in hexadecimal.
+
+    `classifier` is that of an artifact beside the main one, such as `shaded`.
+    """
 
     organisation: str
     name: str
     revision: str
     size: int
     sha256: str
+    classifier: str = ""
 
     @property
     def file_name(self) -> str:
         """Its file in the cache, such as `delta-storage-4.4.0.jar`."""
-        return f"{self.name}-{self.revision}.jar"
+        return f"{'-'.join(filter(None, (self.name, self.revision, self.classifier)))}.jar"
 
     @property
     def coordinates(self) -> str:
-        """How Maven spells it: `organisation:name:revision`."""
-        return f"{self.organisation}:{self.name}:{self.revision}"
+        """How Maven spells it: `organisation:name:revision`, and the classifier behind."""
+        return ":".join(filter(None, (self.organisation, self.name, self.revision, self.classifier)))
 
 
 @dataclass(frozen=True, slots=True)

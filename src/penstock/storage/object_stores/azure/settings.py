@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from penstock.errors import ConfigError
 from penstock.storage.object_stores.settings import AZURE_SETTING, store_settings
+from penstock.storage.object_stores.table_places import unsupported_key
 
 AZURE_SCHEMES: Final = frozenset({"abfss", "abfs"})
 
 _KEYS_OF_CLIENT: Final = ("encryption.encoded.client-provided-key", "encryption.context.provider.type")
 """With these Spark's client encrypts with a key of its own, without which nothing can be read."""
-
-_NOT_IN_PATHS: Final = re.compile(r"[%?#]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +53,7 @@ def unsupported_for_table(uri: str) -> str | None:
     authority, _, key = uri.partition("://")[2].partition("/")
     if "@" not in authority:
         return "names no container, as abfss://CONTAINER@ACCOUNT.blob.core.windows.net/… does"
-    if not key.strip("/"):
-        return "is a whole container, and beside the table lie its quarantine and its late rows"
-    if found := _NOT_IN_PATHS.search(key):
-        return f"has a '{found[0]}', and is another place for delta-rs than for Spark"
-    return None
+    return unsupported_key(key, bucket="container")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,8 @@ _OF_DELTA_RS: Final = {
 _ENCRYPTIONS: Final = {"": None, "AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:dsse"}
 """What S3A calls an encryption by the store, and what S3 calls it."""
 
+_NOT_EMPTY: Final = "not empty"
 _AWS_REGION: Final = re.compile(r"(?:^|\.)s3[.-](?:dualstack\.)?([a-z]{2,}(?:-[a-z]+)+-\d)\.amazonaws\.com")
-
-_NOT_IN_PATHS: Final = re.compile(r"[%?#]")
 
 
 def is_s3(uri: str) -> bool:
@@ -40,15 +39,6 @@ def is_s3(uri: str) -> bool:
 def s3a_uri(uri: str) -> str:
     """Returns the one spelling of a place in S3: `s3a://`, and no slash at its end."""
     return f"s3a://{uri.partition('://')[2].rstrip('/')}"
-
-
-def unsupported_for_table(uri: str) -> str | None:
-    """Returns why a Delta table cannot be at a place in S3, as "it …"; None where it can."""
-    if "/" not in uri.partition("://")[2]:
-        return "is a whole bucket, and beside the table lie its quarantine and its late rows"
-    if found := _NOT_IN_PATHS.search(uri):
-        return f"has a '{found[0]}', and is another place for delta-rs than for Spark"
-    return None
 
 
 def s3_arguments(bucket: str) -> dict[str, Any]:
@@ -170,6 +160,16 @@ def s3_filesystem(uri: str) -> AbstractFileSystem:
 
         def makedirs(self, path: str, exist_ok: bool = False) -> None:
             """Nothing: a key needs no folder, and an object for one would be listed."""
+
+        def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
+            """As the wrapper's; a gateway to a disk may refuse a folder whose files are deleted by the same request."""
+            try:
+                super().rm(path, recursive, maxdepth)
+            except OSError as error:
+                if _NOT_EMPTY not in str(error):
+                    raise
+                if self.exists(path):
+                    super().rm(path, recursive, maxdepth)
 
         def cp_file(self, path1: str, path2: str, **_: Any) -> None:
             self.fs.copy_file(self._strip_protocol(path1), self._strip_protocol(path2))

@@ -10,9 +10,9 @@ from penstock.storage.object_stores.s3.settings import (
     s3_delta_options,
     s3_filesystem,
     s3a_uri,
-    unsupported_for_table,
 )
 from penstock.storage.object_stores.settings import S3A_SETTING
+from penstock.storage.object_stores.table_places import unsupported_key
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -30,7 +30,7 @@ class S3Store:
 
     def unsupported_for_table(self, uri: str) -> str | None:
         """Returns why no table can be there."""
-        return unsupported_for_table(uri)
+        return unsupported_key(uri.partition("://")[2].partition("/")[2])
 
     def lists(self) -> bool:
         """True: pyarrow comes with Penstock."""
