@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from penstock.errors.secret_names import REDACTED_KEYS
 from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL
 from penstock.spark.accelerators.own_classes import AZURE_LOG_STORE, FILE_SYSTEM, LOG_STORE, OBJECT_LOG_STORE, own_jars
+from penstock.spark.session.snapshot_partitions import SMALL, SNAPSHOT_PARTITIONS
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -95,9 +96,10 @@ DEFAULTS: tuple[Default, ...] = (
         "Delta tables by path and by name",
     ),
     Default(
-        "spark.databricks.delta.snapshotPartitions",
-        _if_local("1"),
-        "Delta rebuilds a table's state in 50 tasks; each makes its own code, which costs more than the micro-batch",
+        SNAPSHOT_PARTITIONS,
+        SMALL,
+        "Delta rebuilds a table's state in 50 tasks; each makes its own code, which costs more than the micro-batch. "
+        "A run whose largest table has over 20,000 files takes one for each 20,000, up to 50",
     ),
     Default(
         CHECKPOINT_INTERVAL,
