@@ -17,15 +17,21 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class KillRecord:
-    """The kills so far, in a file beside the code; a kill counts once the tables have been compared after it."""
+    """The kills so far, in a file beside the code, up to `wanted`; each counts once the tables have been compared.
 
-    def __init__(self, suite: str) -> None:
+    A call after the last one begins anew. The evidence is written when there are `enough`.
+    """
+
+    def __init__(self, suite: str, *, wanted: int, enough: int) -> None:
         self._suite = suite
+        self._enough = enough
         self._file = _ROOT / f".{suite}.json"
         self._code = _code()
         known = json.loads(self._file.read_text()) if self._file.exists() else {}
         self._rounds: list[dict[str, Any]] = known["rounds"] if known.get("code") == self._code else []
         self._kills: list[dict[str, Any]] = []
+        if self.total >= wanted:
+            self._rounds = []
 
     @property
     def total(self) -> int:
@@ -44,7 +50,8 @@ class KillRecord:
         self._rounds.append({**found, "kills": self._kills})
         self._kills = []
         self._file.write_text(json.dumps({"code": self._code, "rounds": self._rounds}))
-        write_evidence(self._suite, self._summary())
+        if self.total >= self._enough:
+            write_evidence(self._suite, self._summary())
 
     def _summary(self) -> dict[str, Any]:
         kills = [kill for each in self._rounds for kill in each["kills"]]
@@ -81,6 +88,7 @@ def _spread(seconds: Sequence[float]) -> dict[str, float]:
 
 
 def _code() -> str:
-    """Returns what stands for the product's code and that of the tests of faults; the record is of one code."""
-    command = ["git", "rev-parse", "HEAD:src", "HEAD:tests/faults"]
+    """Returns what stands for the product's code and the kills; the record is of one."""
+    files = [f"HEAD:tests/faults/{name}.py" for name in ("dying_cluster", "nine_flows", "six_flows")]
+    command = ["git", "rev-parse", "HEAD:src", *files]
     return subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True).stdout

@@ -24,6 +24,7 @@ from tests.postgres_server import PostgresServer
 
 _KILLS = int(os.environ.get("FAULT_KILLS", "7"))
 _SEED = int(os.environ.get("FAULT_SEED", SystemRandom().randrange(1 << 32)))
+_ENOUGH = 100  # kills for evidence
 _LONGEST = 6.0  # seconds from an arrival to the kill: about a round of all flows
 _FILES_A_BATCH = 40
 _TIMES = 2  # each victim, between two comparisons of the tables
@@ -32,7 +33,7 @@ _TIMES = 2  # each victim, between two comparisons of the tables
 @pytest.mark.slow  # an executor and a master: tests/integration/test_cluster_losses.py
 @pytest.mark.timeout(900 + 90 * _KILLS)
 def test_whatever_part_of_a_cluster_dies_the_tables_are_right(tmp_path: Path, record_property: RecordProperty) -> None:
-    record = KillRecord("cluster-kills")
+    record = KillRecord("cluster-kills", wanted=_KILLS, enough=_ENOUGH)
     print(f"\n{_KILLS} kills, {record.total} of them done, FAULT_SEED={_SEED}")
     chance = Random(_SEED)
     with (

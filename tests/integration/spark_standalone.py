@@ -65,6 +65,7 @@ class SparkStandalone:
         if recovery:
             settings |= {"spark.deploy.recoveryMode": "FILESYSTEM"}
             settings |= {"spark.deploy.recoveryDirectory": str(self._known_applications)}
+            settings |= {"spark.deploy.recoveryTimeout": "10s"}  # else it waits a minute for workers that are gone
         self._options = [f"-D{key}={value}" for key, value in settings.items()]
         self._port, self._master_ui = free_ports(2)
         self._servers: list[Server] = []

@@ -88,6 +88,7 @@ def test_a_storage_that_does_not_work_is_told_from_what_it_keeps_from_being_done
         _set_frames(spark, thrown, classes)
         error = translate_failure(_thrown(spark, java.lang.RuntimeException("outer", thrown)), dataset="d", flow="f")
         assert (error.condition, error.retryable) == (condition, True), thrown.toString()
+        assert error.is_outage == (condition == "STORAGE_FAILED")
         assert error.facts["detail"] == thrown.getMessage()
 
 
