@@ -185,7 +185,7 @@ class FailingFlows:
         With `stop` it is a continuous one.
         """
         jvm(self._spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
-        config = load_project(self.flows.directory).with_run_options(trigger=None if stop is None else "continuous")
+        config = load_project(self.flows.directory).with_run_options(continuous=stop is not None)
         try:
             return run_update(config, RefreshSelection(tables), spark=self._spark, stop=stop).errors
         except SeveralErrors as several:

@@ -101,7 +101,7 @@ def test_a_storage_that_goes_on_failing_ends_the_flows_and_the_next_run_complete
 
 
 @pytest.mark.slow  # that it is an outage: tests/spark/test_translate.py; what follows: tests/unit/runtime/test_retry.py
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_continuous_run_waits_for_a_storage_as_long_as_it_fails(
     spark: SparkSession, switches: Switches, tmp_path: Path
 ) -> None:
@@ -112,8 +112,14 @@ def test_a_continuous_run_waits_for_a_storage_as_long_as_it_fails(
         try:
             with switches.failing(WRITES, "always"):
                 running = pool.submit(project.run, stop=stop)
-                wait_until(lambda: min(_retries(project).values()) > _LIMIT, timeout=300, what="many retries")
-            wait_until(lambda: project.flows.differing() == {}, timeout=200, what="all tables")
+                wait_until(
+                    lambda: running.done() or min(_retries(project).values()) > _LIMIT,
+                    timeout=300,
+                    what="many retries",
+                    interval=1,
+                )
+                assert not running.done(), running.result()
+            wait_until(lambda: project.flows.differing() == {}, timeout=400, what="all tables", interval=1)
         finally:
             stop.set()
         assert running.result(60) == ()
