@@ -21,7 +21,7 @@ from tests.processes import family, wait_until
 from penstock.spark.session.setup.cache import cache_directory
 
 WORKERS: Final = (1, 2)
-_HANG_SECONDS: Final = 240.0
+_HANG_SECONDS: Final = 600.0  # machines that do more than this are slow
 _NOTICE_SECONDS: Final = 3.0
 
 
@@ -146,7 +146,10 @@ class DyingCluster:
     def _forgetful_master(self) -> None:
         self._cluster.kill_master()
         self._cluster.forget_applications()
-        self._cluster.start_master()
+        self._cluster.start_master()  # it has the workers end the executors, of which it does not know
+        run = self._run
+        assert run is not None
+        wait_until(lambda: run.process.poll() is not None, timeout=_HANG_SECONDS, what="the end of the run")
 
     def _driver(self) -> None:
         assert self._run is not None

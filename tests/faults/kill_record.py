@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -46,7 +47,15 @@ class KillRecord:
         self, differing: Mapping[str, str], *, seed: int, files: int, seconds: float, ended: Mapping[str, int]
     ) -> None:
         """Adds how the tables differ after the kills since the last comparison, by kind; writes file and evidence."""
-        found = {"seed": seed, "files": files, "seconds": round(seconds), "ended": ended, "differing": differing}
+        load = round(os.getloadavg()[0], 1)
+        found = {
+            "seed": seed,
+            "load": load,
+            "files": files,
+            "seconds": round(seconds),
+            "ended": ended,
+            "differing": differing,
+        }
         self._rounds.append({**found, "kills": self._kills})
         self._kills = []
         self._file.write_text(json.dumps({"code": self._code, "rounds": self._rounds}))
@@ -69,6 +78,7 @@ class KillRecord:
             "victims": {victim: self._of(victim) for victim in sorted({kill["victim"] for kill in kills})},
             "kills_during_a_batch_of": dict(sorted(at_work.items())),
             "runs_that_ended_by_themselves": dict(ended),
+            "load_of_the_machine": _spread([each["load"] for each in self._rounds]),
             "seconds_from_the_last_kill_to_equal_tables": _spread([each["seconds"] for each in self._rounds]),
         }
 
