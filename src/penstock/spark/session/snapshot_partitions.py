@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import SparkSession
+if TYPE_CHECKING:  # commands that start no Spark read the defaults of a session
+    from pyspark.sql import SparkSession
 
 SNAPSHOT_PARTITIONS: Final = "spark.databricks.delta.snapshotPartitions"
 SMALL: Final = "1"
